@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from support.cases.evidence_cases import CASES, Case, model
-from support.processes.deployment import a_house
+from support.processes.deployment import running_deployment
 from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer
@@ -24,10 +24,13 @@ RUN_SECONDS = "12"
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """The job of each case as the API has it at its end, by the case's name."""
     folder = tmp_path_factory.mktemp("evidence")
-    with a_house(folder, GROQ_API_KEY="a") as house, ProviderServer(model) as server:
-        house.worker(groq_base_url=server.groq_url, run_seconds=RUN_SECONDS)
+    with (
+        running_deployment(folder, GROQ_API_KEY="a") as deployment,
+        ProviderServer(model) as server,
+    ):
+        deployment.worker(groq_base_url=server.groq_url, run_seconds=RUN_SECONDS)
         with (
-            front(house) as api,
+            front(deployment) as api,
             httpx.Client(base_url=api.url, headers={"X-API-Key": DEVELOPMENT_KEY}) as client,
         ):
             ids = {case.name: _submitted(client, case) for case in CASES}

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, expect
 from support.graph.graphs import PLAN, call, turn
 from support.pages.chromium import DESK, PHONE, visiting
 from support.processes.api_process import ApiProcess, environment, running
-from support.processes.deployment import a_house
+from support.processes.deployment import running_deployment
 
 from benchmarks.browser import launched
 from benchmarks.pages import looking
@@ -79,7 +79,7 @@ def story(first: str, second: str, answer: str = "It is done.") -> list[Any]:
 class Site:
     """The service, and the browser that looks at it."""
 
-    house: Any
+    deployment: Any
     env: dict[str, str]
     folder: Path
     browser: Browser
@@ -110,7 +110,7 @@ class Site:
     def until(self, job_id: str, *statuses: str, seconds: float = 30) -> dict[str, Any]:
         ends = time.monotonic() + seconds
         while (job := self.call("GET", f"/jobs/{job_id}"))["status"] not in statuses:
-            assert time.monotonic() < ends, (job["status"], self.house.logs()[-3000:])
+            assert time.monotonic() < ends, (job["status"], self.deployment.logs()[-3000:])
             time.sleep(0.1)
         return job
 
@@ -125,20 +125,20 @@ class Site:
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     with ExitStack() as stack:
-        house = stack.enter_context(a_house(folder))
+        deployment = stack.enter_context(running_deployment(folder))
         for name, turns in {
             "plot": story(PLOT, PLOT.replace("48", "40")),
             "slow": story("import time\nfor n in range(5):\n    time.sleep(0.4)\nprint(n)", "1"),
             "evil": story(HOSTILE, "1", f"{EVIL}\n\n[a](javascript:hacked=1) ![b](x.svg)"),
         }.items():
-            house.record(name, turns)
+            deployment.record(name, turns)
         for demo in RECORDINGS.glob("*.yaml"):
             shutil.copy(demo, folder / "recordings")
-        house.worker()
+        deployment.worker()
         port = str(ports.free(1)[0])
-        env = environment(house.redis_url, folder, broker_url=house.broker_url, port=port)
+        env = environment(deployment.redis_url, folder, broker_url=deployment.broker_url, port=port)
         browser = stack.enter_context(launched())
-        site = Site(house, env, folder, browser, stack)
+        site = Site(deployment, env, folder, browser, stack)
         site.start()
         yield site
 
@@ -284,7 +284,7 @@ def test_what_a_model_says_is_shown_while_it_speaks(site):
         visitor.page.route("**/changes", lambda route: route.abort(), times=1)
         page = visitor.go(f"/app/jobs/{job_id}")
         spoken = page.locator("#streamed")
-        with redis.Redis.from_url(site.house.redis_url) as client:
+        with redis.Redis.from_url(site.deployment.redis_url) as client:
             ends = time.monotonic() + 20
             while not client.pubsub_numsub(JobKeys(job_id).tokens)[0][1]:
                 assert time.monotonic() < ends, "the page does not listen"
@@ -442,7 +442,7 @@ def test_the_demos_are_shown_in_their_own_words(site):
 
 
 def test_the_bench_of_the_pages_measures(site):
-    target = Target(site.url, DEVELOPMENT_KEY, site.house.redis_url, site.folder / "bench")
+    target = Target(site.url, DEVELOPMENT_KEY, site.deployment.redis_url, site.folder / "bench")
     size = Size(jobs=8, events=200, output_bytes=200_000, looks=1, asks=5)
     with ThreadPoolExecutor(1) as thread:  # where the browser's own loop does not run
         job_id = thread.submit(filled, target, size).result()

@@ -21,7 +21,7 @@ TASK = "Write a binary search and test it on 20 numbers."
 RECORDED = ("--model", "recording:demo-binary-search")
 
 
-class House:
+class Deployment:
     """A running `fettle up`, and commands that speak to it."""
 
     def __init__(self, cwd: Path, stack: ExitStack) -> None:
@@ -53,30 +53,32 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
+def deployment(tmp_path_factory):
     with ExitStack() as stack:
-        house = House(tmp_path_factory.mktemp("up"), stack)
-        yield house
-        house.stop()
+        deployment = Deployment(tmp_path_factory.mktemp("up"), stack)
+        yield deployment
+        deployment.stop()
 
 
-def test_it_says_where_everything_is(house):
-    assert f"{house.env['FETTLE_URL']}/docs" in house.up.text
-    assert "key: fettle-development-key" in house.up.text
-    assert "worker   | " in house.up.text
-    link = house.up.text.partition("pages: ")[2].split()[0]
-    assert link.startswith(f"{house.env['FETTLE_URL']}/app/sign-in/")
+def test_it_says_where_everything_is(deployment):
+    assert f"{deployment.env['FETTLE_URL']}/docs" in deployment.up.text
+    assert "key: fettle-development-key" in deployment.up.text
+    assert "worker   | " in deployment.up.text
+    link = deployment.up.text.partition("pages: ")[2].split()[0]
+    assert link.startswith(f"{deployment.env['FETTLE_URL']}/app/sign-in/")
     assert "Sign in as development" in httpx.get(link).text
     assert httpx.post(link).headers["location"] == "/app"
     assert httpx.get(link).status_code == 401
-    assert httpx.get(f"{house.env['FETTLE_URL']}/docs").status_code == 200
+    assert httpx.get(f"{deployment.env['FETTLE_URL']}/docs").status_code == 200
 
 
-def test_flower_wants_its_password(house):
-    url = f"http://127.0.0.1:{house.flower}/"
-    password = house.up.text.partition("user fettle, password ")[2].split()[0]
+def test_flower_wants_its_password(deployment):
+    url = f"http://127.0.0.1:{deployment.flower}/"
+    password = deployment.up.text.partition("user fettle, password ")[2].split()[0]
     ends = time.monotonic() + 30
-    while not ports.owner(house.flower):  # nobody waits for it before he says that all is there
+    while not ports.owner(
+        deployment.flower
+    ):  # nobody waits for it before he says that all is there
         assert time.monotonic() < ends
         time.sleep(0.05)
     assert httpx.get(url, timeout=30).status_code == 401
@@ -88,31 +90,31 @@ def test_flower_wants_its_password(house):
             continue
 
 
-def test_run_list_and_show(house):
-    job = house.json("run", TASK, *RECORDED, "--label", "first")
+def test_run_list_and_show(deployment):
+    job = deployment.json("run", TASK, *RECORDED, "--label", "first")
     assert job["status"] == "succeeded"
-    listed = house.json("list", "--label", "first")
+    listed = deployment.json("list", "--label", "first")
     assert [one["id"] for one in listed["jobs"]] == [job["id"]]
-    told = house.run("show", job["id"], "--save", "saved")
+    told = deployment.run("show", job["id"], "--save", "saved")
     assert "run 1: verify, exit 0" in told
     assert "verdict: approve" in told
-    assert (house.cwd / "saved" / "binary_search.py").exists()
-    assert "succeeded: approved by critic" in house.run("watch", job["id"])
+    assert (deployment.cwd / "saved" / "binary_search.py").exists()
+    assert "succeeded: approved by critic" in deployment.run("watch", job["id"])
 
 
-def test_a_review_from_another_shell(house):
-    job_id = house.run("run", TASK, *RECORDED, "--review", "--no-wait").strip()
-    with started("watch", job_id, cwd=house.cwd, env=house.env) as watch:
+def test_a_review_from_another_shell(deployment):
+    job_id = deployment.run("run", TASK, *RECORDED, "--review", "--no-wait").strip()
+    with started("watch", job_id, cwd=deployment.cwd, env=deployment.env) as watch:
         watch.wait_for(f"decide: fettle review {job_id} ")
-        assert house.json("show", job_id)["status"] == "awaiting_review"
-        house.run("review", job_id, "approve")
+        assert deployment.json("show", job_id)["status"] == "awaiting_review"
+        deployment.run("review", job_id, "approve")
         assert watch.end() == 0
     assert "decided: approve, by " in watch.text
 
 
-def test_a_review_on_a_terminal(house):
+def test_a_review_on_a_terminal(deployment):
     asked = ("run", TASK, *RECORDED, "--review")
-    with started(*asked, cwd=house.cwd, env=house.env, terminal=True) as run:
+    with started(*asked, cwd=deployment.cwd, env=deployment.env, terminal=True) as run:
         run.wait_for("decide: ")
         run.type("perhaps\n")
         run.wait_for("please one of")
@@ -122,35 +124,35 @@ def test_a_review_on_a_terminal(house):
     assert "approved by" in run.text
 
 
-def test_ctrl_c_leaves_the_job_alone_and_says_how_to_come_back(house):
+def test_ctrl_c_leaves_the_job_alone_and_says_how_to_come_back(deployment):
     asked = ("run", TASK, *RECORDED, "--review")
-    with started(*asked, cwd=house.cwd, env=house.env) as run:
+    with started(*asked, cwd=deployment.cwd, env=deployment.env) as run:
         run.wait_for("decide: ")
         run.interrupt()
         assert run.end() == 130
     job_id = run.text.split()[1]
     assert f"fettle watch {job_id}" in run.text
-    assert house.json("show", job_id)["status"] == "awaiting_review"
-    house.run("cancel", job_id)
-    done = fettle("watch", job_id, cwd=house.cwd, env=house.env)
+    assert deployment.json("show", job_id)["status"] == "awaiting_review"
+    deployment.run("cancel", job_id)
+    done = fettle("watch", job_id, cwd=deployment.cwd, env=deployment.env)
     assert (done.returncode, "cancelled: for good" in done.stdout) == (5, True)
-    again = fettle("cancel", job_id, cwd=house.cwd, env=house.env)
+    again = fettle("cancel", job_id, cwd=deployment.cwd, env=deployment.env)
     assert (again.returncode, "cancelled" in again.stdout) == (0, True)
 
 
-def test_keys_open_and_close(house):
-    key = house.json("keys", "create", "reader", "--scope", "read")
-    as_reader = {**house.env, "FETTLE_API_KEY": key["secret"]}
-    assert fettle("list", cwd=house.cwd, env=as_reader).returncode == 0
-    refused = fettle("run", TASK, *RECORDED, cwd=house.cwd, env=as_reader)
+def test_keys_open_and_close(deployment):
+    key = deployment.json("keys", "create", "reader", "--scope", "read")
+    as_reader = {**deployment.env, "FETTLE_API_KEY": key["secret"]}
+    assert fettle("list", cwd=deployment.cwd, env=as_reader).returncode == 0
+    refused = fettle("run", TASK, *RECORDED, cwd=deployment.cwd, env=as_reader)
     assert (refused.returncode, "The key may not do this" in refused.stderr) == (1, True)
-    house.run("keys", "revoke", key["id"])
-    assert fettle("list", cwd=house.cwd, env=as_reader).returncode == 1
-    assert "reader" in house.run("keys", "list")
+    deployment.run("keys", "revoke", key["id"])
+    assert fettle("list", cwd=deployment.cwd, env=as_reader).returncode == 1
+    assert "reader" in deployment.run("keys", "list")
 
 
-def test_doctor_finds_it_well(house):
-    told = house.json("doctor")
+def test_doctor_finds_it_well(deployment):
+    told = deployment.json("doctor")
     findings = {finding["name"].strip(): finding for finding in told["findings"]}
     assert told["ok"]
     assert findings["appendfsync"]["text"] == "always"
@@ -158,22 +160,22 @@ def test_doctor_finds_it_well(house):
     assert "demo-kmeans" in findings["models"]["text"]
 
 
-def test_a_worker_that_dies_is_started_again(house):
-    pid = next(w for w in house.json("doctor")["findings"] if w["name"] == "workers")["text"]
+def test_a_worker_that_dies_is_started_again(deployment):
+    pid = next(w for w in deployment.json("doctor")["findings"] if w["name"] == "workers")["text"]
     os.kill(int(pid.split(":")[1]), signal.SIGKILL)
-    house.up.wait_for("ended with signal 9; starts again", 20)
-    assert house.json("run", TASK, *RECORDED)["status"] == "succeeded"
+    deployment.up.wait_for("ended with signal 9; starts again", 20)
+    assert deployment.json("run", TASK, *RECORDED)["status"] == "succeeded"
 
 
-def test_a_second_one_on_the_same_data_is_refused(house):
-    done = fettle("up", cwd=house.cwd, env=house.env)
+def test_a_second_one_on_the_same_data_is_refused(deployment):
+    done = fettle("up", cwd=deployment.cwd, env=deployment.env)
     assert done.returncode == 1
     assert "another `fettle up` runs" in done.stderr
 
 
-def test_a_port_that_is_taken_is_named_with_its_owner(house, tmp_path):
-    port = house.env["FETTLE_URL"].rpartition(":")[2]
-    done = fettle("up", "--port", port, cwd=tmp_path, env=house.env)
+def test_a_port_that_is_taken_is_named_with_its_owner(deployment, tmp_path):
+    port = deployment.env["FETTLE_URL"].rpartition(":")[2]
+    done = fettle("up", "--port", port, cwd=tmp_path, env=deployment.env)
     assert done.returncode == 1
     assert f"port {port} is taken by python" in done.stderr
     assert "--port" in done.stderr
@@ -192,11 +194,11 @@ def test_an_interrupt_during_the_start_leaves_nothing(tmp_path, moment):
     assert "Traceback" not in up.text
 
 
-def test_jobs_survive_a_restart_of_everything(house):
-    job_id = house.run("run", TASK, *RECORDED, "--review", "--no-wait").strip()
-    with started("watch", job_id, cwd=house.cwd, env=house.env) as watch:
+def test_jobs_survive_a_restart_of_everything(deployment):
+    job_id = deployment.run("run", TASK, *RECORDED, "--review", "--no-wait").strip()
+    with started("watch", job_id, cwd=deployment.cwd, env=deployment.env) as watch:
         watch.wait_for("decide: ")
-    house.stop()
-    house.start()
-    house.run("review", job_id, "approve")
-    assert "succeeded: approved by " in house.run("watch", job_id)
+    deployment.stop()
+    deployment.start()
+    deployment.run("review", job_id, "approve")
+    assert "succeeded: approved by " in deployment.run("watch", job_id)

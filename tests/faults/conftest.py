@@ -28,6 +28,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    """A house with its model's server, and no worker yet."""
+    """A deployment with its model's server, and no worker yet."""
     async with a_scene(tmp_path) as made:
         yield made

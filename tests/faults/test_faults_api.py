@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from support.graph.recorded import one_run
 from support.jobs.job_examples import RESULT
-from support.processes.deployment import TENANT, House, a_house, ok
+from support.processes.deployment import TENANT, Deployment, ok, running_deployment
 from support.processes.fronts import caller, front
 from support.processes.scene import until
 
@@ -27,8 +27,8 @@ from jobs.store import Held, Writes
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with a_house(tmp_path_factory.mktemp("house")) as made:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with running_deployment(tmp_path_factory.mktemp("deployment")) as made:
         made.record("once", one_run("once", "print('x')"))
         made.worker()
         yield made
@@ -39,9 +39,9 @@ async def listed(operations: Operations, label: str) -> list[str]:
     return [record.id for record in page.records]
 
 
-async def paused(house: House, operations: Operations) -> str:
+async def paused(deployment: Deployment, operations: Operations) -> str:
     """A job that waits for a person; the test plays its worker."""
-    job_id = await house.submit(operations, JobSpec(task="paused", review=True))
+    job_id = await deployment.submit(operations, JobSpec(task="paused", review=True))
     held = Held(job_id, ok(await operations.claim(job_id, "test")).epoch)
     asked = Review("r1", ReviewKind.REVIEW, {"answer": "42"}, await operations.store.now())
     ok(await operations.pause(held, asked))
@@ -57,14 +57,16 @@ async def paused(house: House, operations: Operations) -> str:
         ("after_hint", True),
     ],
 )
-async def test_a_front_killed_at_any_point_of_a_submission(house: House, point, kept) -> None:
+async def test_a_front_killed_at_any_point_of_a_submission(
+    deployment: Deployment, point, kept
+) -> None:
     """J1, J2: the client asks again with its key, and there is one job, which ends."""
     body = {"task": "once", "model": "recording:once", "labels": [point]}
-    with front(house, point, fail_point=point) as dying, front(house, "next") as api:
+    with front(deployment, point, fail_point=point) as dying, front(deployment, "next") as api:
         async with caller(dying.url) as client:
             assert await client.submit(point, **body) is None, "it died without a word"
         assert await asyncio.to_thread(dying.process.wait, 10) == -signal.SIGKILL
-        async with house.operations() as operations, caller(api.url) as client:
+        async with deployment.operations() as operations, caller(api.url) as client:
             assert len(await listed(operations, point)) == kept
             again = await client.submit(point, **body)
             assert again is not None
@@ -74,20 +76,25 @@ async def test_a_front_killed_at_any_point_of_a_submission(house: House, point, 
             other = await client.submit(point, **{**body, "task": "another"})
             assert other is not None
             assert other.status_code == 422
-            job = await house.until(operations, job_id)
-            assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
+            job = await deployment.until(operations, job_id)
+            assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), deployment.logs()
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-async def test_a_front_killed_around_a_decision_and_a_cancel(house: House, side: str) -> None:
+async def test_a_front_killed_around_a_decision_and_a_cancel(
+    deployment: Deployment, side: str
+) -> None:
     """J10, J11: who asks again gets it done once, or hears that it was done."""
     done = side == "after"
-    async with house.operations() as operations:
-        decided, cancelled = await paused(house, operations), await paused(house, operations)
+    async with deployment.operations() as operations:
+        decided, cancelled = (
+            await paused(deployment, operations),
+            await paused(deployment, operations),
+        )
         with (
-            front(house, "d", fail_point=f"{side}_decision") as first,
-            front(house, "c", fail_point=f"{side}_cancel") as second,
-            front(house, "next") as api,
+            front(deployment, "d", fail_point=f"{side}_decision") as first,
+            front(deployment, "c", fail_point=f"{side}_cancel") as second,
+            front(deployment, "next") as api,
         ):
             async with caller(first.url) as client:
                 said = {"action": "reject", "feedback": "no"}
@@ -103,12 +110,12 @@ async def test_a_front_killed_around_a_decision_and_a_cancel(house: House, side:
         if done:
             assert again.json()["state"] == "failed"
             assert stopped.json()["status"] == "cancelled"
-        assert (await house.kinds(operations, decided)).count("decided") == 1
-        assert (await house.record_of(operations, decided)).status is Status.FAILED
-        assert (await house.kinds(operations, cancelled)).count("cancelled") == 1
+        assert (await deployment.kinds(operations, decided)).count("decided") == 1
+        assert (await deployment.record_of(operations, decided)).status is Status.FAILED
+        assert (await deployment.kinds(operations, cancelled)).count("cancelled") == 1
 
 
-async def test_fronts_killed_again_and_again_under_load(house: House) -> None:
+async def test_fronts_killed_again_and_again_under_load(deployment: Deployment) -> None:
     """Every key stands for one job, whatever its callers lived through; every job ends."""
     log = OperationLog()
     keys = [f"load-{n}" for n in range(60)]
@@ -124,7 +131,7 @@ async def test_fronts_killed_again_and_again_under_load(house: House) -> None:
 
     async def kill_and_go_on(proxy: Proxy, after: str) -> None:
         for number in range(3):
-            with front(house, f"load-{number}", fail_point=f"{after}:6") as api:
+            with front(deployment, f"load-{number}", fail_point=f"{after}:6") as api:
                 proxy.point_to("127.0.0.1", int(api.url.rsplit(":", 1)[1]))
                 await asyncio.to_thread(api.process.wait, 60)
 
@@ -132,27 +139,29 @@ async def test_fronts_killed_again_and_again_under_load(house: House) -> None:
         url = f"http://127.0.0.1:{proxy.port}"
         submitting = [asyncio.create_task(submit_all(url, keys[n::6])) for n in range(6)]
         await kill_and_go_on(proxy, "after_accept")
-        with front(house, "load") as api:
+        with front(deployment, "load") as api:
             proxy.point_to("127.0.0.1", int(api.url.rsplit(":", 1)[1]))
             told = [job_id for ids in await asyncio.gather(*submitting) for job_id in ids]
-    async with house.operations() as operations:
+    async with deployment.operations() as operations:
         assert sorted(told) == sorted(await listed(operations, "load"))
         assert len(set(told)) == len(keys)
         for job_id in told:
-            job = await house.until(operations, job_id, seconds=60)
+            job = await deployment.until(operations, job_id, seconds=60)
             assert (job.status, job.crashes) == (Status.SUCCEEDED, 0)
 
 
 @pytest.mark.quick
-async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(house: House) -> None:
+async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
+    deployment: Deployment,
+) -> None:
     """J12: it is gone within 5 s; every reader has every event once."""
     jobs, readers, facts = 5, 20, 12
-    async with house.operations() as operations:
+    async with deployment.operations() as operations:
         helds = []
         # nobody renews these leases: they last as long as the test may take on a busy machine
         claims = Operations(operations.store, lambda *_: None, Policy(lease_ms=600_000))
         for _ in range(jobs):
-            job_id = await house.submit(operations, JobSpec(task="told"))
+            job_id = await deployment.submit(operations, JobSpec(task="told"))
             helds.append(Held(job_id, ok(await claims.claim(job_id, "test")).epoch))
 
         async def tell() -> None:
@@ -164,7 +173,7 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(house
             for held in helds:
                 ok(await operations.succeed(held, RESULT, ""))
 
-        with front(house, "first") as first, front(house, "second") as second:
+        with front(deployment, "first") as first, front(deployment, "second") as second:
 
             async def read(held: Held) -> tuple[list[int], list[int]]:
                 before = await one.follow(held.job_id, "reader")

@@ -41,7 +41,7 @@ ESTABLISHED = "01"
 async def test_a_thousand_cancels_against_claim_review_and_end(scene: Scene) -> None:
     """On a real Redis: the job's life and its cancel run side by side, each at its own pace."""
     chance = random.Random(11)
-    store = RedisStore(connect(scene.house.redis_url))
+    store = RedisStore(connect(scene.deployment.redis_url))
     await store.redis.config_set("appendfsync", "no")  # 10,000 writes; none has to outlive Redis
     operations = Operations(store, lambda *_: None)
     won: Counter[str] = Counter()
@@ -59,12 +59,12 @@ async def test_a_thousand_cancels_against_claim_review_and_end(scene: Scene) -> 
             said, granted = await asyncio.gather(
                 lived(operations, job_id, pauses), cancelled(scene, name, at)
             )
-            loaded = await scene.house.record_of(operations, job_id)
+            loaded = await scene.deployment.record_of(operations, job_id)
             wanted = Status.CANCELLED if granted else Status.SUCCEEDED
             assert loaded.status is wanted, (said, granted)
             spread *= 1.03 if granted else 0.98
             won["cancel" if granted else "end"] += 1
-            kinds = await scene.house.kinds(operations, job_id)
+            kinds = await scene.deployment.kinds(operations, job_id)
             won[kinds[-2]] += 1
 
     await asyncio.gather(*(one(number) for number in range(CANCELS)))
@@ -114,9 +114,9 @@ async def cancelled(scene: Scene, name: str, at: float) -> bool:
 async def test_cancels_through_real_workers(scene: Scene) -> None:
     """At random moments of jobs that two workers have: the end told last is the only one."""
     chance = random.Random(7)
-    scene.house.worker(**DEAF)
-    scene.house.worker(**DEAF)
-    await scene.house.ready(2)
+    scene.deployment.worker(**DEAF)
+    scene.deployment.worker(**DEAF)
+    await scene.deployment.ready(2)
     names = [f"job-{number}" for number in range(THROUGH_WORKERS)]
 
     async def one(name: str) -> bool:
@@ -134,9 +134,9 @@ async def test_cancels_through_real_workers(scene: Scene) -> None:
     assert sum(map(len, scene.asked.values())) == asked
     assert any(granted)
     await scene.judge()
-    assert scene.house.stop_workers() == [0, 0]
-    assert "Traceback" not in scene.house.logs()
-    assert "never retrieved" not in scene.house.logs()
+    assert scene.deployment.stop_workers() == [0, 0]
+    assert "Traceback" not in scene.deployment.logs()
+    assert "never retrieved" not in scene.deployment.logs()
 
 
 @pytest.mark.quick
@@ -144,11 +144,11 @@ async def test_cancels_through_real_workers(scene: Scene) -> None:
 async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
     """The run's process is gone by then, and the model is not asked again."""
     seconds = "16.180339"
-    scene.house.worker(**DEAF)
+    scene.deployment.worker(**DEAF)
     await scene.submit("long", Work((sleeps(seconds),)))
-    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
     assert await scene.cancel("long")
-    await until(lambda: not processes(seconds), 2, scene.house.logs)
+    await until(lambda: not processes(seconds), 2, scene.deployment.logs)
     await asyncio.sleep(1.5)
     assert len(scene.asked["long"]) == 2
     assert "run_finished" not in await scene.told("long")
@@ -157,12 +157,12 @@ async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
 
 async def test_a_cancel_of_a_job_whose_model_hangs(scene: Scene) -> None:
     """The call is given up within two seconds, and the slot is free for the next job."""
-    scene.house.worker(concurrency="1", **DEAF)
+    scene.deployment.worker(concurrency="1", **DEAF)
     await scene.submit("hanging", Work(seconds=60))
     await scene.requests("hanging", 1)
     assert len(calls_of(scene)) == 1
     assert await scene.cancel("hanging")
-    await until(lambda: not calls_of(scene), 2, scene.house.logs)
+    await until(lambda: not calls_of(scene), 2, scene.deployment.logs)
     await scene.submit("next")
     await scene.succeeds("next")
     assert len(scene.asked["hanging"]) == 1
@@ -171,7 +171,7 @@ async def test_a_cancel_of_a_job_whose_model_hangs(scene: Scene) -> None:
 
 def calls_of(scene: Scene) -> list[str]:
     """The connections that callers of the model's server have open."""
-    port = int(scene.house.env["FETTLE_GROQ_BASE_URL"].rpartition(":")[2])
+    port = int(scene.deployment.env["FETTLE_GROQ_BASE_URL"].rpartition(":")[2])
     rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return [at for _, at, _, state, *_ in rows if (at[-4:], state) == (f"{port:04X}", ESTABLISHED)]
 
@@ -185,8 +185,8 @@ async def test_a_cancel_that_a_frozen_worker_misses(scene: Scene) -> None:
         "unanswered": (Work(instead={1: Hang()}), 1, {0}),
         "in-the-socket": (Work(seconds=2), 1, {0, 1}),
     }
-    worker = scene.house.worker()
-    await scene.house.ready()
+    worker = scene.deployment.worker()
+    await scene.deployment.ready()
     for name, (work, asked, _) in jobs.items():
         await scene.submit(name, work)
         await scene.requests(name, asked)

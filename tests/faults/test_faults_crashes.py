@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.graph.recorded import answers, approves, one_run, plans, runs
-from support.processes.deployment import MORTAL, House, a_house
+from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 
 from benchmarks.provider import Hang, ProviderServer, always
@@ -24,14 +24,16 @@ QUICK, MORE = 30, 20
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY="a", FETTLE_LEASE_SECONDS=MORTAL) as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a", FETTLE_LEASE_SECONDS=MORTAL) as made:
         yield made
 
 
-async def held_by(house: House, operations: Operations, job_id: str) -> tuple[JobRecord, int]:
+async def held_by(
+    deployment: Deployment, operations: Operations, job_id: str
+) -> tuple[JobRecord, int]:
     """The job, once it is worked on, and the pid of the worker."""
-    record = await house.until(operations, job_id, Status.RUNNING)
+    record = await deployment.until(operations, job_id, Status.RUNNING)
     assert record.lease is not None
     return record, int(record.lease.worker.split(":")[1])
 
@@ -42,7 +44,7 @@ async def requests(server: ProviderServer, count: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_only_a_job_that_kills_its_own_process_is_poison(house: House) -> None:
+async def test_only_a_job_that_kills_its_own_process_is_poison(deployment: Deployment) -> None:
     turns = [
         plans("innocent"),
         runs("innocent", "print('one')", 0),
@@ -51,48 +53,50 @@ async def test_only_a_job_that_kills_its_own_process_is_poison(house: House) -> 
         approves("r2"),
     ]
     with ProviderServer(always(Hang())) as server:
-        async with house.operations() as operations:
-            poison = await house.submit(operations, JobSpec(task="poison", model="groq:poison"))
-            spec = JobSpec(task="innocent", model=house.record("innocent", turns))
-            innocent = await house.submit(operations, spec)
+        async with deployment.operations() as operations:
+            poison = await deployment.submit(
+                operations, JobSpec(task="poison", model="groq:poison")
+            )
+            spec = JobSpec(task="innocent", model=deployment.record("innocent", turns))
+            innocent = await deployment.submit(operations, spec)
             for crash in (1, 2):
-                worker = house.worker(groq_base_url=server.groq_url)
+                worker = deployment.worker(groq_base_url=server.groq_url)
                 await requests(server, crash)
                 if crash == 1:
-                    await house.told(operations, innocent, "run_finished")
+                    await deployment.told(operations, innocent, "run_finished")
                 worker.kill()
                 worker.wait()
-            survivor = house.worker(groq_base_url=server.groq_url)
+            survivor = deployment.worker(groq_base_url=server.groq_url)
             await requests(server, 3)
-            record, pid = await held_by(house, operations, poison)
+            record, pid = await held_by(deployment, operations, poison)
             assert record.lease is not None
             assert (record.lease.alone, record.crashes) == (True, 2)
             assert pid != survivor.pid
             os.kill(pid, signal.SIGKILL)
-            ended = await house.until(operations, poison)
+            ended = await deployment.until(operations, poison)
             assert (ended.status, ended.reason) == (Status.FAILED, Reason.POISONED)
-            other = await house.until(operations, innocent)
-            assert other.status is Status.SUCCEEDED, house.logs()
-            told = await house.kinds(operations, innocent)
+            other = await deployment.until(operations, innocent)
+            assert other.status is Status.SUCCEEDED, deployment.logs()
+            told = await deployment.kinds(operations, innocent)
             assert (told.count("run_finished"), told.count("model_called")) == (2, 5)
             assert survivor.poll() is None
 
 
-async def test_a_job_that_runs_alone_is_given_back_by_a_stop(house: House) -> None:
+async def test_a_job_that_runs_alone_is_given_back_by_a_stop(deployment: Deployment) -> None:
     with ProviderServer(always(Hang())) as server:
-        async with house.operations() as operations:
-            job_id = await house.submit(operations, JobSpec(task="alone", model="groq:alone"))
+        async with deployment.operations() as operations:
+            job_id = await deployment.submit(operations, JobSpec(task="alone", model="groq:alone"))
             for crash in (1, 2):
-                worker = house.worker(groq_base_url=server.groq_url)
+                worker = deployment.worker(groq_base_url=server.groq_url)
                 await requests(server, crash)
                 worker.kill()
                 worker.wait()
-            house.worker(groq_base_url=server.groq_url, drain_seconds="0.5")
+            deployment.worker(groq_base_url=server.groq_url, drain_seconds="0.5")
             await requests(server, 3)
-            record, pid = await held_by(house, operations, job_id)
+            record, pid = await held_by(deployment, operations, job_id)
             assert record.lease is not None
             assert record.lease.alone
-            house.stop_workers()
+            deployment.stop_workers()
             with pytest.raises(ProcessLookupError):
                 os.kill(pid, 0)
             loaded = await operations.store.load(job_id)
@@ -104,23 +108,23 @@ async def test_a_job_that_runs_alone_is_given_back_by_a_stop(house: House) -> No
 async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> None:
     """Past its lease another has its job: it notices, kills its room and drops the attempt."""
     seconds = "11.235813"
-    scene.house.worker()
-    scene.house.worker()
-    await scene.house.ready(2)
+    scene.deployment.worker()
+    scene.deployment.worker()
+    await scene.deployment.ready(2)
     await scene.submit("frozen", Work((sleeps(seconds),)))
-    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
     (room,) = processes(seconds)
     frozen = await scene.holder("frozen")
     frozen.send_signal(signal.SIGSTOP)
-    await until(lambda: len(processes(seconds)) == 2, told=scene.house.logs)
+    await until(lambda: len(processes(seconds)) == 2, told=scene.deployment.logs)
     frozen.send_signal(signal.SIGCONT)
-    await until(lambda: room not in processes(seconds), 5, scene.house.logs)
+    await until(lambda: room not in processes(seconds), 5, scene.deployment.logs)
     other = await scene.holder("frozen")
     assert other.pid != frozen.pid
     await scene.succeeds("frozen")
     await scene.paid_once("frozen")
     assert (await scene.told("frozen")).count("lease_lost") == 1
-    assert "lease lost" in scene.house.logs()
+    assert "lease lost" in scene.deployment.logs()
     scene.kill(other)
     await scene.submit("after")
     await scene.succeeds("after")
@@ -132,9 +136,9 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> No
 @pytest.mark.invariant("J13")
 async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(scene: Scene) -> None:
     """Both calls are paid, and on the bill; one is told, and the result is the holder's."""
-    scene.house.worker()
-    scene.house.worker()
-    await scene.house.ready(2)
+    scene.deployment.worker()
+    scene.deployment.worker()
+    await scene.deployment.ready(2)
     work = Work(TWICE, seconds=1.5)
     job_id = await scene.submit("frozen", work)
     await scene.requests("frozen", 2)
@@ -167,14 +171,14 @@ async def hangs(scene: Scene, worker: subprocess.Popen[bytes], name: str) -> Non
 @pytest.mark.invariant("J8")
 async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
     """Its leases were renewed by a thread of its own for ever; now its jobs go on elsewhere."""
-    stuck = scene.house.worker(fail_point="before_journal:2:stuck", stuck_seconds="2")
+    stuck = scene.deployment.worker(fail_point="before_journal:2:stuck", stuck_seconds="2")
     await scene.submit("held", Work(TWICE))
     await hangs(scene, stuck, "held")
-    scene.house.worker()
-    await until(lambda: stuck.poll() is not None, 30, scene.house.logs)
+    scene.deployment.worker()
+    await until(lambda: stuck.poll() is not None, 30, scene.deployment.logs)
     assert stuck.returncode == EXIT_CODE
-    assert "event loop does not answer" in scene.house.logs()
-    assert "fail_point.py" in scene.house.logs(), "it says where it hung"
+    assert "event loop does not answer" in scene.deployment.logs()
+    assert "fail_point.py" in scene.deployment.logs(), "it says where it hung"
     await scene.succeeds("held")
     told = await scene.told("held")
     assert (told.count("lease_lost"), told.count("run_finished")) == (1, 2)
@@ -185,10 +189,10 @@ async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
 async def test_a_job_that_its_worker_never_ends_is_ended_at_its_deadline(scene: Scene) -> None:
     """Its worker's own clock stands still with its loop; the sweeper of another has one, too."""
     late = {"overdue_seconds": "1", "stuck_seconds": "600"}
-    stuck = scene.house.worker(fail_point="before_journal:2:stuck", **late)
+    stuck = scene.deployment.worker(fail_point="before_journal:2:stuck", **late)
     await scene.submit("late", Work(TWICE), timeout_seconds=3)
     await hangs(scene, stuck, "late")
-    scene.house.worker()
+    scene.deployment.worker()
     ended = await scene.end("late", 30)
     assert (ended.status, ended.reason) == (Status.FAILED, Reason.DEADLINE)
     assert "3 s" in ended.detail
@@ -198,41 +202,45 @@ async def test_a_job_that_its_worker_never_ends_is_ended_at_its_deadline(scene: 
     await scene.judge()
 
 
-async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(house: House) -> None:
-    quick = house.record("quick", one_run("quick", "print('x')"))
-    slow = house.record("slow", one_run("slow", "import time; time.sleep(0.3); print('x')"))
-    doomed, survivor = house.worker(), house.worker()
-    await house.ready(2)
-    async with house.operations() as operations:
-        first = await submitted(house, operations, QUICK, JobSpec(task="quick", model=quick))
+async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(
+    deployment: Deployment,
+) -> None:
+    quick = deployment.record("quick", one_run("quick", "print('x')"))
+    slow = deployment.record("slow", one_run("slow", "import time; time.sleep(0.3); print('x')"))
+    doomed, survivor = deployment.worker(), deployment.worker()
+    await deployment.ready(2)
+    async with deployment.operations() as operations:
+        first = await submitted(deployment, operations, QUICK, JobSpec(task="quick", model=quick))
         workers = set()
         for job_id in first:
-            job = await house.until(operations, job_id)
-            assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
-            await assert_once(house, operations, job_id)
+            job = await deployment.until(operations, job_id)
+            assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), deployment.logs()
+            await assert_once(deployment, operations, job_id)
             (started, *_) = (
                 event for event in await operations.store.events(job_id) if event.kind == "started"
             )
             workers.add(int(started.data["worker"].split(":")[1]))
         assert workers == {doomed.pid, survivor.pid}
-        more = await submitted(house, operations, MORE, JobSpec(task="slow", model=slow))
-        await house.until(operations, more[MORE // 4])
+        more = await submitted(deployment, operations, MORE, JobSpec(task="slow", model=slow))
+        await deployment.until(operations, more[MORE // 4])
         doomed.kill()
         lost = 0
         for job_id in more:
-            job = await house.until(operations, job_id)
-            assert job.status is Status.SUCCEEDED, house.logs()
-            await assert_once(house, operations, job_id)
+            job = await deployment.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, deployment.logs()
+            await assert_once(deployment, operations, job_id)
             lost += job.attempts - 1
         assert lost > 0  # or the kill proved nothing
 
 
-async def submitted(house: House, operations: Operations, count: int, spec: JobSpec) -> list[str]:
-    return [await house.submit(operations, spec) for _ in range(count)]
+async def submitted(
+    deployment: Deployment, operations: Operations, count: int, spec: JobSpec
+) -> list[str]:
+    return [await deployment.submit(operations, spec) for _ in range(count)]
 
 
-async def assert_once(house: House, operations: Operations, job_id: str) -> None:
+async def assert_once(deployment: Deployment, operations: Operations, job_id: str) -> None:
     """Each call and each run of a job is told once, and so is its end."""
-    told = await house.kinds(operations, job_id)
+    told = await deployment.kinds(operations, job_id)
     counted = {kind: told.count(kind) for kind in ("model_called", "run_finished", "succeeded")}
     assert counted == {"model_called": 4, "run_finished": 1, "succeeded": 1}, told

@@ -45,8 +45,8 @@ def looking(engine: engines.Engine) -> Iterator[docker.DockerClient]:
 
 @pytest.fixture
 def docked(scene: Scene, engine: engines.Engine) -> Scene:
-    """A house whose workers run code in that engine's containers."""
-    scene.house.env |= {
+    """A deployment whose workers run code in that engine's containers."""
+    scene.deployment.env |= {
         "FETTLE_SANDBOX": "docker",
         "FETTLE_SANDBOX_ENGINE": engine.host,
         "FETTLE_SANDBOX_IMAGE": IMAGE,
@@ -59,16 +59,16 @@ async def test_an_engine_killed_in_the_middle_of_a_run(
 ) -> None:
     """It costs the job no try and the model no call; the worker takes none until it is back."""
     assert engine.folder is not None
-    docked.house.worker()
-    await docked.house.ready(seconds=60)
+    docked.deployment.worker()
+    await docked.deployment.ready(seconds=60)
     await docked.submit("ran", Work((TWICE[0], SLOW)))
     await docked.requests("ran", 3, seconds=60)
     await asyncio.sleep(1)
     os.kill(int((engine.folder / "pid").read_text()), signal.SIGKILL)
-    await docked.house.told(docked.operations, docked.ids["ran"], "given_back", seconds=60)
+    await docked.deployment.told(docked.operations, docked.ids["ran"], "given_back", seconds=60)
     await docked.submit("waits")
     await asyncio.sleep(2)
-    record = await docked.house.record_of(docked.operations, docked.ids["ran"])
+    record = await docked.deployment.record_of(docked.operations, docked.ids["ran"])
     assert (record.retries, record.crashes) == (0, 0)
     assert "started" not in await docked.told("waits")
     start = ("engine.sh", "start", str(engine.folder), str(os.getpid()))
@@ -81,8 +81,8 @@ async def test_an_engine_killed_in_the_middle_of_a_run(
 @pytest.mark.invariant("J14")
 async def test_containers_of_a_killed_worker(docked: Scene, looking: docker.DockerClient) -> None:
     """Its runs' containers end with it, those that are frozen by the next worker's hand."""
-    doomed = docked.house.worker()
-    await docked.house.ready(seconds=60)
+    doomed = docked.deployment.worker()
+    await docked.deployment.ready(seconds=60)
     for name in ("one", "two"):
         await docked.submit(name, Work((LONG,)))
         await docked.requests(name, 2, seconds=60)

@@ -29,8 +29,8 @@ NAMES = ("one", "two", "three")
 
 def replica_of(scene: Scene, name: str, port: int) -> contextlib.AbstractContextManager:
     follows = ("--replicaof", "127.0.0.1", str(port))
-    folder = scene.house.folder / name
-    return redis_servers.start(scene.house.server.binary, folder, *follows, tcp=True)
+    folder = scene.deployment.folder / name
+    return redis_servers.start(scene.deployment.server.binary, folder, *follows, tcp=True)
 
 
 def promoted(*replicas: redis_servers.RedisServer) -> redis_servers.RedisServer:
@@ -51,7 +51,7 @@ def promoted(*replicas: redis_servers.RedisServer) -> redis_servers.RedisServer:
 async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) -> None:
     """With FETTLE_REDIS_REPLICAS=1, and the address moved: jobs, a decision and paid calls stand,
     though the replicas are behind, and what was on its way to them is gone."""
-    primary = scene.house.server
+    primary = scene.deployment.server
     with (
         Proxy("127.0.0.1", redis_servers.port_of(primary)) as link,
         replica_of(scene, "first", link.port) as first,
@@ -62,10 +62,10 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
             redis_servers.wait_in_step(replica)
         url = f"redis://127.0.0.1:{address.port}"
         where = {"redis_url": f"{url}/0", "broker_url": f"{url}/1", "redis_replicas": "1"}
-        scene.house.worker(**where)
-        with front(scene.house, **where) as api:
+        scene.deployment.worker(**where)
+        with front(scene.deployment, **where) as api:
             async with caller(api.url, scene.log) as client:
-                await scene.house.ready()
+                await scene.deployment.ready()
                 decided = await waiting(scene)
                 for name in NAMES:
                     await scene.submit(name, Work(STEPS, seconds=0.1))
@@ -74,7 +74,7 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                 scene.work["asked"] = Work()
                 told: list[str] = []
                 submitting = asyncio.create_task(ask(client, told))
-                await until(lambda: len(told) > 1, told=scene.house.logs)
+                await until(lambda: len(told) > 1, told=scene.deployment.logs)
                 await approve(client, decided)
                 scene.log.add(Struck(fault=FAULT, blinds=True))
                 primary.kill()
@@ -89,7 +89,7 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                     assert 0 < before < SUBMITTED == len(set(told)), "it was in their middle"
                     await scene.succeeds(*NAMES, "decided", seconds=90)
                     for job_id in told:
-                        job = await scene.house.until(scene.operations, job_id, seconds=60)
+                        job = await scene.deployment.until(scene.operations, job_id, seconds=60)
                         assert job.status is Status.SUCCEEDED
                     await scene.paid_once(*NAMES)
                     await scene.judge()
@@ -98,7 +98,7 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
 async def waiting(scene: Scene) -> JobRecord:
     """A job that waits for a person."""
     job_id = await scene.submit("decided", review=True)
-    return await scene.house.until(scene.operations, job_id, Status.AWAITING_REVIEW)
+    return await scene.deployment.until(scene.operations, job_id, Status.AWAITING_REVIEW)
 
 
 async def approve(client: Caller, job: JobRecord) -> None:

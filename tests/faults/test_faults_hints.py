@@ -23,11 +23,11 @@ FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
 async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
     """Eight at once, before two workers take any and again while the job is worked on."""
     job_id = await scene.submit("copied", Work(seconds=0.2))
-    hints = Hints(scene.house.broker_url)
+    hints = Hints(scene.deployment.broker_url)
     for _ in range(COPIES):
         hints.send(job_id, Priority.NORMAL)
-    scene.house.worker()
-    scene.house.worker()
+    scene.deployment.worker()
+    scene.deployment.worker()
     await scene.requests("copied", 2)
     for _ in range(COPIES):
         hints.send(job_id, Priority.NORMAL)
@@ -37,24 +37,24 @@ async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
     assert (await scene.told("copied")).count("started") == 1
     await scene.paid_once("copied")
     await scene.judge()
-    assert scene.house.stop_workers() == [0, 0]
-    assert "Traceback" not in scene.house.logs()
+    assert scene.deployment.stop_workers() == [0, 0]
+    assert "Traceback" not in scene.deployment.logs()
 
 
 @pytest.mark.invariant("J6")
 async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
     """For one that has ended, one that was cancelled, one that waits for a person, and none."""
-    scene.house.worker()
+    scene.deployment.worker()
     await scene.submit("ended")
     await scene.submit("asks", review=True)
     await scene.submit("cancelled", Work(seconds=5))
     await scene.requests("cancelled", 1)
     assert await scene.cancel("cancelled")
     await scene.succeeds("ended")
-    await scene.house.until(scene.operations, scene.ids["asks"], Status.AWAITING_REVIEW)
+    await scene.deployment.until(scene.operations, scene.ids["asks"], Status.AWAITING_REVIEW)
     before = {name: await scene.told(name) for name in scene.ids}
     asked = {name: len(seen) for name, seen in scene.asked.items()}
-    hints = Hints(scene.house.broker_url)
+    hints = Hints(scene.deployment.broker_url)
     for job_id in (*scene.ids.values(), "no-such-job", "", "../../etc", "j" * 5000):
         for _ in range(COPIES):
             hints.send(job_id, Priority.HIGH)
@@ -64,8 +64,8 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
     assert {name: await scene.told(name) for name in before} == before
     assert {name: len(scene.asked[name]) for name in asked} == asked
     await scene.judge()
-    assert scene.house.stop_workers() == [0]
-    assert "Traceback" not in scene.house.logs()
+    assert scene.deployment.stop_workers() == [0]
+    assert "Traceback" not in scene.deployment.logs()
 
 
 @pytest.mark.invariant("J8")
@@ -75,14 +75,14 @@ async def test_a_worker_whose_clock_is_off(scene: Scene, hours: int) -> None:
 
     Nothing is swept, removed or fetched too early or too late: only Redis tells the time.
     """
-    scene.house.env["FETTLE_CONCURRENCY"] = "3"  # so that each takes half of six
-    sound = scene.house.worker()
-    await scene.house.ready()
+    scene.deployment.env["FETTLE_CONCURRENCY"] = "3"  # so that each takes half of six
+    sound = scene.deployment.worker()
+    await scene.deployment.ready()
     await scene.submit("before")
     await scene.succeeds("before")
-    scene.house.env |= clock_off(hours * HOUR)
-    off = scene.house.worker()
-    await scene.house.ready(2)
+    scene.deployment.env |= clock_off(hours * HOUR)
+    off = scene.deployment.worker()
+    await scene.deployment.ready(2)
     assert abs(clock(scene, off.pid) - hours * HOUR) < 60  # or this would prove nothing
     names = [f"during-{number}" for number in range(6)]
     for name in names:
@@ -120,7 +120,9 @@ def clock_off(seconds: int) -> dict[str, str]:
 def clock(scene: Scene, pid: int) -> float:
     """How far a worker's clock is off, by what it has logged of late; seconds."""
     log = next(
-        path for path in scene.house.folder.glob("worker-*.log") if f":{pid}:" in path.read_text()
+        path
+        for path in scene.deployment.folder.glob("worker-*.log")
+        if f":{pid}:" in path.read_text()
     )
     said = json.loads(log.read_text().splitlines()[-1])["timestamp"]
     return datetime.fromisoformat(said).timestamp() - datetime.now(UTC).timestamp()

@@ -25,9 +25,9 @@ SAID = '"status": "succeeded"'
 @pytest.mark.parametrize("number", [1, 2, 4])
 async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
     """That call is made again, and no other: of the planner, of the executor, behind a run."""
-    scene.house.worker()
-    scene.house.worker()
-    await scene.house.ready(2)
+    scene.deployment.worker()
+    scene.deployment.worker()
+    await scene.deployment.ready(2)
     work = Work(TWICE, seconds=0.4)
     await scene.submit("called", work)
     await scene.requests("called", number)
@@ -46,13 +46,13 @@ async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
 async def test_in_the_middle_of_a_run(scene: Scene) -> None:
     """No call is repeated; the run is, on the files of the run before it; the old one is dead."""
     seconds = "3.1415926"
-    scene.house.worker()
-    scene.house.worker()
-    await scene.house.ready(2)
+    scene.deployment.worker()
+    scene.deployment.worker()
+    await scene.deployment.ready(2)
     second = "open('n', 'a').write('2'); " + sleeps(seconds)
     work = Work((TWICE[0], second))
     job_id = await scene.submit("ran", work)
-    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
     (room,) = processes(seconds)
     scene.kill(await scene.holder("ran"))
     await until(lambda: room not in processes(seconds), 2)
@@ -68,10 +68,10 @@ async def test_in_the_middle_of_a_run(scene: Scene) -> None:
 @pytest.mark.quick
 async def test_between_taking_a_hint_and_the_claim(scene: Scene) -> None:
     """The hint is lost with the worker, and the sweeper sends another: no attempt is counted."""
-    doomed = scene.house.worker(fail_point="before_claim")
+    doomed = scene.deployment.worker(fail_point="before_claim")
     await scene.submit("hinted")
     await scene.died(doomed)
-    loaded = await scene.house.record_of(scene.operations, scene.ids["hinted"])
+    loaded = await scene.deployment.record_of(scene.operations, scene.ids["hinted"])
     assert (loaded.status, loaded.attempts) == (Status.QUEUED, 0)
     await scene.relieved()
     await scene.succeeds("hinted")
@@ -109,7 +109,7 @@ async def cuts(folder: Path, point: str, gate: asyncio.Semaphore) -> int:
 async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
     """A job with two runs and a review, whose first worker dies at the point. False: it did not."""
     async with gate, a_scene(folder) as scene:
-        doomed = scene.house.worker(fail_point=point, retry_seconds="0.2")
+        doomed = scene.deployment.worker(fail_point=point, retry_seconds="0.2")
         # a job that meets trouble is released once
         work = Work(TWICE, instead={1: Refusal(503)} if "release" in point else {})
         job_id = await scene.submit("cut", work, review=True)
@@ -134,14 +134,14 @@ async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
 @pytest.mark.parametrize("side", ["before", "after"])
 async def test_while_the_job_of_another_that_died_is_released(scene: Scene, side: str) -> None:
     """The sweeper dies, too, where it takes the lease back: the job goes on, one crash counts."""
-    first = scene.house.worker()
+    first = scene.deployment.worker()
     await scene.submit("swept", Work(TWICE, instead={2: Hang()}))
     await scene.requests("swept", 2)
-    scene.house.worker(fail_point=f"{side}_release")
-    await scene.house.ready(2)
+    scene.deployment.worker(fail_point=f"{side}_release")
+    await scene.deployment.ready(2)
     assert (await scene.holder("swept")).pid == first.pid
     scene.kill(first)
-    await scene.died(scene.house.workers[-1])
+    await scene.died(scene.deployment.workers[-1])
     await scene.relieved()
     await scene.succeeds("swept")
     told = await scene.told("swept")
@@ -153,9 +153,9 @@ async def test_while_the_job_of_another_that_died_is_released(scene: Scene, side
 async def dies(scene: Scene, doomed: Process, job_id: str) -> bool:
     """Whether the worker reaches its point before the job's end, or right behind it."""
     while doomed.poll() is None:
-        if (await scene.house.record_of(scene.operations, job_id)).status.final:
+        if (await scene.deployment.record_of(scene.operations, job_id)).status.final:
             # either it says so, or it is dead before it can
-            await until(lambda: doomed.poll() is not None or SAID in scene.house.logs())
+            await until(lambda: doomed.poll() is not None or SAID in scene.deployment.logs())
             return doomed.poll() is not None
         await asyncio.sleep(0.02)
     return True
@@ -163,13 +163,15 @@ async def dies(scene: Scene, doomed: Process, job_id: str) -> bool:
 
 async def delegate(scene: Scene, job_id: str) -> None:
     """Answer the one review: the critic shall decide."""
-    paused = await scene.house.until(scene.operations, job_id, Status.AWAITING_REVIEW, seconds=90)
+    paused = await scene.deployment.until(
+        scene.operations, job_id, Status.AWAITING_REVIEW, seconds=90
+    )
     assert paused.review is not None
     await scene.operations.decide(job_id, Decision(paused.review.id, Action.DELEGATE, "ann"))
 
 
 async def left_by(scene: Scene, job_id: str) -> bytes:
     """What the job's runs have written to the file `n`."""
-    record = await scene.house.record_of(scene.operations, job_id)
-    files = await manifest.load(scene.house.blobs, record.workspace)
-    return await scene.house.blobs.get(files.files["n"].digest)
+    record = await scene.deployment.record_of(scene.operations, job_id)
+    files = await manifest.load(scene.deployment.blobs, record.workspace)
+    return await scene.deployment.blobs.get(files.files["n"].digest)

@@ -39,9 +39,9 @@ def from_request(number: int, turn: Turn) -> Mapping[int, Turn]:
 
 @pytest.fixture
 async def down(scene: Scene) -> Scene:
-    """A house whose worker gives a model little time."""
-    scene.house.worker(model_timeout_seconds="1", retry_seconds="0.1")
-    await scene.house.ready()
+    """A deployment whose worker gives a model little time."""
+    scene.deployment.worker(model_timeout_seconds="1", retry_seconds="0.1")
+    await scene.deployment.ready()
     return scene
 
 

@@ -56,7 +56,7 @@ COUNTED = {
 @contextlib.contextmanager
 def before_redis(scene: Scene):
     """A network of its own between Redis and whoever takes its addresses."""
-    with Proxy("127.0.0.1", redis_servers.port_of(scene.house.server)) as proxy:
+    with Proxy("127.0.0.1", redis_servers.port_of(scene.deployment.server)) as proxy:
         yield proxy, f"redis://127.0.0.1:{proxy.port}"
 
 
@@ -66,8 +66,8 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
     scene.lease = LEASE
     with before_redis(scene) as (proxy, url):
         where = {"redis_url": f"{url}/0", "broker_url": f"{url}/1"}
-        scene.house.worker(**where, lease_seconds=str(LEASE))
-        await scene.house.ready()
+        scene.deployment.worker(**where, lease_seconds=str(LEASE))
+        await scene.deployment.ready()
         for name in ("one", "two", "three"):
             await scene.submit(name, Work(TWICE, seconds=0.4))
         await scene.requests("three", 1, seconds=60)
@@ -75,7 +75,9 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
         FAULTS[fault](proxy)
         await asyncio.sleep(LEASE + 1)
         if fault in SILENT:
-            await until(lambda: "heartbeat missed" in scene.house.logs(), told=scene.house.logs)
+            await until(
+                lambda: "heartbeat missed" in scene.deployment.logs(), told=scene.deployment.logs
+            )
         elif fault in COUNTED:
             assert proxy.counters()[COUNTED[fault]] > 0
         proxy.heal()
@@ -106,19 +108,19 @@ def slowest(scene: Scene) -> float:
 async def test_a_worker_behind_a_black_hole_loses_its_jobs_to_another(scene: Scene) -> None:
     """J4, J5, J8: the other goes on behind the last finished call; the first changes nothing."""
     with before_redis(scene) as (proxy, url):
-        cut_off = scene.house.worker(redis_url=f"{url}/0", broker_url=f"{url}/1")
-        await scene.house.ready()
+        cut_off = scene.deployment.worker(redis_url=f"{url}/0", broker_url=f"{url}/1")
+        await scene.deployment.ready()
         await scene.submit("moves", Work(TWICE, seconds=1.5))
         await scene.requests("moves", 2, seconds=60)
-        scene.house.worker()
-        await scene.house.ready(2)
+        scene.deployment.worker()
+        await scene.deployment.ready(2)
         scene.log.add(Struck(fault="worker-kill", pids=(cut_off.pid,)))
         proxy.set(BLACK_HOLE)
-        await scene.house.told(scene.operations, scene.ids["moves"], "lease_lost", seconds=30)
+        await scene.deployment.told(scene.operations, scene.ids["moves"], "lease_lost", seconds=30)
         await asyncio.sleep(1)
         proxy.heal()
         await scene.succeeds("moves")
-        record = await scene.house.record_of(scene.operations, scene.ids["moves"])
+        record = await scene.deployment.record_of(scene.operations, scene.ids["moves"])
         assert record.attempts == 2
         assert (await scene.told("moves")).count("run_finished") == 2
         await scene.judge()
@@ -129,7 +131,7 @@ async def test_between_the_api_and_redis(scene: Scene, fault: str) -> None:
     """J1, J2: whoever asks again with his key has one job; nobody waits for long."""
     with (
         before_redis(scene) as (proxy, url),
-        front(scene.house, redis_url=f"{url}/0", broker_url=f"{url}/1") as api,
+        front(scene.deployment, redis_url=f"{url}/0", broker_url=f"{url}/1") as api,
     ):
         async with caller(api.url, scene.log) as client:
             await client.submit_until_told("before", task="x")
@@ -172,7 +174,7 @@ async def test_between_the_api_and_redis(scene: Scene, fault: str) -> None:
 )
 async def test_between_a_client_and_the_api(scene: Scene, fault: Fault, way: Way) -> None:
     """J2: an answer that was lost, cut or late is asked for again, and is the same job."""
-    with front(scene.house) as api, Proxy("127.0.0.1", api_port(api)) as proxy:
+    with front(scene.deployment) as api, Proxy("127.0.0.1", api_port(api)) as proxy:
         async with caller(f"http://127.0.0.1:{proxy.port}", scene.log) as client:
             client.client.timeout = httpx.Timeout(3)
             proxy.set(fault, way)
@@ -212,9 +214,9 @@ async def test_readers_that_are_slow_hold_up_nobody_and_fill_no_memory(scene: Sc
     """20 readers take 2 KB/s of a job that tells 20 MB; others have it all at once; a slow one that
     connects again goes on where it was."""
     facts, size = 1_000, 20_000
-    job_id = await scene.house.submit(scene.operations, JobSpec(task="talks"))
+    job_id = await scene.deployment.submit(scene.operations, JobSpec(task="talks"))
     held = Held(job_id, ok(await scene.operations.claim(job_id, "test")).epoch)
-    with front(scene.house) as api, Proxy("127.0.0.1", api_port(api)) as proxy:
+    with front(scene.deployment) as api, Proxy("127.0.0.1", api_port(api)) as proxy:
         slow_url = f"http://127.0.0.1:{proxy.port}"
         proxy.set(Fault(bytes_per_second=2_000), Way.DOWN)
         seen: dict[int, list[int]] = {number: [] for number in range(20)}

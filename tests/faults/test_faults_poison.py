@@ -38,7 +38,7 @@ async def kept_alive(scene: Scene) -> AsyncIterator[list[int]]:
 
     async def watch() -> None:
         while True:
-            worker = scene.house.worker()
+            worker = scene.deployment.worker()
             while worker.poll() is None:
                 await asyncio.sleep(0.05)
             codes.append(worker.returncode)
@@ -79,14 +79,14 @@ async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> 
             told = await scene.told(name)
             assert (told.count("model_called"), told.count("run_finished")) == (calls, 1)
         heir = await anew(scene, "poison")
-        job = await scene.house.until(scene.operations, heir)
-        assert job.status is Status.SUCCEEDED, scene.house.logs()
+        job = await scene.deployment.until(scene.operations, heir)
+        assert job.status is Status.SUCCEEDED, scene.deployment.logs()
         assert len(await scene.operations.store.charges(heir)) == poison.calls - 2
     await scene.judge()
 
 
 async def strike(scene: Scene, name: str) -> None:
-    """Kill the process that holds a job, if it is a worker of the house or the job's own."""
+    """Kill the process that holds a job, if it is a worker of the deployment or the job's own."""
     pid = await scene.holder_pid(name)
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
@@ -98,7 +98,7 @@ async def over(scene: Scene, name: str) -> bool:
     asked = len(scene.asked[name])
     async with asyncio.timeout(60):
         while len(scene.asked[name]) == asked:
-            if (await scene.house.record_of(scene.operations, scene.ids[name])).status.final:
+            if (await scene.deployment.record_of(scene.operations, scene.ids[name])).status.final:
                 return True
             await asyncio.sleep(0.05)
     return False
@@ -119,14 +119,14 @@ async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
     the job's own process, ends; the others' jobs finish, and the job fails: it alone."""
     huge = Huge("x" * (448 * MIB))
     async with kept_alive(scene) as codes, limited(scene, 320 * MIB):
-        await scene.house.ready()
+        await scene.deployment.ready()
         names = [f"innocent-{number}" for number in range(SMALL)]
         for name in names:
             await scene.submit(name, Work(("import time; time.sleep(1)",), seconds=0.3))
         await scene.submit("greedy", Work(instead=dict.fromkeys(range(2, 50), huge)))
         ended = await scene.end("greedy", seconds=120)
         assert ended.status is Status.FAILED
-        assert ended.reason is Reason.POISONED, (ended.detail, scene.house.logs())
+        assert ended.reason is Reason.POISONED, (ended.detail, scene.deployment.logs())
         assert ended.detail.endswith("behind event 4, planned")
         await scene.succeeds(*names, seconds=120)
         assert codes
@@ -136,8 +136,10 @@ async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
 
 @contextlib.asynccontextmanager
 async def limited(scene: Scene, more: int) -> AsyncIterator[None]:
-    """Every worker of the house, once it is ready, may take that many bytes more and no more; the
-    process of a lone job inherits the bound."""
+    """Each ready worker may take at most that many more bytes.
+
+    The process of a job that runs alone inherits the limit.
+    """
     done: set[int] = set()
 
     async def watch() -> None:
@@ -168,6 +170,6 @@ def workers(scene: Scene) -> set[int]:
     """Those that live, and have said that they are ready."""
     return {
         worker.pid
-        for worker in scene.house.workers
-        if worker.poll() is None and f":{worker.pid}:" in scene.house.logs()
+        for worker in scene.deployment.workers
+        if worker.poll() is None and f":{worker.pid}:" in scene.deployment.logs()
     }

@@ -41,7 +41,7 @@ async def blameless(scene: Scene, *names: str) -> None:
     """They have succeeded, and none of them was counted as crashed or retried out of reason."""
     await scene.succeeds(*names, seconds=90)
     for name in names:
-        record = await scene.house.record_of(scene.operations, scene.ids[name])
+        record = await scene.deployment.record_of(scene.operations, scene.ids[name])
         lost = (await scene.told(name)).count("lease_lost")
         assert (record.crashes, record.retries, lost) == (0, 0, 0), name
 
@@ -49,28 +49,28 @@ async def blameless(scene: Scene, *names: str) -> None:
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
 async def test_redis_ends_under_load_for_longer_than_a_lease(scene: Scene, signum) -> None:
     """What was answered is there when it is back; no call is made twice, no crash is counted."""
-    scene.house.worker()
-    scene.house.worker()
+    scene.deployment.worker()
+    scene.deployment.worker()
     names = [f"load-{number}" for number in range(8)]
-    with front(scene.house) as api:
+    with front(scene.deployment) as api:
         async with caller(api.url, scene.log) as client:
-            await scene.house.ready(2)
+            await scene.deployment.ready(2)
             await at_work(scene, *names)
             scene.work["asked"] = Work(TWICE)
             body = {"task": "x", "model": "groq:asked", "labels": ["asked"]}
             submitting = asyncio.create_task(asked_for(client, 20, body))
             await scene.requests(names[-1], 1, seconds=90)
             struck(scene)
-            scene.house.server.process.send_signal(signum)
-            await asyncio.to_thread(scene.house.server.process.wait, 20)
+            scene.deployment.server.process.send_signal(signum)
+            await asyncio.to_thread(scene.deployment.server.process.wait, 20)
             await asyncio.sleep(scene.lease + 1)
-            with scene.house.restart_redis():
+            with scene.deployment.restart_redis():
                 mended(scene)
                 accepted = await submitting
                 await blameless(scene, *names)
                 await scene.paid_once(*names)
                 for job_id in accepted:
-                    job = await scene.house.until(scene.operations, job_id, seconds=60)
+                    job = await scene.deployment.until(scene.operations, job_id, seconds=60)
                     assert job.status is Status.SUCCEEDED
                 assert len(set(accepted)) == 20
                 await scene.judge()
@@ -88,8 +88,8 @@ async def asked_for(client: Caller, count: int, body: dict[str, object]) -> list
 async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
     """Attempts hand their jobs back when it goes on, wherever they were; no crash is counted."""
     for _ in range(2):
-        scene.house.worker(concurrency="4")
-    await scene.house.ready(2)
+        scene.deployment.worker(concurrency="4")
+    await scene.deployment.ready(2)
     await at_work(scene, "early", "middle", "late")
     await scene.submit("asks", Work(seconds=1.5))
     await scene.submit("computes", Work(("import time; time.sleep(3); print('done')",)))
@@ -98,9 +98,9 @@ async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
     names = list(scene.ids)
     struck(scene)
     began = time.monotonic()
-    os.kill(scene.house.server.process.pid, signal.SIGSTOP)
+    os.kill(scene.deployment.server.process.pid, signal.SIGSTOP)
     await asyncio.sleep(PATIENCE_SECONDS + 6)
-    os.kill(scene.house.server.process.pid, signal.SIGCONT)
+    os.kill(scene.deployment.server.process.pid, signal.SIGCONT)
     mended(scene)
     await blameless(scene, *names)
     handed = [name for name in names if "given_back" in await scene.told(name)]
@@ -119,7 +119,7 @@ async def test_the_broker_is_emptied_and_every_job_runs(scene: Scene) -> None:
         while await broker.llen(list_of(Priority.NORMAL)) < len(names):
             await asyncio.sleep(0.01)
     await broker.flushdb()
-    scene.house.worker()
+    scene.deployment.worker()
     await scene.succeeds(*names)
     await scene.submit("last", Work(seconds=0.5))
     await scene.requests("last", 1)
@@ -131,19 +131,19 @@ async def test_the_broker_is_emptied_and_every_job_runs(scene: Scene) -> None:
 
 
 async def connected(scene: Scene, database: int) -> Redis:
-    """A client of one of the house's databases."""
-    return Redis.from_url(scene.house.redis_url.removesuffix("/0") + f"/{database}")
+    """A client of one of the deployment's databases."""
+    return Redis.from_url(scene.deployment.redis_url.removesuffix("/0") + f"/{database}")
 
 
 async def test_redis_at_its_maxmemory(scene: Scene) -> None:
     """New jobs are refused; those at work wait, and end when there is room again; a cancel and a
     decision go through."""
-    scene.house.worker()
-    with front(scene.house) as api:
+    scene.deployment.worker()
+    with front(scene.deployment) as api:
         async with caller(api.url, scene.log) as client:
-            await scene.house.ready()
+            await scene.deployment.ready()
             await scene.submit("reviewed", Work(), review=True)
-            waits = await scene.house.until(
+            waits = await scene.deployment.until(
                 scene.operations, scene.ids["reviewed"], Status.AWAITING_REVIEW, seconds=90
             )
             await scene.submit("stopped", Work(seconds=60))
@@ -171,7 +171,7 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
             assert len(await scene.operations.store.workers()) == 1, (
                 "it still says that it is there"
             )
-            assert not (await scene.house.record_of(scene.operations, waits.id)).status.final
+            assert not (await scene.deployment.record_of(scene.operations, waits.id)).status.final
             await with_room(scene)
             mended(scene)
             await blameless(scene, "reviewed", "asleep", "goes-on")
@@ -179,7 +179,7 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
             assert len(scene.asked["stopped"]) == 1, "no call after the cancel (J11)"
             assert (await scene.end("stopped")).status is Status.CANCELLED
             last = await client.submit_until_told("room", task="x", model="groq:goes-on")
-            await scene.house.until(scene.operations, last, seconds=60)
+            await scene.deployment.until(scene.operations, last, seconds=60)
             await scene.judge()
 
 
@@ -187,19 +187,19 @@ async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
     """Attempts hand their jobs back, which is no try, and none is claimed before there is room; of
     a call that could not be journaled the price is on record, and it alone is made again."""
     for _ in range(2):
-        scene.house.worker(patience_seconds="1", retry_seconds="0.2")
-    await scene.house.ready(2)
+        scene.deployment.worker(patience_seconds="1", retry_seconds="0.2")
+    await scene.deployment.ready(2)
     await at_work(scene, "early", "middle", "late", seconds=0.8)
     await scene.requests("late", 1, seconds=90)
     names = list(scene.ids)
     await full(scene)
     struck(scene)
     for name in names:
-        await scene.house.until(scene.operations, scene.ids[name], Status.QUEUED, seconds=60)
+        await scene.deployment.until(scene.operations, scene.ids[name], Status.QUEUED, seconds=60)
     answered = {name: len(scene.asked[name]) for name in names}
     await asyncio.sleep(10)
     for name in names:
-        held = await scene.house.record_of(scene.operations, scene.ids[name])
+        held = await scene.deployment.record_of(scene.operations, scene.ids[name])
         assert (held.status, held.attempts) == (Status.QUEUED, 1), "it was claimed for nothing"
         assert len(await scene.operations.store.charges(held.id)) == answered[name]
     await with_room(scene)
@@ -230,19 +230,19 @@ def allow(scene: Scene, more: int | None) -> None:
     """A disk that takes so many bytes more of Redis' file, or as many as it likes."""
     most = resource.RLIM_INFINITY
     if more is not None:
-        files = scene.house.redis_folder.rglob("*.aof")
+        files = scene.deployment.redis_folder.rglob("*.aof")
         most = max(file.stat().st_size for file in files) + more
     hard = resource.RLIM_INFINITY
-    resource.prlimit(scene.house.server.process.pid, resource.RLIMIT_FSIZE, (most, hard))
+    resource.prlimit(scene.deployment.server.process.pid, resource.RLIMIT_FSIZE, (most, hard))
 
 
 async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
     """Redis ends rather than answer what it cannot keep. Started again with room, all is there."""
-    scene.house.worker()
+    scene.deployment.worker()
     names = ["one", "two", "three"]
-    with front(scene.house) as api:
+    with front(scene.deployment) as api:
         async with caller(api.url, scene.log) as client:
-            await scene.house.ready()
+            await scene.deployment.ready()
             await at_work(scene, *names, seconds=0.5)
             scene.work["asked"] = Work()
             body = {"task": "x", "model": "groq:asked"}
@@ -250,30 +250,30 @@ async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
             await scene.requests("three", 1, seconds=90)
             allow(scene, 20_000)
             struck(scene)
-            code = await asyncio.to_thread(scene.house.server.process.wait, 60)
+            code = await asyncio.to_thread(scene.deployment.server.process.wait, 60)
             assert code == 1, "it ends by itself"
             answer = await client.submit("away", task="x")
             assert answer is not None
             assert answer.json()["type"] == "/problems/outcome-unknown"
             await asyncio.sleep(scene.lease + 1)
-            with scene.house.restart_redis():
+            with scene.deployment.restart_redis():
                 mended(scene)
                 accepted = await submitting
                 await blameless(scene, *names)
                 for job_id in accepted:
-                    await scene.house.until(scene.operations, job_id, seconds=60)
+                    await scene.deployment.until(scene.operations, job_id, seconds=60)
                 assert len(set(accepted)) == 15
                 await scene.judge()
 
 
 async def test_the_disk_is_full_under_appendfsync_everysec(scene: Scene) -> None:
     """Redis goes on and refuses writes (MISCONF): clear errors, and all goes on with room."""
-    scene.house.worker()
+    scene.deployment.worker()
     redis = await connected(scene, 0)
     await redis.config_set("appendfsync", "everysec")
-    with front(scene.house) as api:
+    with front(scene.deployment) as api:
         async with caller(api.url, scene.log) as client:
-            await scene.house.ready()
+            await scene.deployment.ready()
             await at_work(scene, "one", "two", seconds=0.5)
             await scene.requests("two", 1, seconds=90)
             allow(scene, 0)
@@ -292,7 +292,7 @@ async def test_the_disk_is_full_under_appendfsync_everysec(scene: Scene) -> None
             allow(scene, None)
             mended(scene)
             last = await client.submit_until_told("no-disk", task="x", model="groq:one")
-            await scene.house.until(scene.operations, last, seconds=60)
+            await scene.deployment.until(scene.operations, last, seconds=60)
             await blameless(scene, "one", "two")
             await scene.judge()
     await redis.aclose()
@@ -309,10 +309,10 @@ async def test_the_disk_is_full_for_longer_than_any_patience(scene: Scene) -> No
     """Attempts hand their jobs back as soon as there is room, which is no try and no crash; what
     they had come to by then is on record, and no call is made twice."""
     for _ in range(2):
-        scene.house.worker(patience_seconds="1", retry_seconds="0.2")
+        scene.deployment.worker(patience_seconds="1", retry_seconds="0.2")
     redis = await connected(scene, 0)
     await redis.config_set("appendfsync", "everysec")
-    await scene.house.ready(2)
+    await scene.deployment.ready(2)
     await at_work(scene, "early", "middle", "late", seconds=0.8)
     await scene.requests("late", 1, seconds=90)
     names = list(scene.ids)

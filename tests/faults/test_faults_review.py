@@ -38,17 +38,17 @@ EFFECTS: Mapping[str, tuple[object, ...]] = {
 @pytest.fixture
 async def callers(scene: Scene) -> AsyncIterator[tuple[Caller, Caller]]:
     """A worker that is ready, and callers of two API processes."""
-    scene.house.worker()
-    with front(scene.house, "a") as first, front(scene.house, "b") as second:
+    scene.deployment.worker()
+    with front(scene.deployment, "a") as first, front(scene.deployment, "b") as second:
         async with caller(first.url, scene.log) as one, caller(second.url, scene.log) as two:
-            await scene.house.ready()
+            await scene.deployment.ready()
             yield one, two
 
 
 async def paused(scene: Scene, name: str, **spec: object) -> JobRecord:
     """A job that waits for a person, after a run."""
     job_id = await scene.submit(name, Work(), review=True, **spec)
-    return await scene.house.until(scene.operations, job_id, WAITS)
+    return await scene.deployment.until(scene.operations, job_id, WAITS)
 
 
 def review_of(record: JobRecord) -> str:
@@ -76,7 +76,7 @@ async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) 
     ]
     assert statuses(await asyncio.gather(*asked)) == {202: 1, 409: 49}
     await scene.succeeds("twice")
-    result = (await scene.house.record_of(scene.operations, job.id)).result
+    result = (await scene.deployment.record_of(scene.operations, job.id)).result
     assert result is not None
     assert (result.approved_by, result.override) == ("development", False)
     assert (await scene.told("twice")).count("decided") == 1
@@ -176,15 +176,15 @@ async def test_an_answer_to_an_earlier_question_does_not_touch_the_open_one(
     revised = await one.decide(first.id, review_of(first), action="edit", code="print('mine')")
     assert revised is not None
     assert revised.status_code == 202
-    await scene.house.told(scene.operations, first.id, "review_opened", times=2)
-    second = await scene.house.until(scene.operations, first.id, WAITS)
+    await scene.deployment.told(scene.operations, first.id, "review_opened", times=2)
+    second = await scene.deployment.until(scene.operations, first.id, WAITS)
     assert review_of(second) != review_of(first)
     late = [two.decide(first.id, review_of(first), **said) for said in ACTIONS]
     for answer in await asyncio.gather(*late):
         refused(answer, "awaiting_review", "stale-review")
         assert answer is not None
         assert answer.json()["review_id"] == review_of(second)
-    stands = await scene.house.record_of(scene.operations, first.id)
+    stands = await scene.deployment.record_of(scene.operations, first.id)
     assert stands == second
     await two.decide(first.id, review_of(second), action="approve")
     await scene.succeeds("asked-again")
@@ -205,7 +205,7 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
     assert (approved.result.approved_by, approved.result.override) == ("expiry", False)
     rejected = await scene.end("reject")
     assert (rejected.status, rejected.reason) == (Status.FAILED, Reason.REJECTED)
-    await scene.house.told(scene.operations, jobs[OnExpiry.STAY].id, "review_expired")
+    await scene.deployment.told(scene.operations, jobs[OnExpiry.STAY].id, "review_expired")
     for then, state in ((OnExpiry.APPROVE, "succeeded"), (OnExpiry.REJECT, "failed")):
         refused(await one.decide(jobs[then].id, review_of(jobs[then]), action="approve"), state)
     stays = jobs[OnExpiry.STAY]
@@ -223,13 +223,13 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
 
 async def test_an_expiry_while_nobody_is_there_is_made_up_for(scene: Scene) -> None:
     """J9: a review outlives every process; its time runs on, and counts when a worker is back."""
-    scene.house.worker()
-    await scene.house.ready()
+    scene.deployment.worker()
+    await scene.deployment.ready()
     job = await paused(scene, "alone", review_expires_seconds=3, on_expiry=OnExpiry.APPROVE)
-    scene.house.stop_workers(signal.SIGKILL)
+    scene.deployment.stop_workers(signal.SIGKILL)
     await asyncio.sleep(3.1)
-    assert (await scene.house.record_of(scene.operations, job.id)).status is WAITS
-    scene.house.worker()
+    assert (await scene.deployment.record_of(scene.operations, job.id)).status is WAITS
+    scene.deployment.worker()
     await scene.succeeds("alone")
     assert (await scene.told("alone")).count("decided") == 1
     await scene.judge()

@@ -23,12 +23,12 @@ async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
     told.
     """
     seconds = "4.4721359"
-    scene.house.worker()
+    scene.deployment.worker()
     work = Work((TWICE[0], sleeps(seconds)))
     await scene.submit("ran", work)
-    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
     (sandbox,) = processes(seconds)
-    supervisor = scene.house.child_of_worker("sandbox.local")
+    supervisor = scene.deployment.child_of_worker("sandbox.local")
     assert supervisor is not None
     os.kill(supervisor, signal.SIGKILL)
     await until(lambda: sandbox not in processes(seconds), 3)
@@ -41,7 +41,7 @@ async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
 async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
     """Trouble of ours is never the code's failure: rest, try again, and in the end say so."""
     seconds = "12.449899"
-    scene.house.worker(retry_seconds="0.1")
+    scene.deployment.worker(retry_seconds="0.1")
     await scene.submit("unlucky", Work((sleeps(seconds),)))
     killing = asyncio.create_task(kill_supervisors(scene, seconds))
     job = await scene.end("unlucky", seconds=120)
@@ -59,7 +59,7 @@ async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
 async def kill_supervisors(scene: Scene, seconds: str) -> None:
     """Kill the worker's supervisor whenever that run is under way."""
     while True:
-        if processes(seconds) and (supervisor := scene.house.child_of_worker("sandbox.local")):
+        if processes(seconds) and (supervisor := scene.deployment.child_of_worker("sandbox.local")):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(supervisor, signal.SIGKILL)
         await asyncio.sleep(0.1)
@@ -70,19 +70,19 @@ async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
     """Eight runs at once, each with a daemon of its own; the supervisor is killed with its worker,
     so that nobody is left to tidy up. Another worker's sandboxes are left alone."""
     mine, other = "31.622776", "33.166247"
-    doomed = scene.house.worker(concurrency="8")  # so that the other run is another worker's
-    await scene.house.ready()
+    doomed = scene.deployment.worker(concurrency="8")  # so that the other run is another worker's
+    await scene.deployment.ready()
     daemon = (
         f"import subprocess; subprocess.Popen(['/bin/sleep', '{mine}'], start_new_session=True)"
     )
     names = [f"left-{number}" for number in range(8)]
     for name in names:
         await scene.submit(name, Work((f"{daemon}; {sleeps(mine)}",)))
-    await until(lambda: len(processes(mine)) == 16, 60, scene.house.logs)
-    bystander = scene.house.worker()
-    await scene.house.ready(2)
+    await until(lambda: len(processes(mine)) == 16, 60, scene.deployment.logs)
+    bystander = scene.deployment.worker()
+    await scene.deployment.ready(2)
     await scene.submit("other", Work((sleeps(other),)))
-    await until(lambda: len(processes(other)) == 1, 60, scene.house.logs)
+    await until(lambda: len(processes(other)) == 1, 60, scene.deployment.logs)
     family = descendants(doomed.pid)
     assert len(family) > 16
     supervisor = next(pid for pid in family if "sandbox.local" in command(pid))

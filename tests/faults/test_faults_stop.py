@@ -21,18 +21,18 @@ IGNORES = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
 @pytest.mark.timeout(300)
 async def test_rolling_stops_under_load(scene: Scene) -> None:
     """Twenty times a new worker comes and the oldest is stopped: no call is repeated, none lost."""
-    line = [scene.house.worker(), scene.house.worker()]
-    await scene.house.ready(2)
+    line = [scene.deployment.worker(), scene.deployment.worker()]
+    await scene.deployment.ready(2)
     enough = asyncio.Event()
     loading = asyncio.create_task(load(scene, enough))
     codes = []
     for roll in range(ROLLS):
-        line.append(scene.house.worker())
-        await scene.house.ready(3 + roll)
+        line.append(scene.deployment.worker())
+        await scene.deployment.ready(3 + roll)
         oldest = line.pop(0)
         oldest.send_signal(signal.SIGTERM)
         asked = time.monotonic()
-        await until(lambda worker=oldest: worker.poll() is not None, 20, scene.house.logs)
+        await until(lambda worker=oldest: worker.poll() is not None, 20, scene.deployment.logs)
         assert time.monotonic() - asked < 5 + HAND_OVER_SECONDS + 5
         codes.append(oldest.returncode)
     enough.set()
@@ -63,16 +63,16 @@ async def load(scene: Scene, enough: asyncio.Event) -> list[str]:
 async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
     """Code cannot hold a worker: at the end of its time the room dies, and the job is queued."""
     seconds = "27.18281"
-    worker = scene.house.worker(drain_seconds="1")
+    worker = scene.deployment.worker(drain_seconds="1")
     await scene.submit("stubborn", Work((IGNORES + sleeps(seconds),)))
-    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
     asked = time.monotonic()
     worker.send_signal(signal.SIGTERM)
-    await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.house.logs)
+    await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.deployment.logs)
     assert time.monotonic() - asked >= 1  # it had its time
     assert worker.returncode == 0
     assert not processes(seconds)
-    record = await scene.house.record_of(scene.operations, scene.ids["stubborn"])
+    record = await scene.deployment.record_of(scene.operations, scene.ids["stubborn"])
     assert (record.status, record.crashes) == (Status.QUEUED, 0)
     assert len(scene.asked["stubborn"]) == 2
     assert await scene.cancel("stubborn")
@@ -84,16 +84,16 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
 async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     """The worker is gone at once, and its rooms; its job goes on when its lease has run out."""
     seconds = "4.1231056"
-    worker = scene.house.worker(drain_seconds="60")
+    worker = scene.deployment.worker(drain_seconds="60")
     work = Work((TWICE[0], sleeps(seconds)))
     await scene.submit("hurried", work)
-    await until(lambda: len(processes(seconds)) == 1, told=scene.house.logs)
+    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
     (room,) = processes(seconds)
     worker.send_signal(signal.SIGTERM)
     await asyncio.sleep(1.5)  # two signals within a second are one wish
     assert worker.poll() is None
     worker.send_signal(signal.SIGTERM)
-    await until(lambda: worker.poll() is not None, 2, scene.house.logs)
+    await until(lambda: worker.poll() is not None, 2, scene.deployment.logs)
     assert worker.returncode == 128 + signal.SIGTERM
     await until(lambda: room not in processes(seconds), 2)
     await scene.relieved()
@@ -107,17 +107,17 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
 @pytest.mark.quick
 async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene) -> None:
     """Asked through Redis, by its name: it hands on what it holds, and no crash is counted."""
-    first = scene.house.worker()
-    await scene.house.ready()
+    first = scene.deployment.worker()
+    await scene.deployment.ready()
     await scene.submit("moved", Work(TWICE, seconds=0.5))
     await scene.requests("moved", 2)
     store = scene.operations.store
     assert isinstance(store, RedisStore)
     assert not await store.registry.ask_to_drain("nobody")
     (told,) = await store.workers()
-    scene.house.worker()
+    scene.deployment.worker()
     assert await store.registry.ask_to_drain(told["id"])
-    await until(lambda: first.poll() is not None, 20, scene.house.logs)
+    await until(lambda: first.poll() is not None, 20, scene.deployment.logs)
     assert first.returncode == 0
     await scene.succeeds("moved")
     assert "lease_lost" not in await scene.told("moved")
@@ -127,15 +127,15 @@ async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene
 
 async def test_a_stop_in_the_middle_of_a_hanging_call(scene: Scene) -> None:
     """A model that does not answer holds no worker: the call is given up, the job handed on."""
-    worker = scene.house.worker(drain_seconds="1")
+    worker = scene.deployment.worker(drain_seconds="1")
     await scene.submit("hanging", Work(seconds=60))
     await scene.requests("hanging", 1)
     worker.send_signal(signal.SIGTERM)
-    await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.house.logs)
+    await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.deployment.logs)
     assert worker.returncode == 0
     assert (await scene.told("hanging"))[-1] == "given_back"
     scene.work["hanging"] = Work()
-    scene.house.worker()
+    scene.deployment.worker()
     await scene.succeeds("hanging")
     verdict = await scene.judge()
     assert verdict.repeated_in_flight == 1

@@ -17,7 +17,7 @@ import pytest
 from redis.asyncio import Redis
 from support.graph.recorded import one_run
 from support.jobs.golden_job import Golden
-from support.processes.deployment import House, ok
+from support.processes.deployment import Deployment, ok
 from support.processes.preloaded import REPOSITORY, Process
 from support.processes.scene import KILL, Scene, processes, until, waits_to_be_told
 
@@ -52,11 +52,11 @@ async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
 ) -> None:
     """One job was paused for a person, who has decided; the worker of the other died in a pass.
     Begun anew it is done by today's graph, and what was paid stays paid."""
-    house, operations = scene.house, scene.operations
+    deployment, operations = scene.deployment, scene.operations
     golden = Golden.load(left)
     await put(scene, golden)
     if left == PAUSED:
-        asked = await house.record_of(operations, golden.job_id)
+        asked = await deployment.record_of(operations, golden.job_id)
         await decide(scene, asked, Action.REVISE, feedback="The three is missing.")
     paid = len(await operations.store.charges(golden.job_id))
     job = await parked(scene, golden, None)
@@ -68,14 +68,14 @@ async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
 
     await decide(scene, job, Action.APPROVE)
     if left == PAUSED:
-        await house.told(operations, job.id, "answered", times=2)
-        job = await house.until(operations, job.id, Status.AWAITING_REVIEW)
+        await deployment.told(operations, job.id, "answered", times=2)
+        job = await deployment.until(operations, job.id, Status.AWAITING_REVIEW)
         await decide(scene, job, Action.DELEGATE)
-    job = await house.until(operations, job.id)
-    assert job.status is Status.SUCCEEDED, house.logs()
+    job = await deployment.until(operations, job.id)
+    assert job.status is Status.SUCCEEDED, deployment.logs()
     assert job.graph is not None
     assert job.graph.number == WRITES
-    assert await left_by(house, job) == {"n.txt": b"1 2"}
+    assert await left_by(deployment, job) == {"n.txt": b"1 2"}
     assert len(await operations.store.charges(job.id)) == paid + 4
     await scene.judge()
 
@@ -86,7 +86,7 @@ async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
 async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_says_so(
     scene: Scene,
 ) -> None:
-    house, operations = scene.house, scene.operations
+    deployment, operations = scene.deployment, scene.operations
     job = await parked(scene, Golden.load(KILLED))
     assert job.review is not None
     assert (job.review.kind, job.lease) == (ReviewKind.UPGRADE, None)
@@ -98,15 +98,15 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     refused = await operations.decide(job.id, edit)
     assert isinstance(refused, Refusal)
     assert refused.code == "not_offered"
-    assert await house.record_of(operations, job.id) == job
+    assert await deployment.record_of(operations, job.id) == job
     paid = await operations.store.charges(job.id)
-    stale = await manifest.save(house.blobs, {"stale.txt": b"of the run that is given up"})
-    async with Redis.from_url(house.redis_url) as redis:
+    stale = await manifest.save(deployment.blobs, {"stale.txt": b"of the run that is given up"})
+    async with Redis.from_url(deployment.redis_url) as redis:
         await redis.hset(JobKeys(job.id).record, "workspace", stale or "")  # type: ignore[misc]
 
     await decide(scene, job, Action.APPROVE)
-    job = await house.until(operations, job.id)
-    assert job.status is Status.SUCCEEDED, house.logs()
+    job = await deployment.until(operations, job.id)
+    assert job.status is Status.SUCCEEDED, deployment.logs()
     assert job.graph is not None
     assert job.graph.number == WRITES
     events, charges = await told_of(operations, job.id)
@@ -115,7 +115,7 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     assert whole["cost"]["total"]["calls"] == len(paid) + 4
     kinds = [event.kind for event in events]
     assert (kinds.count("run_finished"), kinds.count("begun_anew")) == (2, 1)
-    assert await left_by(house, job) == {"n.txt": b"1 2"}
+    assert await left_by(deployment, job) == {"n.txt": b"1 2"}
     await scene.judge()
 
 
@@ -128,11 +128,11 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
 ) -> None:
     """Damaged, or of a type that nobody knows: the job is parked with the place in words, and
     nothing is removed before they say so."""
-    house, operations = scene.house, scene.operations
+    deployment, operations = scene.deployment, scene.operations
     golden = Golden.load(KILLED)
     await put(scene, golden)
-    await golden.doctor(house, graph=f"{WRITES} 0.1.0")
-    async with Redis.from_url(house.redis_url) as redis:
+    await golden.doctor(deployment, graph=f"{WRITES} 0.1.0")
+    async with Redis.from_url(deployment.redis_url) as redis:
         damaged = [
             key
             async for key in redis.scan_iter(match="fettle:checkpoint*", _type="hash")
@@ -142,11 +142,11 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
             await redis.hset(key, "c", stored)  # type: ignore[arg-type, misc]
         assert damaged
         scene.log.add(Struck(fault=UNREAD, jobs=(golden.job_id,)))
-        house.worker()
+        deployment.worker()
         paid = len(await operations.store.charges(golden.job_id))
         for times in (1, 2):
-            await house.told(operations, golden.job_id, "review_opened", times=times)
-            job = await house.until(operations, golden.job_id, Status.AWAITING_REVIEW)
+            await deployment.told(operations, golden.job_id, "review_opened", times=times)
+            job = await deployment.until(operations, golden.job_id, Status.AWAITING_REVIEW)
             assert job.review is not None
             assert job.review.kind is ReviewKind.UPGRADE
             place = job.review.payload["place"]
@@ -155,9 +155,9 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
             assert [await redis.hget(key, "c") for key in damaged] == [stored] * len(damaged)  # type: ignore[misc]
             action = Action.DELEGATE if times == 1 else Action.APPROVE
             await decide(scene, job, action)
-        job = await house.until(operations, golden.job_id)
-        assert job.status is Status.SUCCEEDED, house.logs()
-        assert await left_by(house, job) == {"n.txt": b"1 2"}
+        job = await deployment.until(operations, golden.job_id)
+        assert job.status is Status.SUCCEEDED, deployment.logs()
+        assert await left_by(deployment, job) == {"n.txt": b"1 2"}
         assert len(await operations.store.charges(job.id)) == paid + 4
     await scene.judge()
 
@@ -165,7 +165,7 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
 async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_again(
     scene: Scene,
 ) -> None:
-    house, operations = scene.house, scene.operations
+    deployment, operations = scene.deployment, scene.operations
     job = await parked(scene, Golden.load(KILLED))
     ended = await decide(scene, job, Action.REJECT, feedback="too old")
     assert (ended.status, ended.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
@@ -174,24 +174,24 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
     heir = ok(await operations.try_anew(job.id, by="ann"))
     scene.log.add(Retried(asked=asked, status=202, job_id=job.id, heir=heir.id))
     assert heir.inherits is None
-    job = await house.until(operations, heir.id)
-    assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
+    job = await deployment.until(operations, heir.id)
+    assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), deployment.logs()
     await scene.judge()
 
 
 async def test_a_parked_job_is_left_to_a_worker_that_reads_it(scene: Scene, tmp_path: Path) -> None:
     """What a person had decided before the upgrade is not asked again."""
-    house, operations = scene.house, scene.operations
+    deployment, operations = scene.deployment, scene.operations
     golden = Golden.load(PAUSED)
     await put(scene, golden)
-    asked = await house.record_of(operations, golden.job_id)
+    asked = await deployment.record_of(operations, golden.job_id)
     await decide(scene, asked, Action.APPROVE)
     job = await parked(scene, golden)
-    worker = newer_worker(house, tmp_path)
-    await house.ready(2)
+    worker = newer_worker(deployment, tmp_path)
+    await deployment.ready(2)
     await decide(scene, job, Action.DELEGATE)
-    job = await house.until(operations, golden.job_id)
-    assert job.status is Status.SUCCEEDED, house.logs()
+    job = await deployment.until(operations, golden.job_id)
+    assert job.status is Status.SUCCEEDED, deployment.logs()
     assert job.result is not None
     assert job.result.approved_by == "ann"
     *_, last = await scene.holders(job.id)
@@ -204,39 +204,41 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
 ) -> None:
     """An older worker never holds what a newer one began, even when that one is gone for a while;
     what the older one began, the newer one goes on with."""
-    house, operations = scene.house, scene.operations
-    spec = JobSpec("waits", model=house.record("waits", one_run("waits", waits_to_be_told(MARK))))
-    newer = newer_worker(house, tmp_path)
-    await house.ready(seconds=90)
-    theirs = await house.submit(operations, spec)
+    deployment, operations = scene.deployment, scene.operations
+    spec = JobSpec(
+        "waits", model=deployment.record("waits", one_run("waits", waits_to_be_told(MARK)))
+    )
+    newer = newer_worker(deployment, tmp_path)
+    await deployment.ready(seconds=90)
+    theirs = await deployment.submit(operations, spec)
     accepted(scene, theirs)
-    await until(lambda: bool(processes(MARK)), 60, house.logs)
+    await until(lambda: bool(processes(MARK)), 60, deployment.logs)
     # else a person is asked after some 15 s: an interpreter may take longer to start
     reads = {"graph": {"writes": NEXT, "reads": sorted({*READS, NEXT})}}
     await operations.store.announce("elsewhere", reads, 600)
     scene.kill(newer, last=True)
     await until(lambda: not processes(MARK))
-    older = house.worker(drain_seconds="1", **PATIENT)
-    await house.until(operations, theirs, Status.QUEUED)
-    while "job left to a worker that reads it" not in house.logs():
-        assert (await house.record_of(operations, theirs)).status is Status.QUEUED
+    older = deployment.worker(drain_seconds="1", **PATIENT)
+    await deployment.until(operations, theirs, Status.QUEUED)
+    while "job left to a worker that reads it" not in deployment.logs():
+        assert (await deployment.record_of(operations, theirs)).status is Status.QUEUED
         await asyncio.sleep(0.1)
-    ours = await house.submit(operations, spec)
+    ours = await deployment.submit(operations, spec)
     accepted(scene, ours)
-    await until(lambda: bool(processes(MARK)), 60, house.logs)
-    again = newer_worker(house, tmp_path, **PATIENT)
-    await house.ready(3, seconds=90)
+    await until(lambda: bool(processes(MARK)), 60, deployment.logs)
+    again = newer_worker(deployment, tmp_path, **PATIENT)
+    await deployment.ready(3, seconds=90)
     older.send_signal(signal.SIGTERM)
-    await until(lambda: older.poll() is not None, 60, house.logs)
+    await until(lambda: older.poll() is not None, 60, deployment.logs)
     scene.log.add(Mended(fault=KILL))
-    hints = Hints(house.broker_url)
+    hints = Hints(deployment.broker_url)
     hints.send(theirs, Priority.NORMAL)  # the sweeper's come ever further apart
     hints.close()
     telling = asyncio.create_task(tell_runs())
     for job_id, first in ((theirs, newer), (ours, older)):
-        job = await house.until(operations, job_id, seconds=60)
-        assert job.status is Status.SUCCEEDED, house.logs()
-        assert "review_opened" not in await house.kinds(operations, job_id)
+        job = await deployment.until(operations, job_id, seconds=60)
+        assert job.status is Status.SUCCEEDED, deployment.logs()
+        assert "review_opened" not in await deployment.kinds(operations, job_id)
         assert await scene.holders(job_id) == [first.pid, again.pid]
     telling.cancel()
     await scene.judge()
@@ -251,7 +253,7 @@ async def tell_runs() -> None:
         await asyncio.sleep(0.1)
 
 
-def newer_worker(house: House, folder: Path, **settings: str) -> Process:
+def newer_worker(deployment: Deployment, folder: Path, **settings: str) -> Process:
     """Start a worker of a release whose graph's format is the next one."""
     release = folder / "release"
     if not release.exists():
@@ -262,12 +264,12 @@ def newer_worker(house: House, folder: Path, **settings: str) -> Process:
         written = path.read_text().replace(f"WRITES = {WRITES}", f"WRITES = {NEXT}")
         assert written != path.read_text()
         path.write_text(f"{written}READS = frozenset({sorted({*READS, NEXT})})\n")
-    return house.worker(release=release, **settings)
+    return deployment.worker(release=release, **settings)
 
 
 async def put(scene: Scene, golden: Golden) -> None:
     """Have the job that an earlier release has accepted."""
-    await golden.put(scene.house)
+    await golden.put(scene.deployment)
     accepted(scene, golden.job_id)
 
 
@@ -278,19 +280,19 @@ def accepted(scene: Scene, job_id: str) -> None:
 async def parked(scene: Scene, golden: Golden, graph: str | None = f"{NEXT} 9.0.0") -> JobRecord:
     """The golden job with a checkpoint that no worker here reads, as a worker has parked it; in the
     format `graph`, or None: as it is."""
-    house, operations = scene.house, scene.operations
+    deployment, operations = scene.deployment, scene.operations
     if await operations.store.load(golden.job_id) is None:
         await put(scene, golden)
         await operations.sweep()
-    async with Redis.from_url(house.redis_url) as redis:
+    async with Redis.from_url(deployment.redis_url) as redis:
         key = JobKeys(golden.job_id).record
         state = json.loads(await redis.hget(key, "state"))  # type: ignore[arg-type, misc]
         state["hints"] = HINTS_BEFORE_ASKING  # so it has waited for a worker that reads it
         fields = {"state": json.dumps(state)} | ({"graph": graph} if graph else {})
         await redis.hset(key, mapping=fields)  # type: ignore[misc]
     scene.log.add(Struck(fault=UNREAD, jobs=(golden.job_id,)))
-    house.worker()
-    return await house.until(operations, golden.job_id, Status.AWAITING_REVIEW)
+    deployment.worker()
+    return await deployment.until(operations, golden.job_id, Status.AWAITING_REVIEW)
 
 
 async def decide(scene: Scene, job: JobRecord, action: Action, **more: str) -> JobRecord:
@@ -307,7 +309,7 @@ async def told_of(operations: Operations, job_id: str):  # type: ignore[no-untyp
     return await operations.store.events(job_id), await operations.store.charges(job_id)
 
 
-async def left_by(house: House, job: JobRecord) -> dict[str, bytes]:
+async def left_by(deployment: Deployment, job: JobRecord) -> dict[str, bytes]:
     """The files that the job has left."""
-    files = (await manifest.load(house.blobs, job.workspace)).files
-    return {path: await house.blobs.get(entry.digest) for path, entry in files.items()}
+    files = (await manifest.load(deployment.blobs, job.workspace)).files
+    return {path: await deployment.blobs.get(entry.digest) for path, entry in files.items()}

@@ -54,15 +54,15 @@ def turns(recorded: Any) -> list[Any]:
 
 async def leave(cut: str, folder: Path) -> dict[str, Any]:
     """Run the job to its cut with the code that this process was started with."""
-    # of the release whose house this is
+    # of the release whose code this is
     import redis.asyncio  # noqa: PLC0415
     from support.graph import recorded  # noqa: PLC0415
-    from support.processes import deployment as house  # noqa: PLC0415
+    from support.processes import deployment  # noqa: PLC0415
 
     from jobs.record import Status  # noqa: PLC0415
     from jobs.spec import JobSpec  # noqa: PLC0415
 
-    with house.a_house(folder) as made:
+    with deployment.running_deployment(folder) as made:
         said = turns(recorded)
         model = made.record("golden", said)
         worker = made.worker(**({"fail_point": "after_journal:3"} if cut == "killed" else {}))

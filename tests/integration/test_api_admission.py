@@ -29,7 +29,7 @@ def url(server):
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    """Looks at every request how full the house is."""
+    """Looks at every request how full the deployment is."""
     monkeypatch.setattr(admission, "FRESH_SECONDS", -1.0)
 
 
@@ -83,7 +83,7 @@ async def test_what_was_accepted_is_told_again_however_full_the_queue_is(url, tm
 
 async def test_a_nearly_full_redis_refuses_new_jobs_and_nothing_else(url, tmp_path):
     async with started(settings_for(url, tmp_path)) as front:
-        redis = front.house.store.redis
+        redis = front.services.store.redis
         paused, other = await front.paused(), await front.submit()
         used = (await redis.info("memory"))["used_memory"]
         await redis.config_set("maxmemory", int(used / 0.9))
@@ -96,7 +96,7 @@ async def test_a_nearly_full_redis_refuses_new_jobs_and_nothing_else(url, tmp_pa
 async def test_a_redis_at_its_limit_still_takes_decisions_and_cancels(url, tmp_path):
     """What lets go of something is written beyond `maxmemory`: Redis 7 allows it."""
     async with started(settings_for(url, tmp_path)) as front:
-        redis = front.house.store.redis
+        redis = front.services.store.redis
         paused, other = await front.paused(), await front.submit()
         await redis.config_set("maxmemory", 1)
         await refused(front, 503, "store-full")
@@ -107,7 +107,7 @@ async def test_a_redis_at_its_limit_still_takes_decisions_and_cancels(url, tmp_p
 async def test_at_its_limit_each_route_says_full_or_works(url, tmp_path):
     """Nobody is told that a Redis cannot be reached that answers; what frees something works."""
     async with started(settings_for(url, tmp_path)) as front:
-        client, store = front.client, front.house.store
+        client, store = front.client, front.services.store
         done = [await front.submit() for _ in range(2)]
         await front.finish(done[0])
         paused = await front.paused()
@@ -189,7 +189,7 @@ async def test_a_redis_that_refuses_writes_is_said_to_refuse_them_and_why(
         client = front.client
         paused = await front.paused()
         values = {"job_id": paused, "worker_id": "w", "review_id": "r1"}
-        await refusing(server, front.house.store.redis)
+        await refusing(server, front.services.store.redis)
         await refused(front, 503, "store-unavailable")
         for route, method in writing(front.app):
             path = re.sub(r"\{(\w+)(:\w+)?\}", lambda m: values.get(m[1], "x"), route)
@@ -203,7 +203,7 @@ async def test_a_redis_that_refuses_writes_is_said_to_refuse_them_and_why(
 
 async def test_people_sign_in_and_out_at_the_limit(url, tmp_path):
     async with started(settings_for(url, tmp_path)) as front:
-        sessions, redis = front.house.sessions, front.house.store.redis
+        sessions, redis = front.services.sessions, front.services.store.redis
         await redis.config_set("maxmemory", 1)
         session = await sessions.follow(await sessions.link("k1", "stamp"))
         cookie = await sessions.write(session)

@@ -35,7 +35,7 @@ async def test_requests_are_counted_and_hints_kept_without_a_write_to_the_record
     settings = settings_for(record.url, tmp_path, broker_url=broker.url, rate_limit="30/hour")
     async with started(settings) as front:
         job_id = await front.submit()
-        redis, other = front.house.store.redis, connect(broker.url)
+        redis, other = front.services.store.redis, connect(broker.url)
         written = (await redis.info("persistence"))["aof_current_size"]
         for _ in range(29):
             assert (await front.client.get(f"/jobs/{job_id}")).status_code == 200
@@ -59,7 +59,7 @@ async def test_without_the_broker_jobs_are_accepted_and_read(record, broker, tmp
             assert (await front.client.get(f"/jobs/{job_id}")).status_code == 200
         assert time.monotonic() - begun < 20
         async with asyncio.timeout(20):  # the record alone has them all looked at
-            while len(await front.house.store.due(99)) < len(accepted):
+            while len(await front.services.store.due(99)) < len(accepted):
                 await asyncio.sleep(0.05)
 
 
@@ -75,7 +75,7 @@ async def test_the_longest_wait_is_that_of_the_first_which_could_run(record, bro
         assert waited["normal"] <= time.time() - begun
         assert waited["low"] == 0
         await front.client.post(f"/jobs/{cancelled}/cancel")
-        assert await front.house.operations.sweep() == 1, "a reminder moves its `due_at`"
+        assert await front.services.operations.sweep() == 1, "a reminder moves its `due_at`"
         later = await longest_waits(front)
         assert later["normal"] >= waited["normal"]
         assert later["high"] == 0
@@ -84,7 +84,7 @@ async def test_the_longest_wait_is_that_of_the_first_which_could_run(record, bro
             "the other cannot run before it has ended"
         )
         begun = time.time()
-        await front.house.operations.give_back(held, "drained")
+        await front.services.operations.give_back(held, "drained")
         await front.finish(first)
         waited = await until_waited(front, 0)
         assert waited["normal"] <= time.time() - begun

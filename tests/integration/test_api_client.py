@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from support.graph.recorded import one_run
-from support.processes.deployment import House, a_house
+from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
 from settings.base import DEVELOPMENT_KEY
@@ -26,16 +26,16 @@ Generated = Any
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with a_house(tmp_path_factory.mktemp("house")) as made:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with running_deployment(tmp_path_factory.mktemp("deployment")) as made:
         made.record("once", one_run("once", "print('x')"))
         made.worker()
         yield made
 
 
 @pytest.fixture(scope="module")
-def url(house: House) -> Iterator[str]:
-    with front(house) as api:
+def url(deployment: Deployment) -> Iterator[str]:
+    with front(deployment) as api:
         yield api.url
 
 

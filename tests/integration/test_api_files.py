@@ -29,8 +29,8 @@ async def test_the_workspace_is_told_as_it_stands_now(front):
     ]
     assert (await front.client.get(listed["files"][1]["href"])).text == "two"
     held = await front.claim(job_id)
-    changed = await manifest.save(front.house.blobs, {"a.py": b"new"})
-    await front.house.store.write(job_id, held.epoch, Writes(workspace=changed))
+    changed = await manifest.save(front.services.blobs, {"a.py": b"new"})
+    await front.services.store.write(job_id, held.epoch, Writes(workspace=changed))
     assert (await front.client.get(f"/jobs/{job_id}/files/a.py")).text == "new"
     assert (await front.client.get(f"/jobs/{job_id}/files/b/c.txt")).status_code == 404
 
@@ -121,7 +121,7 @@ async def test_an_artifact_is_its_newest_version(front):
 async def test_a_cut_text_can_be_read_whole(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
-    digest = await front.house.blobs.put(b"a long\noutput")
+    digest = await front.services.blobs.put(b"a long\noutput")
     cut = text("a…", digest=digest)
     await front.run(held, 3, stdout=cut, stderr=text("short <b>"))
     whole = await front.client.get(f"/jobs/{job_id}/runs/3/stdout")
@@ -138,7 +138,7 @@ async def test_a_cut_text_can_be_read_whole(front):
 async def test_a_long_diff_of_a_repair_can_be_read_whole(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
-    digest = await front.house.blobs.put(b"-x\n+a long one")
+    digest = await front.services.blobs.put(b"-x\n+a long one")
     repair = {"of": "r1", "class": "name", "cause": "NameError: x", "model": "groq:a", "level": 0}
     repair |= {"lines": {"added": 1, "removed": 1}, "attempt": 1, "revision": 1, "same": None}
     diffs = {"r2": text("-x …", digest=digest), "r3": text("-y\n+z")}
@@ -168,7 +168,7 @@ async def test_what_a_tool_has_written_is_served_at_its_newest(front):
     versions = [await front.made("a.py", text, "text/x-python") for text in (b"1", b"2")]
     for ordinal, made in enumerate(versions):
         fact = NewEvent(f"tool:{ordinal}", "tool_used", {**wrote, "artifacts": [made]})
-        await front.house.store.write(job_id, held.epoch, Writes(events=[fact]))
+        await front.services.store.write(job_id, held.epoch, Writes(events=[fact]))
     listed = (await front.client.get(f"/jobs/{job_id}/artifacts")).json()["artifacts"]
     assert [(one["name"], one["digest"]) for one in listed] == [("a.py", versions[1]["digest"])]
     assert (await front.client.get(listed[0]["href"])).content == b"2"
@@ -193,8 +193,8 @@ async def test_an_open_review_links_to_what_it_shows(front):
     run = a_run(artifacts=[made])
     await front.tell(held, ("run_finished", run))
     payload = {"plan": ["one"], "answer": "42", "runs": [run], "artifacts": [made]}
-    review = Review("r1", ReviewKind.REVIEW, payload, await front.house.store.now())
-    done(await front.house.operations.pause(held, review))
+    review = Review("r1", ReviewKind.REVIEW, payload, await front.services.store.now())
+    done(await front.services.operations.pause(held, review))
     told = (await front.job(job_id))["review"]["payload"]
     assert (await front.client.get(told["artifacts"][0]["href"])).content == b"png"
     assert (await front.client.get(told["runs"][0]["artifacts"][0]["href"])).content == b"png"

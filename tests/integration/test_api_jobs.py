@@ -30,7 +30,7 @@ async def test_a_submitted_job_is_on_record_with_its_files(front):
     assert answer.headers["location"] == f"/jobs/{job.id}" == answer.json()["links"]["self"]
     assert answer.headers["x-request-id"] == job.request_id == "req-7"
     assert (job.status, job.submitted_by, job.spec.labels) == ("queued", "development", ["x", "y"])
-    loaded = await front.house.store.load(job.id)
+    loaded = await front.services.store.load(job.id)
     assert loaded.record.spec.task == "mend it"
     assert loaded.record.key_id == "configured"
     kept = await front.client.get(f"/jobs/{job.id}/files/src/a.py")
@@ -95,7 +95,7 @@ async def test_a_finished_job_tells_its_result(front):
 async def test_a_failed_job_tells_why(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
-    done(await front.house.operations.fail(held, Reason.DEADLINE, "it took too long"))
+    done(await front.services.operations.fail(held, Reason.DEADLINE, "it took too long"))
     told = await front.job(job_id)
     assert (told["status"], told["reason"], told["detail"]) == (
         "failed",
@@ -111,7 +111,7 @@ async def test_the_best_result_of_a_failed_job_is_told_and_downloaded_as_any_oth
     await front.run(held, 1, artifacts=[made])
     await front.tell(held, ("verified", VERIFIED))
     best = Result("so far", None, (made,), verification=VERIFIED)
-    done(await front.house.operations.fail(held, Reason.UNAPPROVED, "not approved", best))
+    done(await front.services.operations.fail(held, Reason.UNAPPROVED, "not approved", best))
     told = Job.model_validate(await front.job(job_id))
     assert (told.status, told.reason, told.unapproved) == ("failed", "unapproved", True)
     assert (told.result.answer, told.result.approved_by) == ("so far", None)
@@ -126,7 +126,7 @@ async def test_the_best_result_of_a_failed_job_is_told_and_downloaded_as_any_oth
 async def test_what_was_accepted_unapproved_says_so_wherever_it_is_told(front):
     job_id, approved = await front.submit(on_exhausted="accept"), await front.submit()
     held = await front.claim(job_id)
-    done(await front.house.operations.succeed(held, Result("so far", None)))
+    done(await front.services.operations.succeed(held, Result("so far", None)))
     await front.finish(approved)
     assert (await front.job(job_id))["unapproved"]
     assert not (await front.job(approved))["unapproved"]
@@ -158,7 +158,7 @@ async def test_a_job_that_has_ended_can_be_deleted_by_an_admin_of_its_tenant(fro
     assert (await client.get(f"/jobs/{job_id}")).status_code == 404
     assert (await client.delete(f"/jobs/{job_id}")).status_code == 404
     assert [each["id"] for each in (await client.get("/jobs")).json()["jobs"]] == [running]
-    store = front.house.store
+    store = front.services.store
     assert await store.redis.keys(f"fettle:*{job_id}*") == []
 
 
@@ -387,9 +387,9 @@ async def test_too_large_a_body_is_413(redis_url, tmp_path):
 
 async def test_an_unforeseen_failure_is_a_problem_and_tells_nothing(front):
     job_id = await front.submit()
-    loaded = await front.house.store.load(job_id)
+    loaded = await front.services.store.load(job_id)
     torn = record_fields(replace(loaded.record))["state"][:-5]
-    await front.house.store.redis.hset(JobKeys(job_id).record, "state", torn)
+    await front.services.store.redis.hset(JobKeys(job_id).record, "state", torn)
     with structlog.testing.capture_logs() as logs:
         answer = await front.client.get(f"/jobs/{job_id}")
     assert answer.status_code == 500

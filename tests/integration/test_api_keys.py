@@ -176,7 +176,7 @@ async def test_one_keys_requests_do_not_count_for_another(redis_url, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["critic", "Critic", "executor", "operator", "development"])
-async def test_no_key_signs_as_the_house_does(front, name):
+async def test_no_key_takes_a_name_that_fettle_signs_with(front, name):
     answer = await front.client.post("/keys", json={"name": name, "scopes": ["review"]})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "name")
 
@@ -214,7 +214,7 @@ async def test_a_key_has_limits_that_can_be_changed(front):
 async def test_a_listing_of_many_keys_asks_redis_a_few_times(front):
     for number in range(30):
         await front.key("read", name=f"k{number}")
-    redis = front.house.store.redis
+    redis = front.services.store.redis
     before = (await redis.info("commandstats"))["cmdstat_time"]["calls"]
     answer = await front.client.get("/keys")
     assert len(answer.json()["keys"]) == 31
@@ -269,7 +269,7 @@ async def test_the_operator_limits_tenants(front):
 
 @pytest.mark.parametrize("tenant", ["acme", "default"])
 async def test_hosts_and_everybodys_counts_are_the_operators(front, tenant):
-    await front.house.store.announce("host-7:pid-42", {"models": {"offered": []}}, 10)
+    await front.services.store.announce("host-7:pid-42", {"models": {"offered": []}}, 10)
     await front.submit()
     secret = await front.key("read", tenant=tenant)
     async with front.with_key(secret) as reader:
@@ -291,13 +291,13 @@ async def test_a_revoked_key_hears_nothing_more(redis_url, tmp_path, monkeypatch
     settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=4)
     async with started(settings) as front:
         job_id, secret = await front.submit(), await front.key("read")
-        store = front.house.store
-        (key,) = [key for key in await front.house.credentials.every() if key.name == "ada"]
+        store = front.services.store
+        (key,) = [key for key in await front.services.credentials.every() if key.name == "ada"]
         async with front.with_key(secret) as reader:
             reading = asyncio.create_task(reader.get(f"/jobs/{job_id}/events?tokens=true"))
             while not await store.tokens.tell({job_id: '[{"text": "before"}]'}):
                 await asyncio.sleep(0.02)
-            await front.house.credentials.revoke(key.id, await store.now())
+            await front.services.credentials.revoke(key.id, await store.now())
             held = await front.claim(job_id)
             while not reading.done():
                 await store.tokens.tell({job_id: '[{"text": "secret"}]'})

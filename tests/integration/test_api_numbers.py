@@ -28,7 +28,7 @@ async def work(front, *runs, cost: str | None = "0.000001") -> None:
     call = {"role": "critic", "seconds": 0.5, "model": "groq:m"}
     facts = [("run_finished", run) for run in runs]
     await front.tell(held, *facts, ("model_called", call), charges=[charge("a", "critic", cost)])
-    done(await front.house.operations.fail(held, Reason.UNAPPROVED, "no"))
+    done(await front.services.operations.fail(held, Reason.UNAPPROVED, "no"))
 
 
 async def test_what_has_ended_adds_up(front):

@@ -73,10 +73,12 @@ class Falls(RedisStore):
 
 def fall(front, server):
     """Have the server die behind the next commit."""
-    store = Falls(front.house.store.redis)
+    store = Falls(front.services.store.redis)
     store.server = server
     operations = Operations(store, lambda *_: None)
-    front.app.state.services = dataclasses.replace(front.house, store=store, operations=operations)
+    front.app.state.services = dataclasses.replace(
+        front.services, store=store, operations=operations
+    )
 
 
 @pytest.mark.parametrize("what", ["submit", "review", "reject", "cancel"])
@@ -84,7 +86,7 @@ async def test_what_was_committed_is_told_although_redis_is_gone(restartable, tm
     server, restart = restartable
     async with started(settings_for(server.url, tmp_path)) as front:
         job_id = await front.paused()
-        before = front.house
+        before = front.services
         fall(front, server)
         path, body, status = {
             "submit": ("/jobs", {"task": "one more"}, "queued"),
@@ -118,7 +120,7 @@ class Cut(RedisStore):
 async def test_an_unknown_outcome_says_so_and_the_same_key_tells(redis_url, tmp_path):
     async with started(settings_for(redis_url, tmp_path)) as front:
         stopped = await front.submit()
-        before, store = front.house, Cut(front.house.store.redis)
+        before, store = front.services, Cut(front.services.store.redis)
         operations = Operations(store, lambda *_: None)
         front.app.state.services = dataclasses.replace(before, operations=operations)
         headers = {"Idempotency-Key": "once"}

@@ -47,7 +47,7 @@ async def test_each_action_moves_the_job_on(front, body, status):
     assert (answer.status_code, answer.json()["status"]) == (202, status)
     decision = (await front.job(job_id))["decisions"][0]
     assert (decision["action"], decision["by"]) == (body["action"], "development")
-    record = (await front.house.store.load(job_id)).record
+    record = (await front.services.store.load(job_id)).record
     assert record.decision.code == body.get("code", "")
     assert record.decision.feedback == body.get("feedback", "")
 
@@ -93,8 +93,8 @@ async def test_whoever_comes_behind_the_next_pause_is_told_what_was_decided(fron
     sent_back = {"action": "revise", "review_id": "r1", "feedback": "more"}
     assert (await decide(front, job_id, **sent_back)).status_code == 202
     held = await front.claim(job_id)
-    again = Review("r2", ReviewKind.REVIEW, {"runs": []}, await front.house.store.now())
-    done(await front.house.operations.pause(held, again))
+    again = Review("r2", ReviewKind.REVIEW, {"runs": []}, await front.services.store.now())
+    done(await front.services.operations.pause(held, again))
     late = (await decide(front, job_id, **sent_back)).json()
     assert (late["type"], late["review_id"]) == ("/problems/stale-review", "r2")
     assert late["decision"] == {"review_id": "r1", "action": "revise", "by": "development"}
@@ -231,7 +231,7 @@ async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
         told = (await front.client.get("/webhook-deliveries")).json()
         assert [each["type"] for each in told["waiting"]] == ["review.opened", "review.decided"]
         assert told["waiting"][1]["data"]["by"] == "development"
-        outbox = front.house.store.outbox
+        outbox = front.services.store.outbox
         for each in await outbox.take(9, 1_000):
             await outbox.missed(each, "no", None)
         told = (await front.client.get("/webhook-deliveries")).json()

@@ -20,7 +20,7 @@ async def front(redis_url, tmp_path):
 
 def _hold(front, held: contextlib.ExitStack, key: str, count: int) -> None:
     for _ in range(count):
-        held.enter_context(front.house.searches.slot(key))
+        held.enter_context(front.services.searches.slot(key))
 
 
 @pytest.mark.parametrize("query", ["text=add", "waiting=me", "status=queued&label=x"])

@@ -32,7 +32,7 @@ async def test_alive_and_ready_need_no_worker_and_no_key(front):
 
 
 async def test_a_worker_is_counted_apart(front):
-    await front.house.store.announce("w1", {"version": "1"}, 10)
+    await front.services.store.announce("w1", {"version": "1"}, 10)
     assert "\nfettle_workers 1.0\n" in (await front.client.get("/metrics")).text
     (worker,) = (await front.client.get("/system")).json()["workers"]
     assert worker["id"] == "w1"
@@ -40,7 +40,7 @@ async def test_a_worker_is_counted_apart(front):
 
 async def test_the_system_tells_what_a_doctor_wants(front):
     facts = {"version": "0.1.0", "busy": 2, "models": ["groq:x"], "sandbox": {"layers": ["userns"]}}
-    await front.house.store.announce("w1", facts, 10)
+    await front.services.store.announce("w1", facts, 10)
     await front.submit(priority="high")
     await front.paused()
     told = (await front.client.get("/system")).json()
@@ -63,7 +63,7 @@ async def test_metrics_need_no_key_and_count_by_route(front):
     job_id = await front.submit("a secret task")
     await front.job(job_id)
     await front.client.get("/nowhere/at/all")
-    await front.house.store.announce("w1", {}, 10)
+    await front.services.store.announce("w1", {}, 10)
     async with client_of(front.app, None) as nobody:
         answer = await nobody.get("/metrics")
     found = {
@@ -82,7 +82,7 @@ async def test_metrics_need_no_key_and_count_by_route(front):
 
 
 async def test_messages_that_do_not_arrive_are_counted(front):
-    store = front.house.store
+    store = front.services.store
     now = await store.now()
     ages = {"gone": 90_000, "a": 60_000, "b": 1_000}
     late = [Delivery(name, "job.finished", "t", "j", now - ms, {}) for name, ms in ages.items()]

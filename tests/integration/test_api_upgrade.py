@@ -24,10 +24,10 @@ async def parked(front):
     job_id = await front.submit(review=True)
     held = await front.claim(job_id)
     await front.tell(held, ("run_finished", a_run()))
-    await front.house.store.write(job_id, held.epoch, Writes(graph=THEIRS))
-    record = (await front.house.store.load(job_id)).record
+    await front.services.store.write(job_id, held.epoch, Writes(graph=THEIRS))
+    record = (await front.services.store.load(job_id)).record
     asked = upgrade.question(record, THEIRS, [1, 2], GraphFormat(2, "0.2.0"))
-    done(await front.house.operations.pause(held, asked))
+    done(await front.services.operations.pause(held, asked))
     return job_id
 
 
@@ -67,8 +67,8 @@ async def test_a_run_that_was_given_up_is_no_evidence(front):
     job_id = await parked(front)
     await decide(front, job_id, action="approve")
     held = await front.claim(job_id)
-    asked = Review("r2", ReviewKind.REVIEW, {}, await front.house.store.now())
-    done(await front.house.operations.pause(held, asked))
+    asked = Review("r2", ReviewKind.REVIEW, {}, await front.services.store.now())
+    done(await front.services.operations.pause(held, asked))
     await decide(front, job_id, action="approve")
     assert (await front.job(job_id))["decisions"][-1]["override"] is True
 

@@ -36,13 +36,13 @@ async def test_a_verification_is_a_job_of_its_own_kind(front):
 async def test_the_base_is_a_jobs_workspace_with_the_files_laid_over_it(front):
     base = await front.submit(files={"solution.py": "old", "data.txt": "kept"})
     answer = await front.client.post("/verifications", json={**BODY, "job_id": base})
-    record = (await front.house.store.load(answer.json()["id"])).record
-    files = (await manifest.load(front.house.blobs, record.spec.workspace)).files
-    texts = {path: await front.house.blobs.get(entry.digest) for path, entry in files.items()}
+    record = (await front.services.store.load(answer.json()["id"])).record
+    files = (await manifest.load(front.services.blobs, record.spec.workspace)).files
+    texts = {path: await front.services.blobs.get(entry.digest) for path, entry in files.items()}
     assert texts == {"solution.py": b"x = 1\n", "data.txt": b"kept"}
     assert record.conversation_id == record.id
     # what it names is kept as long as it is, whatever becomes of the base
-    held = await front.house.store.redis.smembers(f"fettle:job:{record.id}:blobs")
+    held = await front.services.store.redis.smembers(f"fettle:job:{record.id}:blobs")
     assert {entry.digest.encode() for entry in files.values()} <= held
 
 
@@ -173,7 +173,7 @@ async def test_questions_are_answered_at_the_review(front):
     asked = {"task": "add", "questions": [{"question": "Which?", "default": "Both."}]}
     job_id = await front.submit(questions=True)
     held = await front.claim(job_id)
-    await front.house.operations.pause(held, Review("q1", ReviewKind.QUESTIONS, asked))
+    await front.services.operations.pause(held, Review("q1", ReviewKind.QUESTIONS, asked))
     path = f"/jobs/{job_id}/review"
     refused = await front.client.post(path, json={"action": "approve"})
     assert (refused.status_code, refused.json()["type"]) == (409, "/problems/decision-not-offered")

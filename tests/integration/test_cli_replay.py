@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.graph.working_model import works
-from support.processes.deployment import House, a_house
+from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer, Request, Turn
@@ -23,8 +23,8 @@ MODEL = "groq:llama-3.3-70b-versatile"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
         yield made
 
 
@@ -62,13 +62,13 @@ def worked(service: Service) -> str:
 
 
 def test_a_job_is_recorded_and_played_again_with_its_decisions(
-    house: House, capsys: pytest.CaptureFixture[str]
+    deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ProviderServer(goes_by_the_file) as server:
-        house.worker(groq_base_url=server.groq_url)
-        with front(house) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = worked(service)
-            house.stop_workers()
+            deployment.stop_workers()
             asked = len(server.requests)
             assert run(["--url", api.url, "replay", job_id]) == 0, capsys.readouterr()
         assert len(server.requests) == asked

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.processes.deployment import House, a_house
+from support.processes.deployment import Deployment, running_deployment
 from support.processes.fettle_command import environment, fettle
 from support.processes.fronts import front
 
@@ -20,8 +20,8 @@ KEYLESS = "anthropic:claude-haiku-5-5"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY="key", ANTHROPIC_API_KEY="") as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="key", ANTHROPIC_API_KEY="") as made:
         yield made
 
 
@@ -32,9 +32,9 @@ def answers(request: Request) -> Turn:
 
 
 async def test_what_there_is_what_it_costs_and_whether_it_answers(
-    house: House, tmp_path: Path
+    deployment: Deployment, tmp_path: Path
 ) -> None:
-    with ProviderServer(answers) as server, front(house) as api:
+    with ProviderServer(answers) as server, front(deployment) as api:
         env = environment(tmp_path, FETTLE_URL=api.url)
         alone = fettle("models", cwd=tmp_path, env=env)
         assert (alone.returncode, "none was seen lately" in alone.stdout) == (0, True)
@@ -44,14 +44,14 @@ async def test_what_there_is_what_it_costs_and_whether_it_answers(
             refused = await client.post("/models/check", json={"models": [GOOD]})
             assert (refused.status_code, refused.json()["type"]) == (503, "/problems/not-ready")
 
-        house.worker(
+        deployment.worker(
             groq_base_url=server.groq_url,
             compatible_base_url=server.openai_url,
             model=f"{GOOD}, {LOCAL}",
             critic_model=KEYLESS,
             executor_escalation=BAD,
         )
-        await house.ready()
+        await deployment.ready()
         found = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
         assert found["roles"]["executor"] == [[GOOD, LOCAL], [BAD, GOOD, LOCAL]]
         assert found["roles"]["critic"] == [[KEYLESS]]

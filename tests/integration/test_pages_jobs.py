@@ -58,8 +58,8 @@ async def pause(front, job_id, review_id, number=1, **run):
         "decisions": [],
         "revision": number,
     }
-    review = Review(review_id, ReviewKind.REVIEW, payload, await front.house.store.now())
-    done(await front.house.operations.pause(held, review))
+    review = Review(review_id, ReviewKind.REVIEW, payload, await front.services.store.now())
+    done(await front.services.operations.pause(held, review))
 
 
 def hidden(html, action):
@@ -132,7 +132,7 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
 
 async def test_what_a_form_leaves_open_is_the_operators_to_say(front):
     operators = {"review_on_expiry": "reject", "review_approvals": 2}
-    chosen = ways(front.house.settings.model_copy(update=operators))
+    chosen = ways(front.services.settings.model_copy(update=operators))
     assert next(iter(chosen["on_expiry"].items())) == ("", "it counts as rejected")
     assert list(chosen["approvals"]) == ["2"]
 
@@ -216,14 +216,14 @@ async def test_a_list_that_looks_again_reads_nothing_while_nothing_has_changed(f
     job_id = await front.submit("a task")
     async with visiting(front.app) as visit:
         shown = known((await visit.get("/app")).text)
-        read = front.house.store.page
+        read = front.services.store.page
 
         async def unread(*_, **__):
             raise AssertionError("the list was read")
 
-        monkeypatch.setattr(front.house.store, "page", unread)
+        monkeypatch.setattr(front.services.store, "page", unread)
         same = await visit.get("/app/jobs/list", params={"known": shown})
-        monkeypatch.setattr(front.house.store, "page", read)
+        monkeypatch.setattr(front.services.store, "page", read)
         assert same.status_code == 204
         await front.client.post(f"/jobs/{job_id}/cancel")
         moved = await visit.get("/app/jobs/list", params={"known": shown})
@@ -271,8 +271,8 @@ async def test_questions_are_answered_one_by_one(front):
         {"question": "When?", "default": "x"},
     ]
     payload = {"task": "t", "questions": asked}
-    review = Review("q1", ReviewKind.QUESTIONS, payload, await front.house.store.now())
-    done(await front.house.operations.pause(held, review))
+    review = Review("q1", ReviewKind.QUESTIONS, payload, await front.services.store.now())
+    done(await front.services.operations.pause(held, review))
     async with visiting(front.app) as visit:
         page = (await visit.get(f"/app/jobs/{job_id}")).text
         assert ("2 questions" in page, EVIL in page) == (True, False)
@@ -286,8 +286,8 @@ async def test_a_review_of_no_known_shape_does_not_take_the_page_away(front):
     held = await front.claim(job_id)
     payload = {"questions": 3, "runs": 5, "artifacts": {"a": 1}, "answer": ["x"]}
     for kind in (ReviewKind.QUESTIONS,):
-        review = Review("q1", kind, payload, await front.house.store.now())
-        done(await front.house.operations.pause(held, review))
+        review = Review("q1", kind, payload, await front.services.store.now())
+        done(await front.services.operations.pause(held, review))
         async with visiting(front.app) as visit:
             with capture_logs():
                 page = await visit.get(f"/app/jobs/{job_id}")
@@ -310,7 +310,7 @@ async def test_who_comes_too_late_is_told_what_was_decided_and_by_whom(front):
 
 async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_side(front):
     long = "\n".join(f"x{n} = {n}" for n in range(2_000))
-    digest = await front.house.blobs.put(long.encode())
+    digest = await front.services.blobs.put(long.encode())
     job_id = await paused(front, code=text("x0 = 0\n...", digest=digest))
     async with visiting(front.app) as visit:
         assert "x1999" in (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
@@ -320,7 +320,7 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
         changed = long.replace("x7 = 7", "x7 = 8")
         sent = await visit.post(f"/app/jobs/{job_id}/review", data={**shown, "code": changed})
         assert sent.status_code == 204
-        after = await front.house.blobs.put(changed.encode())
+        after = await front.services.blobs.put(changed.encode())
         await pause(front, job_id, "r2", 2, code=text("x0 = 0\n...", digest=after))
         told = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
         assert 'class="s-changed"' in told
@@ -328,7 +328,7 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
 
 
 async def test_no_change_is_left_out_without_a_word(front):
-    blobs = front.house.blobs
+    blobs = front.services.blobs
     count = MOST_FILES + 2
     long = "x\n" * (difference.MOST + 1)
     brought = {f"f{n:02}.txt": b"old\n" for n in range(count)} | {"gone.txt": b"x"}
@@ -339,11 +339,15 @@ async def test_no_change_is_left_out_without_a_word(front):
     now = await manifest.save(blobs, files)
     made = [await front.made(name, files[name], "text/plain") for name in sorted(files)]
     finished = NewEvent("r", "run_finished", a_run(artifacts=made))
-    await front.house.store.write(held.job_id, held.epoch, Writes(events=[finished], workspace=now))
-    loaded = await front.house.store.load(job_id)
+    await front.services.store.write(
+        held.job_id, held.epoch, Writes(events=[finished], workspace=now)
+    )
+    loaded = await front.services.store.load(job_id)
     spec = replace(loaded.record.spec, workspace=start)
     record = replace(loaded.record, spec=spec)
-    told = await files_since(front.house, record, (), await front.house.store.events(job_id, 0))
+    told = await files_since(
+        front.services, record, (), await front.services.store.events(job_id, 0)
+    )
     said = {one.name: one.why for one in told}
     assert said["a.txt"] == "changed; too large to show"
     assert said["f00.txt"] == ""
@@ -354,12 +358,12 @@ async def test_no_change_is_left_out_without_a_word(front):
 
 
 async def test_a_follow_up_is_compared_with_what_the_job_before_it_left(front):
-    blobs, store = front.house.blobs, front.house.store
+    blobs, store = front.services.blobs, front.services.store
     left = {"a.py": b"a = 1\n", "b.py": b"b = 1\n", "gone.py": b"x\n"}
     first = await front.submit()
     held = await front.claim(first)
     await store.write(held.job_id, held.epoch, Writes(workspace=await manifest.save(blobs, left)))
-    done(await front.house.operations.succeed(held, Result("done", "critic"), "done"))
+    done(await front.services.operations.succeed(held, Result("done", "critic"), "done"))
     job_id = await front.submit(conversation_id=first, files={"b.py": "b = 2\n"})
     held = await front.claim(job_id)
     files = {"a.py": b"a = 2\n", "b.py": b"b = 3\n"}
@@ -368,7 +372,7 @@ async def test_a_follow_up_is_compared_with_what_the_job_before_it_left(front):
     now = await manifest.save(blobs, files)
     await store.write(held.job_id, held.epoch, Writes(events=[finished], workspace=now))
     record = (await store.load(job_id)).record
-    told = await files_since(front.house, record, (), await store.events(job_id))
+    told = await files_since(front.services, record, (), await store.events(job_id))
     named = [(one.name, one.why) for one in told]
     assert named == [("a.py", ""), ("b.py", ""), ("gone.py", "deleted")]
     rows = [one.rows[0] for one in told if one.rows]
@@ -394,10 +398,10 @@ async def test_a_page_that_is_slow_to_draw_is_drawn_less_often(front, monkeypatc
                 await asyncio.sleep(0.02)
         for number in range(25):  # for longer than five of the shortest pauses
             event = NewEvent(f"say:{number}", "answered", {"revision": 1, "text": "so far"})
-            await front.house.store.write(job_id, held.epoch, Writes((event,)))
+            await front.services.store.write(job_id, held.epoch, Writes((event,)))
             await asyncio.sleep(0.2)
         count, took = len(drawn), time.monotonic() - drawn[0]
-        done(await front.house.operations.fail(held, Reason.INTERNAL, "over"))
+        done(await front.services.operations.fail(held, Reason.INTERNAL, "over"))
         await asyncio.wait_for(stream, 30)
     assert count <= 2 + took / (0.2 / DRAWING_PART)
 
@@ -438,7 +442,7 @@ async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
         else NewEvent(f"n{number}", "tool_used", used)
         for number in range(400)
     ]
-    await front.house.store.write(held.job_id, held.epoch, Writes(events=facts))
+    await front.services.store.write(held.job_id, held.epoch, Writes(events=facts))
     async with visiting(front.app) as visit:
         page = (await visit.get(f"/app/jobs/{job_id}")).text
         seen = {int(seq) for seq in re.findall(r'id="e(\d+)"', page)}
@@ -493,14 +497,14 @@ async def test_cancel_and_retry(front):
 
 async def test_system_and_numbers_have_pages(front):
     facts = {"models": {"keys": ["groq"], "default": "groq:m", "recordings": ["r"]}}
-    await front.house.store.announce("w1", facts, 60)
-    await front.house.store.announce("w0", {"of": "another release"}, 60)
+    await front.services.store.announce("w1", facts, 60)
+    await front.services.store.announce("w0", {"of": "another release"}, 60)
     await front.finish(await front.submit())
     for command in entered([Delivery("m", "job.finished", "t", "j", 1, {})]):
-        await front.house.store.redis.execute_command(*command)
+        await front.services.store.redis.execute_command(*command)
     held = await front.claim(await front.submit())
     await front.tell(held, charges=[charge("a", "critic", "0.25")])
-    done(await front.house.operations.fail(held, Reason.UNAPPROVED, "no"))
+    done(await front.services.operations.fail(held, Reason.UNAPPROVED, "no"))
     async with visiting(front.app) as visit:
         page = (await visit.get("/app/system")).text
         assert ("w1" in page, "groq:m" in page, "w0" in page) == (True, True, True)
@@ -526,7 +530,7 @@ async def test_a_failure_of_ours_is_a_page_too(front, monkeypatch):
         raise RuntimeError("secret cause")
 
     async with visiting(front.app) as visit:
-        monkeypatch.setattr(type(front.house.store), "page", broken)
+        monkeypatch.setattr(type(front.services.store), "page", broken)
         with capture_logs():  # the console's picture of a traceback takes its time
             answer = await visit.get("/app")
         assert answer.status_code == 500

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.graph.working_model import works
-from support.processes.deployment import House, a_house
+from support.processes.deployment import Deployment, running_deployment
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status
@@ -30,8 +30,8 @@ OF_THE_ATTEMPT = {"submitted", "started"}
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GOOGLE_API_KEY="a", ANTHROPIC_API_KEY="b") as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GOOGLE_API_KEY="a", ANTHROPIC_API_KEY="b") as made:
         yield made
 
 
@@ -59,21 +59,23 @@ def wrote(content: str) -> Reply:
     return Reply(tool_calls=(write, ToolCall("verify", {"command": ["python", "-c", CHECK]})))
 
 
-async def test_what_was_recorded_is_played_back_alike_without_a_network(house: House) -> None:
-    folder = house.folder / "recordings"
+async def test_what_was_recorded_is_played_back_alike_without_a_network(
+    deployment: Deployment,
+) -> None:
+    folder = deployment.folder / "recordings"
     folder.mkdir()
     recorded = []
-    async with house.operations() as operations:
+    async with deployment.operations() as operations:
         with ProviderServer(fixes) as server:
-            house.worker(
+            deployment.worker(
                 google_base_url=server.gemini_url,
                 anthropic_base_url=server.url,
                 record=str(folder),
             )
             for spec in (PLAIN, FIXED):
-                job_id = await house.submit(operations, spec)
-                job = await house.until(operations, job_id)
-                assert job.status is Status.SUCCEEDED, (job.detail, house.logs())
+                job_id = await deployment.submit(operations, spec)
+                job = await deployment.until(operations, job_id)
+                assert job.status is Status.SUCCEEDED, (job.detail, deployment.logs())
                 recorded.append((job, await operations.store.events(job_id)))
     kinds = [event.kind for event in recorded[1][1]]
     assert {"tests_written", "repaired", "checked", "verified"} <= set(kinds)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.graph.recorded import one_run
-from support.processes.deployment import MORTAL, House, a_house, ok
+from support.processes.deployment import MORTAL, Deployment, ok, running_deployment
 
 from drills import process_tree
 from jobs.hints import Hints
@@ -22,14 +22,14 @@ JOBS = 5
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path) as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path) as made:
         yield made
 
 
-async def crashed_twice(house: House, operations: Operations, model: str) -> str:
+async def crashed_twice(deployment: Deployment, operations: Operations, model: str) -> str:
     """A job that two workers have held when they died."""
-    job_id = await house.submit(operations, JobSpec(task="alone", model=model))
+    job_id = await deployment.submit(operations, JobSpec(task="alone", model=model))
     hasty = Operations(operations.store, lambda *_: None, Policy(lease_ms=1))
     for crash in (1, 2):
         ok(await hasty.claim(job_id, f"gone-{crash}"))
@@ -38,57 +38,59 @@ async def crashed_twice(house: House, operations: Operations, model: str) -> str
     return job_id
 
 
-def alone(house: House) -> int:
+def alone(deployment: Deployment) -> int:
     """How many processes of its workers work on one job alone."""
-    workers = {worker.pid for worker in house.workers}
+    workers = {worker.pid for worker in deployment.workers}
     return len([p for p in process_tree.below(*workers) if "--alone" in p.command and p.lives])
 
 
-async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(house: House) -> None:
-    model = house.record("alone", one_run("alone", "print('x')"))
-    async with house.operations() as operations:
-        ids = [await crashed_twice(house, operations, model) for _ in range(JOBS)]
-        workers = [house.worker(), house.worker()]
-        await house.ready(2)
-        hints = Hints(house.broker_url)
+async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(
+    deployment: Deployment,
+) -> None:
+    model = deployment.record("alone", one_run("alone", "print('x')"))
+    async with deployment.operations() as operations:
+        ids = [await crashed_twice(deployment, operations, model) for _ in range(JOBS)]
+        workers = [deployment.worker(), deployment.worker()]
+        await deployment.ready(2)
+        hints = Hints(deployment.broker_url)
         most = 0
         waiting = set(ids)
         async with asyncio.timeout(60):
             while waiting:
                 for job_id in waiting:
                     hints.send(job_id, Priority.NORMAL)
-                most = max(most, alone(house))
+                most = max(most, alone(deployment))
                 await asyncio.sleep(0.25)
-                records = [await house.record_of(operations, job_id) for job_id in waiting]
+                records = [await deployment.record_of(operations, job_id) for job_id in waiting]
                 waiting -= {each.id for each in records if each.status.final}
         hints.close()
-        ended = [await house.record_of(operations, job_id) for job_id in ids]
-    assert {each.status for each in ended} == {Status.SUCCEEDED}, house.logs()
-    assert house.logs().count('"job runs alone"') == JOBS
+        ended = [await deployment.record_of(operations, job_id) for job_id in ids]
+    assert {each.status for each in ended} == {Status.SUCCEEDED}, deployment.logs()
+    assert deployment.logs().count('"job runs alone"') == JOBS
     assert 0 < most <= AT_ONCE * len(workers)
 
 
 @pytest.mark.invariant("J8")
 async def test_who_dies_starting_a_job_alone_keeps_it_from_others_for_a_lease_at_most(
-    house: House,
+    deployment: Deployment,
 ) -> None:
     """Its process ends before the claim; then the worker is killed. Another one goes on."""
-    model = house.record("alone", one_run("alone", "print('x')"))
-    async with house.operations() as operations:
-        job_id = await crashed_twice(house, operations, model)
-        deadly = house.worker(fail_point="before_claim", lease_seconds=MORTAL)
+    model = deployment.record("alone", one_run("alone", "print('x')"))
+    async with deployment.operations() as operations:
+        job_id = await crashed_twice(deployment, operations, model)
+        deadly = deployment.worker(fail_point="before_claim", lease_seconds=MORTAL)
         async with asyncio.timeout(30):
-            while "job's own process ended" not in house.logs():
+            while "job's own process ended" not in deployment.logs():
                 await asyncio.sleep(0.02)
         deadly.kill()
         deadly.wait()
-        house.worker()
-        await house.ready(2)
-        hints = Hints(house.broker_url)
+        deployment.worker()
+        await deployment.ready(2)
+        hints = Hints(deployment.broker_url)
         async with asyncio.timeout(2 + 18):  # the lease, and a process that is made for it
-            while (await house.record_of(operations, job_id)).status is Status.QUEUED:
+            while (await deployment.record_of(operations, job_id)).status is Status.QUEUED:
                 hints.send(job_id, Priority.NORMAL)
                 await asyncio.sleep(0.25)
         hints.close()
-        ended = await house.until(operations, job_id)
-    assert ended.status is Status.SUCCEEDED, house.logs()
+        ended = await deployment.until(operations, job_id)
+    assert ended.status is Status.SUCCEEDED, deployment.logs()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.graph.recorded import answers, approves, plans, runs
-from support.processes.deployment import MORTAL, House, a_house
+from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.servers import s3_server
 
 from jobs import manifest
@@ -20,8 +20,8 @@ SLOW = "import time\nprint(open('first.txt').read(), flush=True)\ntime.sleep(2)"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with s3_server.bucket() as bucket, a_house(tmp_path) as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with s3_server.bucket() as bucket, running_deployment(tmp_path) as made:
         made.bucket = bucket
         made.env |= {
             "FETTLE_BLOBS_BUCKET": f"{bucket.name}/{bucket.prefix}",
@@ -33,7 +33,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 
 
 async def test_two_workers_with_disjoint_directories_finish_one_job_between_them(
-    house: House,
+    deployment: Deployment,
 ) -> None:
     first = "open('first.txt', 'w').write('from the first machine')\nprint('written')"
     turns = [
@@ -43,24 +43,24 @@ async def test_two_workers_with_disjoint_directories_finish_one_job_between_them
         answers("from the first machine", "done", 2),
         approves("r2"),
     ]
-    model = house.record("two", turns)
-    one, two = house.folder / "one", house.folder / "two"
-    house.worker(data_dir=str(one), lease_seconds=MORTAL)
-    async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec("two runs", model=model))
-        await house.told(operations, job_id, "run_finished")
-        await house.told(operations, job_id, "model_called", times=3)
-        house.workers[0].send_signal(signal.SIGKILL)
-        house.worker(data_dir=str(two))
-        job = await house.until(operations, job_id)
-        assert job.status is Status.SUCCEEDED, house.logs()
+    model = deployment.record("two", turns)
+    one, two = deployment.folder / "one", deployment.folder / "two"
+    deployment.worker(data_dir=str(one), lease_seconds=MORTAL)
+    async with deployment.operations() as operations:
+        job_id = await deployment.submit(operations, JobSpec("two runs", model=model))
+        await deployment.told(operations, job_id, "run_finished")
+        await deployment.told(operations, job_id, "model_called", times=3)
+        deployment.workers[0].send_signal(signal.SIGKILL)
+        deployment.worker(data_dir=str(two))
+        job = await deployment.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, deployment.logs()
         assert (job.attempts, job.crashes) == (2, 0)
         # the first run was not repeated, and the second found what it had left
-        kinds = await house.kinds(operations, job_id)
+        kinds = await deployment.kinds(operations, job_id)
         assert kinds.count("run_finished") == 2
-        files = await manifest.load(S3Blobs(house.bucket), job.workspace)
+        files = await manifest.load(S3Blobs(deployment.bucket), job.workspace)
         assert set(files.files) == {"first.txt"}
         assert not list(one.rglob("blobs/*"))
         assert not list(two.rglob("blobs/*"))
-    house.workers.pop(0)
-    assert house.stop_workers() == [0]
+    deployment.workers.pop(0)
+    assert deployment.stop_workers() == [0]

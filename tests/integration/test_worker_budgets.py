@@ -13,7 +13,7 @@ from threading import Lock
 
 import pytest
 from support.graph.working_model import works
-from support.processes.deployment import MORTAL, TENANT, House, a_house
+from support.processes.deployment import MORTAL, TENANT, Deployment, running_deployment
 
 from benchmarks.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR
@@ -54,12 +54,12 @@ def billed(request: Request) -> Reply:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
         yield made
 
 
-async def keyed(house: House, operations: Operations, **limits: str | int) -> None:
+async def keyed(deployment: Deployment, operations: Operations, **limits: str | int) -> None:
     """A key on record, with its limits."""
     key = Credential(KEY, "fifty", TENANT, (Scope.SUBMIT,), **limits)  # type: ignore[arg-type]
     await Credentials(operations.store.redis).add(key, digest_of("s"))  # type: ignore[attr-defined]
@@ -74,44 +74,44 @@ async def submit(operations: Operations, key_id: str = KEY, **fields: object) ->
 
 @pytest.mark.usefixtures("one_day")
 async def test_fifty_jobs_of_a_key_over_two_workers_never_spend_more_than_its_day(
-    house: House,
+    deployment: Deployment,
 ) -> None:
     paid, cap = Paid(), Decimal("0.25")
     with ProviderServer(paid) as server:
         for _ in range(2):
-            house.worker(groq_base_url=server.groq_url)
-        async with house.operations() as operations:
-            await keyed(house, operations, max_cost_usd_per_day=str(cap))
-            await house.ready(workers=2)
+            deployment.worker(groq_base_url=server.groq_url)
+        async with deployment.operations() as operations:
+            await keyed(deployment, operations, max_cost_usd_per_day=str(cap))
+            await deployment.ready(workers=2)
             jobs = [await submit(operations) for _ in range(50)]
-            ended = [await house.until(operations, job_id, seconds=60) for job_id in jobs]
+            ended = [await deployment.until(operations, job_id, seconds=60) for job_id in jobs]
             [today] = await operations.store.budgets.of_keys_today([KEY])
         failed = [job for job in ended if job.status is Status.FAILED]
-        assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, house.logs()
+        assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, deployment.logs()
         assert "fettle keys limit" in failed[0].detail
         assert Decimal(today.cost) / PER_DOLLAR == paid.dollars <= cap
         assert paid.dollars > cap - Decimal("0.006")  # what is left is less than a call can cost
 
 
 @pytest.mark.usefixtures("one_day")
-async def test_keys_of_a_tenant_never_spend_more_than_its_day(house: House) -> None:
+async def test_keys_of_a_tenant_never_spend_more_than_its_day(deployment: Deployment) -> None:
     """However many keys its admin makes, and whatever each may spend."""
     paid, cap = Paid(), Decimal("0.05")
     with ProviderServer(paid) as server:
-        house.worker(groq_base_url=server.groq_url, tenant_cost_usd_per_day="900")
-        async with house.operations() as operations:
+        deployment.worker(groq_base_url=server.groq_url, tenant_cost_usd_per_day="900")
+        async with deployment.operations() as operations:
             credentials = Credentials(operations.store.redis)  # type: ignore[attr-defined]
             await credentials.limit_tenant(TENANT, TenantLimits(str(cap)))
             jobs = [await submit(operations, key_id=f"k{n}") for n in range(12)]
-            ended = [await house.until(operations, job_id, seconds=60) for job_id in jobs]
+            ended = [await deployment.until(operations, job_id, seconds=60) for job_id in jobs]
             today = await operations.store.budgets.of_tenant_today(TENANT)
         failed = [job for job in ended if job.status is Status.FAILED]
-        assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, house.logs()
+        assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, deployment.logs()
         assert "fettle tenants limit" in failed[0].detail
         assert Decimal(today.cost) / PER_DOLLAR == paid.dollars <= cap
 
 
-async def test_a_call_that_a_kill_cuts_off_counts_as_spent(house: House) -> None:
+async def test_a_call_that_a_kill_cuts_off_counts_as_spent(deployment: Deployment) -> None:
     """And is made again by the next worker, out of what is left."""
     hung = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -123,36 +123,36 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(house: House) -> None
         return billed(request)
 
     with ProviderServer(hangs_once) as server:
-        first = house.worker(groq_base_url=server.groq_url, lease_seconds=MORTAL)
-        async with house.operations() as operations:
+        first = deployment.worker(groq_base_url=server.groq_url, lease_seconds=MORTAL)
+        async with deployment.operations() as operations:
             job_id = await submit(operations, max_tokens=100_000)
             await asyncio.wait_for(hung.wait(), 30)
             first.send_signal(signal.SIGKILL)
             first.wait()
             aside = (await operations.store.budgets.of_job(job_id)).tokens
             assert aside > 2 * 3_000 + 1_000 + 2_048  # what was paid, and what the third can cost
-            house.worker(groq_base_url=server.groq_url)
-            job = await house.until(operations, job_id)
-            assert job.status is Status.SUCCEEDED, house.logs()
+            deployment.worker(groq_base_url=server.groq_url)
+            job = await deployment.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, deployment.logs()
             used = (await operations.store.budgets.of_job(job_id)).tokens
             assert used == aside + 2 * 3_000
             assert len(await operations.store.charges(job_id)) == 4
 
 
-async def test_what_a_provider_refused_is_not_spent(house: House) -> None:
+async def test_what_a_provider_refused_is_not_spent(deployment: Deployment) -> None:
     """A 503 is given back; the job goes on with all of its budget."""
     turns = iter([Refusal(503), Refusal(503)])
     with ProviderServer(lambda request: next(turns, None) or billed(request)) as server:
-        house.worker(groq_base_url=server.groq_url)
-        async with house.operations() as operations:
+        deployment.worker(groq_base_url=server.groq_url)
+        async with deployment.operations() as operations:
             job_id = await submit(operations, max_cost_usd="0.05")
-            job = await house.until(operations, job_id)
-            assert job.status is Status.SUCCEEDED, house.logs()
+            job = await deployment.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, deployment.logs()
             spent = await operations.store.budgets.of_job(job_id)
             assert (Decimal(spent.cost) / PER_DOLLAR, spent.tokens) == (4 * COST, 4 * 3_000)
 
 
-async def test_a_job_ends_with_its_best_result_where_its_money_ends(house: House) -> None:
+async def test_a_job_ends_with_its_best_result_where_its_money_ends(deployment: Deployment) -> None:
     """Three calls of four are paid for; the critic's finds no room."""
 
     def honest(request: Request) -> Turn:
@@ -160,16 +160,18 @@ async def test_a_job_ends_with_its_best_result_where_its_money_ends(house: House
         return replace(works(request), tokens=tokens)
 
     with ProviderServer(honest) as server:
-        house.worker(groq_base_url=server.groq_url, max_output_tokens="1000")
-        async with house.operations() as operations:
+        deployment.worker(groq_base_url=server.groq_url, max_output_tokens="1000")
+        async with deployment.operations() as operations:
             whole = await submit(operations)
-            assert (await house.until(operations, whole)).status is Status.SUCCEEDED, house.logs()
+            assert (await deployment.until(operations, whole)).status is Status.SUCCEEDED, (
+                deployment.logs()
+            )
             paid = await operations.store.charges(whole)
             assert len(paid) == 4
             before = [Decimal(each.cost_usd or 0) for each in paid if each.role != "critic"]
             cap = sum(before) + Decimal("0.0018")
             job_id = await submit(operations, max_cost_usd=str(cap))
-            job = await house.until(operations, job_id)
+            job = await deployment.until(operations, job_id)
             assert (job.status, job.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
             assert "max_cost_usd" in job.detail
             assert job.result is not None
@@ -177,16 +179,18 @@ async def test_a_job_ends_with_its_best_result_where_its_money_ends(house: House
             assert len(await operations.store.charges(job_id)) == 3
 
 
-async def test_without_a_price_nothing_is_spent_under_a_cost_limit(house: House) -> None:
+async def test_without_a_price_nothing_is_spent_under_a_cost_limit(deployment: Deployment) -> None:
     with ProviderServer(billed) as server:
-        house.worker(groq_base_url=server.groq_url, prices="groq:our-own=10/20")
-        async with house.operations() as operations:
+        deployment.worker(groq_base_url=server.groq_url, prices="groq:our-own=10/20")
+        async with deployment.operations() as operations:
             spec = JobSpec(task="6 times 7", model="groq:made-up-model", max_cost_usd="1")
-            job = await house.until(operations, await house.submit(operations, spec))
+            job = await deployment.until(operations, await deployment.submit(operations, spec))
             assert (job.status, job.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
             assert "FETTLE_PRICES" in job.detail
             assert server.requests == []
-            job_id = await house.submit(operations, replace(spec, model="groq:our-own"))
-            assert (await house.until(operations, job_id)).status is Status.SUCCEEDED, house.logs()
+            job_id = await deployment.submit(operations, replace(spec, model="groq:our-own"))
+            assert (await deployment.until(operations, job_id)).status is Status.SUCCEEDED, (
+                deployment.logs()
+            )
             charges = await operations.store.charges(job_id)
             assert {charge.cost_usd for charge in charges} == {"0.04"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.graph.recorded import one_run
-from support.processes.deployment import TENANT, House, a_house
+from support.processes.deployment import TENANT, Deployment, running_deployment
 
 from jobs.operations import Operations, Submitted
 from jobs.record import Status
@@ -17,39 +17,41 @@ CODE = "import time; print(time.time_ns())"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path) as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path) as made:
         yield made
 
 
-async def said(house: House, operations: Operations, model: str, key: str) -> str:
+async def said(deployment: Deployment, operations: Operations, model: str, key: str) -> str:
     """What the run of a job printed that was submitted with a key."""
     spec = JobSpec(task="timed", model=model)
     submitted = await operations.submit(TENANT, spec, by="ann", key_id=key)
     assert isinstance(submitted, Submitted)
-    job = await house.until(operations, submitted.record.id)
-    assert job.status is Status.SUCCEEDED, house.logs()
+    job = await deployment.until(operations, submitted.record.id)
+    assert job.status is Status.SUCCEEDED, deployment.logs()
     (run,) = [e for e in await operations.store.events(job.id) if e.kind == "run_finished"]
     return str(run.data["stdout"])
 
 
-async def test_a_key_is_answered_from_its_own_runs_alone(house: House) -> None:
-    model = house.record("timed", one_run("timed", CODE))
-    house.worker(sandbox_cache="true")
-    await house.ready()
-    async with house.operations() as operations:
-        first = await said(house, operations, model, "key-1")
-        assert await said(house, operations, model, "key-1") == first
+async def test_a_key_is_answered_from_its_own_runs_alone(deployment: Deployment) -> None:
+    model = deployment.record("timed", one_run("timed", CODE))
+    deployment.worker(sandbox_cache="true")
+    await deployment.ready()
+    async with deployment.operations() as operations:
+        first = await said(deployment, operations, model, "key-1")
+        assert await said(deployment, operations, model, "key-1") == first
         # Of the same name, which a revoked key's successor may have.
-        assert await said(house, operations, model, "key-2") != first
-        assert await said(house, operations, model, "") != first
-        assert await said(house, operations, model, "") != await said(house, operations, model, "")
+        assert await said(deployment, operations, model, "key-2") != first
+        assert await said(deployment, operations, model, "") != first
+        assert await said(deployment, operations, model, "") != await said(
+            deployment, operations, model, ""
+        )
 
 
-async def test_without_the_setting_every_run_is_made(house: House) -> None:
-    model = house.record("timed", one_run("timed", CODE))
-    house.worker()
-    await house.ready()
-    async with house.operations() as operations:
-        seen = {await said(house, operations, model, "key-1") for _ in range(2)}
+async def test_without_the_setting_every_run_is_made(deployment: Deployment) -> None:
+    model = deployment.record("timed", one_run("timed", CODE))
+    deployment.worker()
+    await deployment.ready()
+    async with deployment.operations() as operations:
+        seen = {await said(deployment, operations, model, "key-1") for _ in range(2)}
         assert len(seen) == 2

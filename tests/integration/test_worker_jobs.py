@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 from support.graph.recorded import answers, approves, calls, one_run, plans, runs, turn
-from support.processes.deployment import MORTAL, TENANT, House, a_house, ok
+from support.processes.deployment import MORTAL, TENANT, Deployment, ok, running_deployment
 from support.servers import redis_servers
 
 from jobs import manifest
@@ -25,21 +25,21 @@ from jobs.spec import JobSpec, OnExhausted, Priority
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path) as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A house with one worker, for tests that leave it as it was."""
-    with a_house(tmp_path_factory.mktemp("house")) as made:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A deployment with one worker, for tests that leave it as it was."""
+    with running_deployment(tmp_path_factory.mktemp("deployment")) as made:
         made.worker()
         yield made
         assert made.stop_workers() == [0]
 
 
-async def test_a_job_goes_through_the_whole_house(shared: House) -> None:
+async def test_a_job_goes_through_a_whole_deployment(shared: Deployment) -> None:
     code = "open('out.txt', 'w').write('42')\nprint('forty-two')"
     model = shared.record("simple", one_run("print 42", code, seen="forty-two", answer="It is 42."))
     async with shared.operations() as operations:
@@ -77,36 +77,38 @@ async def test_a_job_goes_through_the_whole_house(shared: House) -> None:
 
 
 @pytest.mark.invariant("J9")
-async def test_a_review_outlives_every_process_and_another_worker_goes_on(house: House) -> None:
-    model = house.record("reviewed", one_run("ask me", "print('seen')", seen="seen"))
-    house.worker()
-    async with house.operations() as operations:
+async def test_a_review_outlives_every_process_and_another_worker_goes_on(
+    deployment: Deployment,
+) -> None:
+    model = deployment.record("reviewed", one_run("ask me", "print('seen')", seen="seen"))
+    deployment.worker()
+    async with deployment.operations() as operations:
         spec = JobSpec(task="ask me", model=model, review=True)
-        job_id = await house.submit(operations, spec)
-        paused = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+        job_id = await deployment.submit(operations, spec)
+        paused = await deployment.until(operations, job_id, Status.AWAITING_REVIEW)
         assert paused.review is not None
         assert paused.lease is None
         assert paused.review.payload["answer"] == "done"
-    house.stop_workers(signal.SIGKILL)
-    house.server.kill()
-    with redis_servers.start(house.server.binary, house.redis_folder, tcp=True) as server:
-        house.server = server
-        async with house.operations() as operations:
+    deployment.stop_workers(signal.SIGKILL)
+    deployment.server.kill()
+    with redis_servers.start(deployment.server.binary, deployment.redis_folder, tcp=True) as server:
+        deployment.server = server
+        async with deployment.operations() as operations:
             decision = Decision(paused.review.id, Action.APPROVE, "ann")
             ok(await operations.decide(job_id, decision))
-            house.worker()
-            job = await house.until(operations, job_id)
+            deployment.worker()
+            job = await deployment.until(operations, job_id)
             assert job.status is Status.SUCCEEDED
             assert job.result is not None
             assert job.result.approved_by == "ann"
             assert job.attempts == 2
-            said = await house.kinds(operations, job_id)
+            said = await deployment.kinds(operations, job_id)
             assert said.count("run_finished") == 1
             assert "critiqued" not in said
-        house.stop_workers()
+        deployment.stop_workers()
 
 
-async def test_a_person_sends_work_back_and_edits_it(shared: House) -> None:
+async def test_a_person_sends_work_back_and_edits_it(shared: Deployment) -> None:
     turns = [
         plans("a greeting"),
         runs("a greeting", "print('helo')", 0),
@@ -140,7 +142,9 @@ async def test_a_person_sends_work_back_and_edits_it(shared: House) -> None:
 
 
 @pytest.mark.invariant("J8")
-async def test_a_killed_worker_loses_nothing_and_repeats_no_finished_call(house: House) -> None:
+async def test_a_killed_worker_loses_nothing_and_repeats_no_finished_call(
+    deployment: Deployment,
+) -> None:
     turns = [
         plans("count"),
         runs("count", "open('n', 'w').write('1'); print('first run')", 0),
@@ -148,19 +152,19 @@ async def test_a_killed_worker_loses_nothing_and_repeats_no_finished_call(house:
         answers("second run", "counted", 2),
         approves("r2"),
     ]
-    model = house.record("killed", turns)
-    first = house.worker(lease_seconds=MORTAL)
-    async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec(task="count", model=model))
-        await house.told(operations, job_id, "model_called", times=3)  # its second run begins
+    model = deployment.record("killed", turns)
+    first = deployment.worker(lease_seconds=MORTAL)
+    async with deployment.operations() as operations:
+        job_id = await deployment.submit(operations, JobSpec(task="count", model=model))
+        await deployment.told(operations, job_id, "model_called", times=3)  # its second run begins
         first.kill()
         first.wait()
-        house.worker()
+        deployment.worker()
         killed = time.monotonic()
-        job = await house.until(operations, job_id)
-        assert job.status is Status.SUCCEEDED, house.logs()
+        job = await deployment.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, deployment.logs()
         assert time.monotonic() - killed < 2 + 0.5 + 22  # lease, sweep; a start and a run
-        said = await house.kinds(operations, job_id)
+        said = await deployment.kinds(operations, job_id)
         assert said.count("run_finished") == 2
         assert said.count("model_called") == 5
         assert said.count("lease_lost") == 1
@@ -168,7 +172,7 @@ async def test_a_killed_worker_loses_nothing_and_repeats_no_finished_call(house:
         assert len(await operations.store.charges(job_id)) == 5
 
 
-async def test_a_stopping_worker_hands_its_job_on(house: House) -> None:
+async def test_a_stopping_worker_hands_its_job_on(deployment: Deployment) -> None:
     turns = [
         plans("slow"),
         runs("slow", "import time; time.sleep(2); print('one')", 0),
@@ -176,29 +180,29 @@ async def test_a_stopping_worker_hands_its_job_on(house: House) -> None:
         answers("two", "slowly done", 2),
         approves("r2"),
     ]
-    model = house.record("drained", turns)
-    house.worker()
-    async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec(task="slow", model=model))
-        await house.until(operations, job_id, Status.RUNNING)
+    model = deployment.record("drained", turns)
+    deployment.worker()
+    async with deployment.operations() as operations:
+        job_id = await deployment.submit(operations, JobSpec(task="slow", model=model))
+        await deployment.until(operations, job_id, Status.RUNNING)
         async with asyncio.timeout(20):
-            while "model_called" not in await house.kinds(operations, job_id):
+            while "model_called" not in await deployment.kinds(operations, job_id):
                 await asyncio.sleep(0.02)
-        assert house.stop_workers() == [0]
+        assert deployment.stop_workers() == [0]
         loaded = await operations.store.load(job_id)
         assert loaded is not None
-        assert loaded.record.status is Status.QUEUED, house.logs()
+        assert loaded.record.status is Status.QUEUED, deployment.logs()
         assert loaded.record.crashes == 0
-        house.worker()
-        job = await house.until(operations, job_id)
+        deployment.worker()
+        job = await deployment.until(operations, job_id)
         assert job.status is Status.SUCCEEDED
-        said = await house.kinds(operations, job_id)
+        said = await deployment.kinds(operations, job_id)
         assert said.count("given_back") == 1
         assert said.count("run_finished") == 2
 
 
 @pytest.mark.invariant("J11")
-async def test_cancel_kills_the_run_and_is_final(shared: House) -> None:
+async def test_cancel_kills_the_run_and_is_final(shared: Deployment) -> None:
     model = shared.record("long", one_run("wait", "import time; time.sleep(14)"))
     async with shared.operations() as operations:
         job_id = await shared.submit(operations, JobSpec(task="wait", model=model))
@@ -217,26 +221,26 @@ async def test_cancel_kills_the_run_and_is_final(shared: House) -> None:
         assert "run_finished" not in await shared.kinds(operations, job_id)
 
 
-async def test_priority_orders_claims(house: House) -> None:
-    model = house.record("ordered", one_run("in order", "print('seen')", seen="seen"))
-    async with house.operations() as operations:
+async def test_priority_orders_claims(deployment: Deployment) -> None:
+    model = deployment.record("ordered", one_run("in order", "print('seen')", seen="seen"))
+    async with deployment.operations() as operations:
         ids = {}
         for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH):
             spec = JobSpec(task="in order", model=model, priority=priority)
-            ids[priority] = await house.submit(operations, spec)
-        async with Redis.from_url(house.broker_url) as broker, asyncio.timeout(20):
+            ids[priority] = await deployment.submit(operations, spec)
+        async with Redis.from_url(deployment.broker_url) as broker, asyncio.timeout(20):
             while not all([await broker.llen(list_of(priority)) for priority in ids]):
                 await asyncio.sleep(0.02)
-        house.worker(concurrency="1")
+        deployment.worker(concurrency="1")
         claimed = {
-            priority: (await house.until(operations, job_id)).started_at
+            priority: (await deployment.until(operations, job_id)).started_at
             for priority, job_id in ids.items()
         }
         order = sorted(claimed, key=lambda priority: claimed[priority] or 0)
         assert order == [Priority.HIGH, Priority.NORMAL, Priority.LOW]
 
 
-async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: House) -> None:
+async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deployment) -> None:
     first_asked, second_asked = "The task:\n\nfirst part", "The task:\n\nsecond part"
     turns = [
         *one_run(first_asked, "open('notes.txt', 'w').write('one')", seen="notes.txt"),
@@ -264,7 +268,7 @@ async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: House
         assert "notes.txt" in (await manifest.load(shared.blobs, job.workspace)).files
 
 
-async def test_running_time_is_bounded_and_the_best_result_is_kept(shared: House) -> None:
+async def test_running_time_is_bounded_and_the_best_result_is_kept(shared: Deployment) -> None:
     turns = [
         plans("too long"),
         runs("too long", "print('a beginning')", 0),
@@ -282,7 +286,7 @@ async def test_running_time_is_bounded_and_the_best_result_is_kept(shared: House
         assert job.result.answer == "half an answer"
 
 
-async def test_exhausted_revisions_end_as_the_spec_says(shared: House) -> None:
+async def test_exhausted_revisions_end_as_the_spec_says(shared: Deployment) -> None:
     turns = [
         plans("never good"),
         runs("never good", "print('meagre')", 0),
@@ -305,7 +309,7 @@ async def test_exhausted_revisions_end_as_the_spec_says(shared: House) -> None:
         assert job.detail.startswith("not approved within 1 revision")
 
 
-async def test_what_a_recording_does_not_know_fails_loudly(shared: House) -> None:
+async def test_what_a_recording_does_not_know_fails_loudly(shared: Deployment) -> None:
     model = shared.record("departed", [plans("known")])
     async with shared.operations() as operations:
         job = await shared.until(
@@ -316,7 +320,7 @@ async def test_what_a_recording_does_not_know_fails_loudly(shared: House) -> Non
         assert "executor" in job.detail
 
 
-async def test_logs_are_one_object_a_line_with_the_job(shared: House) -> None:
+async def test_logs_are_one_object_a_line_with_the_job(shared: Deployment) -> None:
     model = shared.record("logged", one_run("log", "print('x')"))
     async with shared.operations() as operations:
         job_id = await shared.submit(operations, JobSpec(task="log", model=model))
@@ -332,73 +336,79 @@ async def test_logs_are_one_object_a_line_with_the_job(shared: House) -> None:
     assert all(line["attempt"] == 1 for line in told)
 
 
-async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(house: House) -> None:
-    model = house.record("again", one_run("again", "import time; time.sleep(1.5); print('x')"))
+async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(deployment: Deployment) -> None:
+    model = deployment.record("again", one_run("again", "import time; time.sleep(1.5); print('x')"))
     spec = JobSpec(task="again", model=model)
-    worker = house.worker(lease_seconds="8")
-    async with house.operations() as operations:
-        during = await house.submit(operations, spec)
-        await house.told(operations, during, "model_called", times=2)
-    house.server.kill()
+    worker = deployment.worker(lease_seconds="8")
+    async with deployment.operations() as operations:
+        during = await deployment.submit(operations, spec)
+        await deployment.told(operations, during, "model_called", times=2)
+    deployment.server.kill()
     await asyncio.sleep(2)  # the run ends while there is no Redis that could be told
-    with house.restart_redis():
-        async with house.operations() as operations:
-            job = await house.until(operations, during)
-            assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), house.logs()
-            assert (await house.kinds(operations, during)).count("run_finished") == 1
-            after = await house.until(operations, await house.submit(operations, spec), seconds=40)
+    with deployment.restart_redis():
+        async with deployment.operations() as operations:
+            job = await deployment.until(operations, during)
+            assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), deployment.logs()
+            assert (await deployment.kinds(operations, during)).count("run_finished") == 1
+            after = await deployment.until(
+                operations, await deployment.submit(operations, spec), seconds=40
+            )
             assert after.status is Status.SUCCEEDED
         assert worker.poll() is None
     stopping = time.monotonic()
-    assert house.stop_workers() == [0]  # and it ends in order where Redis is away
+    assert deployment.stop_workers() == [0]  # and it ends in order where Redis is away
     assert time.monotonic() - stopping < 12
 
 
 @pytest.mark.invariant("J8")
-async def test_a_worker_that_starts_while_redis_is_away_waits_for_it(house: House) -> None:
+async def test_a_worker_that_starts_while_redis_is_away_waits_for_it(
+    deployment: Deployment,
+) -> None:
     """It ended, and loaded everything again; a lone job's process was lost with its job."""
-    model = house.record("late", one_run("late", "print('x')"))
-    house.server.kill()
-    worker = house.worker()
+    model = deployment.record("late", one_run("late", "print('x')"))
+    deployment.server.kill()
+    worker = deployment.worker()
     async with asyncio.timeout(60):
-        while "worker waits for Redis" not in house.logs():
-            assert worker.poll() is None, house.logs()
+        while "worker waits for Redis" not in deployment.logs():
+            assert worker.poll() is None, deployment.logs()
             await asyncio.sleep(0.02)
-    with house.restart_redis():
-        await house.ready(seconds=60)
-        async with house.operations() as operations:
-            job_id = await house.submit(operations, JobSpec(task="late", model=model))
-            assert (await house.until(operations, job_id)).status is Status.SUCCEEDED
+    with deployment.restart_redis():
+        await deployment.ready(seconds=60)
+        async with deployment.operations() as operations:
+            job_id = await deployment.submit(operations, JobSpec(task="late", model=model))
+            assert (await deployment.until(operations, job_id)).status is Status.SUCCEEDED
         assert worker.poll() is None
 
 
 async def test_a_worker_that_waits_for_redis_stops_in_order_or_says_why_it_cannot_start(
-    house: House,
+    deployment: Deployment,
 ) -> None:
-    house.server.kill()
-    patient, hasty = house.worker(), house.worker(patience_seconds="0.1")
+    deployment.server.kill()
+    patient, hasty = deployment.worker(), deployment.worker(patience_seconds="0.1")
     assert await asyncio.to_thread(hasty.wait, 60) == 1
     async with asyncio.timeout(60):
-        while house.logs().count("worker waits for Redis") < 2:
+        while deployment.logs().count("worker waits for Redis") < 2:
             await asyncio.sleep(0.02)
     patient.send_signal(signal.SIGTERM)
     assert await asyncio.to_thread(patient.wait, 60) == 0
-    assert house.logs().count('"worker cannot start"') == 1
+    assert deployment.logs().count('"worker cannot start"') == 1
 
 
-async def test_a_small_tenants_job_does_not_stand_behind_a_big_ones(house: House) -> None:
-    model = house.record("one", one_run("print 1", "print(1)", seen="1"))
-    async with house.operations() as operations:
-        ids = [await house.submit(operations, JobSpec("print 1", model=model)) for _ in range(6)]
+async def test_a_small_tenants_job_does_not_stand_behind_a_big_ones(deployment: Deployment) -> None:
+    model = deployment.record("one", one_run("print 1", "print(1)", seen="1"))
+    async with deployment.operations() as operations:
+        ids = [
+            await deployment.submit(operations, JobSpec("print 1", model=model)) for _ in range(6)
+        ]
         submitted = await operations.submit("small", JobSpec("print 1", model=model), by="test")
         assert isinstance(submitted, Submitted)
         ids.append(submitted.record.id)
-        broker = Redis.from_url(house.broker_url)
+        broker = Redis.from_url(deployment.broker_url)
         async with asyncio.timeout(20):
             while await broker.llen(list_of(Priority.NORMAL)) < len(ids):
                 await asyncio.sleep(0.02)
         await broker.aclose()
-        house.worker(concurrency="1")
-        ended = [await house.until(operations, job_id, seconds=60) for job_id in ids]
+        deployment.worker(concurrency="1")
+        ended = [await deployment.until(operations, job_id, seconds=60) for job_id in ids]
     order = sorted(range(len(ids)), key=lambda number: ended[number].started_at or 0)
     assert order.index(6) <= 2, order  # the big one's first may be taken while it comes

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from httpx_sse import aconnect_sse
 from support.graph.working_model import works
-from support.processes.deployment import House, a_house
+from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer, Request, Turn
@@ -22,8 +22,8 @@ SAID = "It prints forty-two, as it should, and so the work is done. " * 4
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
         yield made
 
 
@@ -45,10 +45,10 @@ async def follow(
         ]
 
 
-async def test_tokens_are_seen_while_they_come_and_kept_nowhere(house: House) -> None:
-    with ProviderServer(speaks_slowly) as server, front(house) as api:
-        house.worker(groq_base_url=server.groq_url)
-        await house.ready()
+async def test_tokens_are_seen_while_they_come_and_kept_nowhere(deployment: Deployment) -> None:
+    with ProviderServer(speaks_slowly) as server, front(deployment) as api:
+        deployment.worker(groq_base_url=server.groq_url)
+        await deployment.ready()
         async with api.client() as client:
             body = {"task": "6 times 7", "model": "groq:llama-3.3-70b-versatile"}
             job_id = (await client.post("/jobs", json=body)).json()["id"]
@@ -56,7 +56,7 @@ async def test_tokens_are_seen_while_they_come_and_kept_nowhere(house: House) ->
                 follow(client, job_id, tokens="true"), follow(client, job_id)
             )
             again = await follow(client, job_id, tokens="true")
-    assert told[-1][0] == "succeeded", house.logs()
+    assert told[-1][0] == "succeeded", deployment.logs()
     spoken = [data for kind, _, data in told if kind == "tokens"]
     answer = [data for data in spoken if data["part"] == "text" and data["role"] == "executor"]
     heard = "".join(data["text"] for data in answer)

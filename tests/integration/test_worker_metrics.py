@@ -30,7 +30,7 @@ async def address(scene: Scene, started: int = 1) -> str:
     """Where the last of the workers that were `started` serves its figures."""
     served = re.compile(r'"port": (\d+), "event": "metrics served"')
     async with asyncio.timeout(60):
-        while len(found := served.findall(scene.house.logs())) < started:
+        while len(found := served.findall(scene.deployment.logs())) < started:
             await asyncio.sleep(0.02)
     return f"http://127.0.0.1:{found[-1]}"
 
@@ -69,9 +69,11 @@ def _all_sandboxes_ready(found: Figures) -> bool:
 
 async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
     """And they stay when the jobs have gone: what is called a counter never falls."""
-    scene.house.worker(concurrency="7", retention_days="0.000001", retention_sweep_seconds="0.2")
+    scene.deployment.worker(
+        concurrency="7", retention_days="0.000001", retention_sweep_seconds="0.2"
+    )
     url = await address(scene)
-    await scene.house.ready()
+    await scene.deployment.ready()
     before = await figures(url)
     assert before["fettle_job_failures_total", "unapproved"] == 0
     assert before["fettle_job_unapproved_total", "accepted"] == 0
@@ -107,7 +109,7 @@ async def test_a_workers_figures_are_those_of_its_work(scene: Scene) -> None:
 
 
 async def test_jobs_at_work_are_counted_while_they_are(scene: Scene) -> None:
-    scene.house.worker()
+    scene.deployment.worker()
     url = await address(scene)
     await scene.submit("slow", Work(("import time; time.sleep(60)",)))
     busy = await until_figures(url, lambda found: found["fettle_runs_in_progress",] == 1)
@@ -118,11 +120,11 @@ async def test_jobs_at_work_are_counted_while_they_are(scene: Scene) -> None:
 
 
 async def test_a_lease_that_ran_out_is_counted_by_who_takes_it_back(scene: Scene) -> None:
-    dead = scene.house.worker()
+    dead = scene.deployment.worker()
     await scene.submit("lost", Work(("import time; time.sleep(2)",)))
     await scene.requests("lost", 2)
     scene.kill(dead, last=True)
-    scene.house.worker()
+    scene.deployment.worker()
     url = await address(scene, started=2)
     await scene.succeeds("lost")
     found = await figures(url)
@@ -131,24 +133,24 @@ async def test_a_lease_that_ran_out_is_counted_by_who_takes_it_back(scene: Scene
 
 
 async def test_a_worker_whose_redis_is_away_lives_and_is_not_ready(scene: Scene) -> None:
-    scene.house.server.process.send_signal(signal.SIGSTOP)
-    worker = scene.house.worker(worker_seen_seconds="2")
+    scene.deployment.server.process.send_signal(signal.SIGSTOP)
+    worker = scene.deployment.worker(worker_seen_seconds="2")
     url = await address(scene)
     assert await until_answered(f"{url}/readyz", 503) == "the worker is starting\n"
-    scene.house.server.process.send_signal(signal.SIGCONT)
+    scene.deployment.server.process.send_signal(signal.SIGCONT)
     assert await until_answered(f"{url}/readyz", 200) == "ready\n"
-    scene.house.server.process.send_signal(signal.SIGSTOP)
+    scene.deployment.server.process.send_signal(signal.SIGSTOP)
     assert "Redis has not answered a heartbeat" in await until_answered(f"{url}/readyz", 503)
     assert await until_answered(f"{url}/healthz", 200) == "alive\n"
-    scene.house.server.process.send_signal(signal.SIGCONT)
+    scene.deployment.server.process.send_signal(signal.SIGCONT)
     assert await until_answered(f"{url}/readyz", 200) == "ready\n"
     assert worker.poll() is None
 
 
 async def test_a_worker_whose_sandbox_is_broken_is_not_ready_and_says_why(scene: Scene) -> None:
-    scene.house.worker(sandbox_python=str(scene.house.folder / "no" / "bin" / "python"))
+    scene.deployment.worker(sandbox_python=str(scene.deployment.folder / "no" / "bin" / "python"))
     url = await address(scene)
-    await scene.house.ready()
+    await scene.deployment.ready()
     said = ""
     async with asyncio.timeout(60):
         while "sandbox" not in said:
@@ -159,35 +161,37 @@ async def test_a_worker_whose_sandbox_is_broken_is_not_ready_and_says_why(scene:
 
 
 async def test_a_port_that_is_taken_is_said_and_none_is_opened_unless_wanted(scene: Scene) -> None:
-    scene.house.worker()
+    scene.deployment.worker()
     port = (await address(scene)).rpartition(":")[2]
-    second = scene.house.worker(worker_metrics_port=port)
+    second = scene.deployment.worker(worker_metrics_port=port)
     assert await asyncio.to_thread(second.wait, 60) == 1
-    told = [json.loads(line) for line in scene.house.logs().splitlines() if "cannot start" in line]
+    told = [
+        json.loads(line) for line in scene.deployment.logs().splitlines() if "cannot start" in line
+    ]
     assert f"FETTLE_WORKER_METRICS_PORT: 127.0.0.1:{port}" in told[0]["why"]
-    del scene.house.env["FETTLE_WORKER_METRICS_PORT"]
-    scene.house.worker()
-    await scene.house.ready(2)
-    assert scene.house.logs().count("metrics served") == 1
+    del scene.deployment.env["FETTLE_WORKER_METRICS_PORT"]
+    scene.deployment.worker()
+    await scene.deployment.ready(2)
+    assert scene.deployment.logs().count("metrics served") == 1
 
 
 async def test_a_job_alone_in_its_process_has_no_port_of_its_own(scene: Scene) -> None:
     """Its worker has that one."""
-    worker = scene.house.worker()
+    worker = scene.deployment.worker()
     port = (await address(scene)).rpartition(":")[2]
-    scene.house.stop_workers()
+    scene.deployment.stop_workers()
     assert worker.poll() == 0
     await scene.submit("alone")
-    record = await scene.house.record_of(scene.operations, scene.ids["alone"])
+    record = await scene.deployment.record_of(scene.operations, scene.ids["alone"])
     assert record.status is Status.QUEUED
     for crash in (1, 2):
         held = await scene.operations.claim(record.id, f"gone-{crash}")
         assert held.status is Status.RUNNING
         await expire(scene, record.id)
-    scene.house.worker(worker_metrics_port=port)
+    scene.deployment.worker(worker_metrics_port=port)
     await scene.succeeds("alone")
-    assert '"job runs alone"' in scene.house.logs()
-    assert "cannot start" not in scene.house.logs()
+    assert '"job runs alone"' in scene.deployment.logs()
+    assert "cannot start" not in scene.deployment.logs()
 
 
 async def expire(scene: Scene, job_id: str) -> None:

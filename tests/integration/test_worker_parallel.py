@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from support.processes.deployment import MORTAL, a_house
+from support.processes.deployment import MORTAL, running_deployment
 
 from benchmarks.provider import Hang, ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status
@@ -73,21 +73,24 @@ async def test_a_branch_that_has_ended_outlives_the_worker_that_dies_in_another(
     tmp_path: Path,
 ) -> None:
     script = TwoAtOnce()
-    with a_house(tmp_path, GROQ_API_KEY="a") as house, ProviderServer(script) as server:
-        house.worker(groq_base_url=server.groq_url, lease_seconds=MORTAL)
-        async with house.operations() as operations:
+    with (
+        running_deployment(tmp_path, GROQ_API_KEY="a") as deployment,
+        ProviderServer(script) as server,
+    ):
+        deployment.worker(groq_base_url=server.groq_url, lease_seconds=MORTAL)
+        async with deployment.operations() as operations:
             spec = JobSpec(task="Write two files.", model=MODEL, parallel=True)
-            job_id = await house.submit(operations, spec)
-            await house.told(operations, job_id, "step_finished", seconds=60)
+            job_id = await deployment.submit(operations, spec)
+            await deployment.told(operations, job_id, "step_finished", seconds=60)
             async with asyncio.timeout(20):
                 while not script.asked["step 2 1"]:
                     await asyncio.sleep(0.02)
-            house.stop_workers(signal.SIGKILL)
-            house.worker(groq_base_url=server.groq_url)
-            job = await house.until(operations, job_id, seconds=60)
+            deployment.stop_workers(signal.SIGKILL)
+            deployment.worker(groq_base_url=server.groq_url)
+            job = await deployment.until(operations, job_id, seconds=60)
             events = await operations.store.events(job_id)
             charges = await operations.store.charges(job_id)
-    assert job.status is Status.SUCCEEDED, house.logs()
+    assert job.status is Status.SUCCEEDED, deployment.logs()
     assert job.result is not None
     assert [made["name"] for made in job.result.artifacts] == ["one.txt", "two.txt"]
     assert abs(script.at["step 1 0"] - script.at["step 2 0"]) < APART_SECONDS  # before any answer

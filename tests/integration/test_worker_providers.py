@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.graph.working_model import works
-from support.processes.deployment import House, a_house
+from support.processes.deployment import Deployment, running_deployment
 
 from benchmarks.provider import ProviderServer
 from jobs.record import Status
@@ -19,19 +19,19 @@ UNPRICED = "groq:made-up-model"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY="a", GOOGLE_API_KEY="b") as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a", GOOGLE_API_KEY="b") as made:
         yield made
 
 
-async def test_a_job_by_a_providers_own_client(house: House) -> None:
+async def test_a_job_by_a_providers_own_client(deployment: Deployment) -> None:
     with ProviderServer(works) as server:
-        house.worker(groq_base_url=server.groq_url, google_base_url=server.gemini_url)
-        async with house.operations() as operations:
+        deployment.worker(groq_base_url=server.groq_url, google_base_url=server.gemini_url)
+        async with deployment.operations() as operations:
             for model in (GROQ, GEMINI, UNPRICED):
-                job_id = await house.submit(operations, JobSpec(task="6 times 7", model=model))
-                job = await house.until(operations, job_id)
-                assert job.status is Status.SUCCEEDED, house.logs()
+                job_id = await deployment.submit(operations, JobSpec(task="6 times 7", model=model))
+                job = await deployment.until(operations, job_id)
+                assert job.status is Status.SUCCEEDED, deployment.logs()
                 assert job.result is not None
                 assert (job.result.answer, job.result.approved_by) == ("It prints 42.", "critic")
                 charges = await operations.store.charges(job_id)

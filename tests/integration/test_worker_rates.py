@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.graph.working_model import works
-from support.processes.deployment import House, a_house, ok
+from support.processes.deployment import Deployment, ok, running_deployment
 
 from benchmarks.provider import ProviderServer, Refusal, Request, Turn
 from jobs.record import Status
@@ -23,12 +23,14 @@ LATE = 1.2
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
         yield made
 
 
-async def test_two_workers_together_keep_to_a_rate_and_to_what_one_was_told(house: House) -> None:
+async def test_two_workers_together_keep_to_a_rate_and_to_what_one_was_told(
+    deployment: Deployment,
+) -> None:
     refused_at: list[float] = []
 
     def busy_once(request: Request) -> Turn:
@@ -39,14 +41,14 @@ async def test_two_workers_together_keep_to_a_rate_and_to_what_one_was_told(hous
 
     with ProviderServer(busy_once) as server:
         for _ in range(2):
-            house.worker(groq_base_url=server.groq_url, rate_groq=f"{RATE}/second")
-        async with house.operations() as operations:
-            await house.ready(workers=2)
+            deployment.worker(groq_base_url=server.groq_url, rate_groq=f"{RATE}/second")
+        async with deployment.operations() as operations:
+            await deployment.ready(workers=2)
             spec = JobSpec(task="work", model=LLAMA)
             begun = time.monotonic()
-            jobs = [await house.submit(operations, spec) for _ in range(8)]
-            ended = [await house.until(operations, job_id, seconds=60) for job_id in jobs]
-        assert {job.status for job in ended} == {Status.SUCCEEDED}, house.logs()
+            jobs = [await deployment.submit(operations, spec) for _ in range(8)]
+            ended = [await deployment.until(operations, job_id, seconds=60) for job_id in jobs]
+        assert {job.status for job in ended} == {Status.SUCCEEDED}, deployment.logs()
         assert len({job.retries for job in ended}) == 1  # to wait is not to fail
         times = sorted(request.at for request in server.requests)
         assert len(times) == 8 * 4 + 1
@@ -56,21 +58,23 @@ async def test_two_workers_together_keep_to_a_rate_and_to_what_one_was_told(hous
         assert not [at for at in times if refused + LATE < at < refused + 2.5 - 0.05]
 
 
-async def test_a_job_that_waits_for_its_turn_can_be_cancelled_and_drained(house: House) -> None:
+async def test_a_job_that_waits_for_its_turn_can_be_cancelled_and_drained(
+    deployment: Deployment,
+) -> None:
     with ProviderServer(works) as server:
         slow = {"rate_groq": "1/hour", "rate_wait_seconds": "7200", "drain_seconds": "0.5"}
-        house.worker(groq_base_url=server.groq_url, **slow)
-        async with house.operations() as operations:
+        deployment.worker(groq_base_url=server.groq_url, **slow)
+        async with deployment.operations() as operations:
             spec = JobSpec(task="work", model=LLAMA)
-            first = await house.submit(operations, spec)
-            await house.told(operations, first, "planned")
-            second = await house.submit(operations, spec)
-            await house.told(operations, second, "started")
+            first = await deployment.submit(operations, spec)
+            await deployment.told(operations, first, "planned")
+            second = await deployment.submit(operations, spec)
+            await deployment.told(operations, second, "started")
             begun = time.monotonic()
             ok(await operations.cancel(second, "ann"))
             await asyncio.sleep(0.1)
-            assert house.stop_workers() == [0]
+            assert deployment.stop_workers() == [0]
             assert time.monotonic() - begun < 12
-            record = await house.record_of(operations, first)
+            record = await deployment.record_of(operations, first)
             assert (record.status, record.crashes) == (Status.QUEUED, 0)
         assert len(server.requests) == 1

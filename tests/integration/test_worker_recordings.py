@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.graph.working_model import works
-from support.processes.deployment import MORTAL, House, a_house, ok
+from support.processes.deployment import MORTAL, Deployment, ok, running_deployment
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.operations import Operations
@@ -26,8 +26,8 @@ OF_THE_CALL = {"call", "model", "cost_usd", "seconds", "recorded", "at"}
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY=KEY) as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY=KEY) as made:
         yield made
 
 
@@ -42,14 +42,16 @@ def learns(request: Request) -> Turn:
     return works(request, "print(6 * 7)" if mended else "print(6 + 7)", "It is printed.")
 
 
-async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(house: House) -> None:
-    folder = house.folder / "recordings"
+async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(
+    deployment: Deployment,
+) -> None:
+    folder = deployment.folder / "recordings"
     folder.mkdir()
-    async with house.operations() as operations:
+    async with deployment.operations() as operations:
         with ProviderServer(learns) as server:
-            house.worker(groq_base_url=server.groq_url, record=str(folder))
-            job = await ended(house, operations, SPEC)
-            assert job.status is Status.SUCCEEDED, house.logs()
+            deployment.worker(groq_base_url=server.groq_url, record=str(folder))
+            job = await ended(deployment, operations, SPEC)
+            assert job.status is Status.SUCCEEDED, deployment.logs()
             told = await events(operations, job)
         text = (folder / f"{job.id}.yaml").read_text()
         assert KEY not in text
@@ -57,45 +59,45 @@ async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(house: 
         assert [path.name for path in folder.iterdir()] == [f"{job.id}.yaml"]  # and no half of one
 
         spec = JobSpec(task=SPEC.task, model=f"recording:{job.id}")
-        again = await ended(house, operations, spec)
+        again = await ended(deployment, operations, spec)
         assert again.status is Status.SUCCEEDED, again.detail
         assert again.result == job.result
         assert await events(operations, again) == told
 
         spec = JobSpec(task="Print 6 times 8.", model=f"recording:{job.id}")
-        other = await ended(house, operations, spec)
+        other = await ended(deployment, operations, spec)
         assert (other.status, other.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
         assert "role: planner" in other.detail
         assert "-Print 6 times 7. The key <secret-removed> is not for you." in other.detail
         assert "+Print 6 times 8." in other.detail
 
 
-async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(house: House) -> None:
-    async with house.operations() as operations:
+async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(deployment: Deployment) -> None:
+    async with deployment.operations() as operations:
         with ProviderServer(learns) as server:
             cut = {"fail_point": "after_journal:2", "lease_seconds": MORTAL}
-            house.worker(groq_base_url=server.groq_url, **cut)
+            deployment.worker(groq_base_url=server.groq_url, **cut)
             asked = JobSpec(task="6 times 7", model=MODEL, record=True, review=True)
-            job_id = await house.submit(operations, asked)
-            await house.told(operations, job_id, "model_called", times=2)
-            house.worker(groq_base_url=server.groq_url)
+            job_id = await deployment.submit(operations, asked)
+            await deployment.told(operations, job_id, "model_called", times=2)
+            deployment.worker(groq_base_url=server.groq_url)
             for _ in range(2):
-                paused = await house.until(operations, job_id, Status.AWAITING_REVIEW)
+                paused = await deployment.until(operations, job_id, Status.AWAITING_REVIEW)
                 assert paused.review is not None
                 delegate = Decision(paused.review.id, Action.DELEGATE, by="ada")
                 ok(await operations.decide(job_id, delegate))
-            job = await house.until(operations, job_id)
+            job = await deployment.until(operations, job_id)
             assert (job.status, job.attempts > 3) == (Status.SUCCEEDED, True)
             told = await operations.store.events(job_id)
             assert "lease_lost" in [event.kind for event in told]
-            written = await recording(job_id, told, house.blobs)
+            written = await recording(job_id, told, deployment.blobs)
             assert written is not None
             roles = re.findall("^- role: (.*)", written.decode(), re.MULTILINE)
             assert roles == ["planner", *(["executor"] * 2 + ["critic"]) * 2]
 
 
-async def ended(house: House, operations: Operations, spec: JobSpec) -> JobRecord:
-    return await house.until(operations, await house.submit(operations, spec))
+async def ended(deployment: Deployment, operations: Operations, spec: JobSpec) -> JobRecord:
+    return await deployment.until(operations, await deployment.submit(operations, spec))
 
 
 async def events(operations: Operations, job: JobRecord) -> list[tuple[str, Mapping[str, Any]]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.graph.working_model import works
-from support.processes.deployment import MORTAL, House, a_house
+from support.processes.deployment import MORTAL, Deployment, running_deployment
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.record import Status
@@ -23,8 +23,8 @@ HARD = "A simple asyncio scheduler, short"
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, GROQ_API_KEY="a") as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
         yield made
 
 
@@ -36,27 +36,31 @@ def judges(request: Request) -> Turn:
     return works(request)
 
 
-async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_anew(house: House) -> None:
+async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_anew(
+    deployment: Deployment,
+) -> None:
     with ProviderServer(judges) as server:
         url = server.groq_url
         # dies with the plan paid for and on record, and the router's word before it
         cut = {"fail_point": "after_journal:2", "lease_seconds": MORTAL}
-        house.worker(groq_base_url=url, **cut, **ROUTES)
-        async with house.operations() as operations:
-            job_id = await house.submit(operations, JobSpec(task=HARD, model="auto"))
-            house.workers[0].wait(30)
-            house.worker(groq_base_url=url, **ROUTES)
-            job = await house.until(operations, job_id)
-            assert job.status is Status.SUCCEEDED, house.logs()
-            kinds = await house.kinds(operations, job_id)
+        deployment.worker(groq_base_url=url, **cut, **ROUTES)
+        async with deployment.operations() as operations:
+            job_id = await deployment.submit(operations, JobSpec(task=HARD, model="auto"))
+            deployment.workers[0].wait(30)
+            deployment.worker(groq_base_url=url, **ROUTES)
+            job = await deployment.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, deployment.logs()
+            kinds = await deployment.kinds(operations, job_id)
             assert kinds.count("routed") == 1
             assert kinds.index("routed") < kinds.index("planned")
             asked = [request.model for request in server.requests]
             assert asked == ["router", *["large"] * 4]
             server.requests.clear()
 
-            job_id = await house.submit(operations, JobSpec(task="Print hello", model="auto"))
-            assert (await house.until(operations, job_id)).status is Status.SUCCEEDED, house.logs()
+            job_id = await deployment.submit(operations, JobSpec(task="Print hello", model="auto"))
+            assert (await deployment.until(operations, job_id)).status is Status.SUCCEEDED, (
+                deployment.logs()
+            )
             asked = [request.model for request in server.requests]
             assert (asked[0], set(asked[1:])) == ("router", {"small"})
             told = {each.kind: each.data for each in await operations.store.events(job_id)}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import redis
 from support.graph.recorded import answers, approves, one_run, plans, runs
-from support.processes.deployment import House, a_house
+from support.processes.deployment import Deployment, running_deployment
 from support.processes.scene import processes, waits_to_be_told
 
 from jobs.record import JobRecord, Reason, Status
@@ -23,8 +23,8 @@ from settings.sandbox import sandbox_python
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path) as made:
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path) as made:
         yield made
 
 
@@ -32,14 +32,14 @@ MARK = f"runs-until-it-is-told-{secrets.token_hex(4)}"
 UNTIL_TOLD = f"open('left', 'w').write('x'); {waits_to_be_told(MARK)}"
 
 
-async def test_a_job_waits_for_a_worker_whose_sandbox_works(house: House) -> None:
+async def test_a_job_waits_for_a_worker_whose_sandbox_works(deployment: Deployment) -> None:
     """A sandbox that cannot work takes no job and costs none a try; mended, it takes them."""
-    model = house.record("waits", one_run("waits", "print('x')"))
-    python = house.folder / "python" / "bin" / "python"
-    house.worker(sandbox_python=str(python))
-    await house.ready()
-    async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec(task="waits", model=model))
+    model = deployment.record("waits", one_run("waits", "print('x')"))
+    python = deployment.folder / "python" / "bin" / "python"
+    deployment.worker(sandbox_python=str(python))
+    await deployment.ready()
+    async with deployment.operations() as operations:
+        job_id = await deployment.submit(operations, JobSpec(task="waits", model=model))
         async with asyncio.timeout(20):  # its first heartbeat may come behind its first words
             while not (announced := await operations.store.workers()):
                 await asyncio.sleep(0.02)
@@ -47,23 +47,25 @@ async def test_a_job_waits_for_a_worker_whose_sandbox_works(house: House) -> Non
         assert announced["sandbox"]["works"] is False
         assert "make install" in announced["sandbox"]["why"]
         await asyncio.sleep(1)  # in which its hint and the sweeper's have come
-        assert await house.kinds(operations, job_id) == ["submitted"]
+        assert await deployment.kinds(operations, job_id) == ["submitted"]
         python.parent.parent.symlink_to(sandbox_python().parent.parent)
-        job = await house.until(operations, job_id)
-        assert job.status is Status.SUCCEEDED, house.logs()
+        job = await deployment.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, deployment.logs()
         assert (job.attempts, job.retries) == (1, 0)
         async with asyncio.timeout(20):
             while not (await operations.store.workers())[0]["sandbox"]["works"]:
                 await asyncio.sleep(0.1)
 
 
-async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(house: House) -> None:
+async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(
+    deployment: Deployment,
+) -> None:
     """Its files can be put only once that is over: the attempt waits for it with what it has."""
-    model = house.record("once", one_run("once", UNTIL_TOLD))
-    house.worker()
-    async with house.operations() as operations:
+    model = deployment.record("once", one_run("once", UNTIL_TOLD))
+    deployment.worker()
+    async with deployment.operations() as operations:
         client = operations.store.redis  # type: ignore[attr-defined]
-        job_id = await house.submit(operations, JobSpec(task="once", model=model))
+        job_id = await deployment.submit(operations, JobSpec(task="once", model=model))
         made: set[int] = set()
         async with asyncio.timeout(20):
             while not (made := processes(MARK)):
@@ -75,43 +77,43 @@ async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(hou
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.3)
         await client.config_set("min-replicas-to-write", 0)
-        while not (job := await house.record_of(operations, job_id)).status.final:
+        while not (job := await deployment.record_of(operations, job_id)).status.final:
             made |= processes(MARK)
             await asyncio.sleep(0.01)
-        assert (job.status, job.attempts, len(made)) == (Status.SUCCEEDED, 1, 1), house.logs()
-        assert "given_back" not in await house.kinds(operations, job_id)
+        assert (job.status, job.attempts, len(made)) == (Status.SUCCEEDED, 1, 1), deployment.logs()
+        assert "given_back" not in await deployment.kinds(operations, job_id)
 
 
-async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(house: House) -> None:
+async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Deployment) -> None:
     """The run under way is given back, paid calls stay paid, and it ends when all is mended."""
-    link = house.folder / "python"
+    link = deployment.folder / "python"
     link.symlink_to(sandbox_python().parent.parent)
-    house.worker(sandbox_python=str(link / "bin" / "python"))
-    await house.ready()
+    deployment.worker(sandbox_python=str(link / "bin" / "python"))
+    await deployment.ready()
     until = time.time() + 8  # the first run goes on until then, the next one finds it past
     breaks = f"import time; time.sleep(max(0.0, {until} - time.time())); print('x')"
-    model = house.record("breaks", one_run("breaks", breaks))
-    async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec(task="breaks", model=model))
-        await house.told(operations, job_id, "model_called", times=2)
+    model = deployment.record("breaks", one_run("breaks", breaks))
+    async with deployment.operations() as operations:
+        job_id = await deployment.submit(operations, JobSpec(task="breaks", model=model))
+        await deployment.told(operations, job_id, "model_called", times=2)
         link.unlink()
-        while not (supervisor := house.child_of_worker("sandbox.local")):
+        while not (supervisor := deployment.child_of_worker("sandbox.local")):
             await asyncio.sleep(0.01)
         os.kill(supervisor, signal.SIGKILL)
-        await house.told(operations, job_id, "given_back")
+        await deployment.told(operations, job_id, "given_back")
         await asyncio.sleep(1)
         loaded = await operations.store.load(job_id)
         assert loaded is not None
         assert (loaded.record.status, loaded.record.retries) == (Status.QUEUED, 0)
         link.symlink_to(sandbox_python().parent.parent)
-        job = await house.until(operations, job_id)
-        assert job.status is Status.SUCCEEDED, house.logs()
-        told = await house.kinds(operations, job_id)
+        job = await deployment.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, deployment.logs()
+        told = await deployment.kinds(operations, job_id)
         assert (told.count("given_back"), told.count("run_finished")) == (1, 1)
         assert told.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
-async def test_a_job_ends_where_its_tokens_end_with_its_best_result(house: House) -> None:
+async def test_a_job_ends_where_its_tokens_end_with_its_best_result(deployment: Deployment) -> None:
     turns = [
         plans("costly"),
         runs("costly", "print('seen')", 0),
@@ -120,11 +122,11 @@ async def test_a_job_ends_where_its_tokens_end_with_its_best_result(house: House
     ]
     for turn in turns:
         turn["reply"]["usage"] = {"input_tokens": 300, "output_tokens": 100}
-    model = house.record("costly", turns)
-    house.worker(max_job_tokens="1200", max_output_tokens="1000")
-    async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec(task="costly", model=model))
-        job = await house.until(operations, job_id)
+    model = deployment.record("costly", turns)
+    deployment.worker(max_job_tokens="1200", max_output_tokens="1000")
+    async with deployment.operations() as operations:
+        job_id = await deployment.submit(operations, JobSpec(task="costly", model=model))
+        job = await deployment.until(operations, job_id)
         assert (job.status, job.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
         assert "FETTLE_MAX_JOB_TOKENS" in job.detail
         assert job.result is not None
@@ -132,7 +134,7 @@ async def test_a_job_ends_where_its_tokens_end_with_its_best_result(house: House
         assert len(await operations.store.charges(job_id)) == 3
 
 
-async def test_what_a_stop_cuts_short_is_given_back_and_is_no_crash(house: House) -> None:
+async def test_what_a_stop_cuts_short_is_given_back_and_is_no_crash(deployment: Deployment) -> None:
     code = "import pathlib, time; time.sleep(0 if pathlib.Path('n').exists() else 60)"
     turns = [
         plans("long"),
@@ -141,81 +143,83 @@ async def test_what_a_stop_cuts_short_is_given_back_and_is_no_crash(house: House
         answers("exit code 0", "slept", 2),
         approves("r2"),
     ]
-    model = house.record("cut", turns)
-    house.worker(drain_seconds="0.5")
-    async with house.operations() as operations:
-        job_id = await house.submit(operations, JobSpec(task="long", model=model))
-        await house.told(operations, job_id, "model_called", times=3)
+    model = deployment.record("cut", turns)
+    deployment.worker(drain_seconds="0.5")
+    async with deployment.operations() as operations:
+        job_id = await deployment.submit(operations, JobSpec(task="long", model=model))
+        await deployment.told(operations, job_id, "model_called", times=3)
         stopping = time.monotonic()
-        assert house.stop_workers() == [0]
+        assert deployment.stop_workers() == [0]
         assert time.monotonic() - stopping < 12
         loaded = await operations.store.load(job_id)
         assert loaded is not None
-        assert (loaded.record.status, loaded.record.crashes) == (Status.QUEUED, 0), house.logs()
-        told = await house.kinds(operations, job_id)
+        assert (loaded.record.status, loaded.record.crashes) == (Status.QUEUED, 0), (
+            deployment.logs()
+        )
+        told = await deployment.kinds(operations, job_id)
         assert told.count("run_finished") == 1
         assert told[-1] == "given_back"
 
 
-async def test_a_cancel_at_any_moment_is_the_last_word(house: House) -> None:
-    model = house.record("wanted", one_run("unwanted", "print('x')"))
-    house.worker()
-    await house.ready()
-    async with house.operations() as operations:
+async def test_a_cancel_at_any_moment_is_the_last_word(deployment: Deployment) -> None:
+    model = deployment.record("wanted", one_run("unwanted", "print('x')"))
+    deployment.worker()
+    await deployment.ready()
+    async with deployment.operations() as operations:
         spec = JobSpec(task="unwanted", model=model)
         took = []
         for _ in range(4):  # the first one finds nothing warm, and any a busy machine
             begun = time.monotonic()
-            await house.until(operations, await house.submit(operations, spec))
+            await deployment.until(operations, await deployment.submit(operations, spec))
             took.append(time.monotonic() - begun)
         whole = min(took)
         ends: Counter[str] = Counter()
         for moment in range(40):
-            job_id = await house.submit(operations, spec)
+            job_id = await deployment.submit(operations, spec)
             await asyncio.sleep(whole * moment / 40)
             cancelled = isinstance(await operations.cancel(job_id, "ann"), JobRecord)
-            await house.until(operations, job_id)
+            await deployment.until(operations, job_id)
             await asyncio.sleep(0.02)  # what is under way must find out
-            told = await house.kinds(operations, job_id)
+            told = await deployment.kinds(operations, job_id)
             assert told[-1] == ("cancelled" if cancelled else "succeeded")
             ends[told[-2]] += 1
         assert len(ends) > 3  # or the moments were all alike
-    assert house.stop_workers() == [0]
-    assert "never retrieved" not in house.logs()
-    assert "Traceback" not in house.logs()
+    assert deployment.stop_workers() == [0]
+    assert "never retrieved" not in deployment.logs()
+    assert "Traceback" not in deployment.logs()
 
 
-async def test_a_redis_that_hangs_makes_nothing_happen_twice(house: House) -> None:
+async def test_a_redis_that_hangs_makes_nothing_happen_twice(deployment: Deployment) -> None:
     code = "import time; time.sleep(0.5); print('x')"
-    model = house.record("hung", one_run("hung", code))
-    house.worker(lease_seconds="15")
-    await house.ready()
-    async with house.operations() as operations:
+    model = deployment.record("hung", one_run("hung", code))
+    deployment.worker(lease_seconds="15")
+    await deployment.ready()
+    async with deployment.operations() as operations:
         spec = JobSpec(task="hung", model=model)
-        ids = [await house.submit(operations, spec) for _ in range(6)]
-        await house.told(operations, ids[0], "planned")
-        house.server.process.send_signal(signal.SIGSTOP)
+        ids = [await deployment.submit(operations, spec) for _ in range(6)]
+        await deployment.told(operations, ids[0], "planned")
+        deployment.server.process.send_signal(signal.SIGSTOP)
         await asyncio.sleep(3)  # longer than a call waits: writes whose answer never came
-        house.server.process.send_signal(signal.SIGCONT)
+        deployment.server.process.send_signal(signal.SIGCONT)
         for job_id in ids:
-            job = await house.until(operations, job_id)
-            assert job.status is Status.SUCCEEDED, house.logs()
-            told = await house.kinds(operations, job_id)
+            job = await deployment.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, deployment.logs()
+            told = await deployment.kinds(operations, job_id)
             assert "lease_lost" not in told
             assert {told.count(kind) for kind in ("planned", "run_finished", "succeeded")} == {1}
             assert told.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
-def test_a_setting_that_does_not_fit_is_named_and_ends_the_worker(house: House) -> None:
-    worker = house.worker(sandbox="other")
+def test_a_setting_that_does_not_fit_is_named_and_ends_the_worker(deployment: Deployment) -> None:
+    worker = deployment.worker(sandbox="other")
     assert worker.wait(60) == 2
-    assert "FETTLE_SANDBOX (environment): Input should be 'local' or 'docker'" in house.logs()
-    assert "Traceback" not in house.logs()
+    assert "FETTLE_SANDBOX (environment): Input should be 'local' or 'docker'" in deployment.logs()
+    assert "Traceback" not in deployment.logs()
 
 
-def test_production_refuses_a_redis_that_forgets(house: House) -> None:
-    with redis.Redis.from_url(house.redis_url) as client:
+def test_production_refuses_a_redis_that_forgets(deployment: Deployment) -> None:
+    with redis.Redis.from_url(deployment.redis_url) as client:
         client.config_set("appendonly", "no")
-    worker = house.worker(env="production")
+    worker = deployment.worker(env="production")
     assert worker.wait(30) == 1
-    assert "appendonly" in house.logs()
+    assert "appendonly" in deployment.logs()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.processes.deployment import a_house
+from support.processes.deployment import running_deployment
 from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer
@@ -72,10 +72,10 @@ def measuring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measuring]:
     design = Design(every, (*KINDS, "right"))
     with (
         ProviderServer(design.answer) as server,
-        a_house(folder, GROQ_API_KEY="a") as house,
+        running_deployment(folder, GROQ_API_KEY="a") as deployment,
     ):
-        house.worker(groq_base_url=server.groq_url)
-        with front(house) as api:
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api:
             yield Measuring(api.url, server, data, folder / "out")
 
 

@@ -1,4 +1,4 @@
-"""Golden checkpoints: jobs as earlier releases left them, put into a house of today's."""
+"""Golden checkpoints: jobs as earlier releases left them, put into a deployment of this release."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Redis
-from support.processes.deployment import House
+from support.processes.deployment import Deployment
 
 from jobs import keys
 from jobs.keys import JobKeys
@@ -34,19 +34,19 @@ class Golden:
         left = json.loads((FOLDER / f"{name}.json").read_text())
         return cls(left["job_id"], left["turns"], left["keys"], left["blobs"])
 
-    async def put(self, house: House) -> None:
-        """Put its keys, its bytes and its model's side into a house, beside what is there."""
-        house.record("golden", self.turns)
+    async def put(self, deployment: Deployment) -> None:
+        """Put its keys, its bytes and its model's side into a deployment, beside what is there."""
+        deployment.record("golden", self.turns)
         for content in self.blobs:
-            await house.blobs.put(base64.b64decode(content))
-        async with Redis.from_url(house.redis_url, encoding="latin-1") as redis:
+            await deployment.blobs.put(base64.b64decode(content))
+        async with Redis.from_url(deployment.redis_url, encoding="latin-1") as redis:
             for kept in self.keys:
                 for command in _written(kept["key"], kept["type"], kept["value"]):
                     await redis.execute_command(*command)
 
-    async def doctor(self, house: House, **fields: str) -> None:
+    async def doctor(self, deployment: Deployment, **fields: str) -> None:
         """Change fields of the record's hash, as another release might have written them."""
-        async with Redis.from_url(house.redis_url) as redis:
+        async with Redis.from_url(deployment.redis_url) as redis:
             await redis.hset(JobKeys(self.job_id).record, mapping=fields)  # type: ignore[misc]
 
 

@@ -68,7 +68,7 @@ class Front:
     client: httpx.AsyncClient
 
     @property
-    def house(self) -> Services:
+    def services(self) -> Services:
         return self.app.state.services
 
     async def submit(self, task: str = "add 1 and 1", **body: Any) -> str:
@@ -85,7 +85,7 @@ class Front:
 
     async def claim(self, job_id: str) -> Held:
         """Be the worker that holds the job."""
-        record = done(await self.house.operations.claim(job_id, "worker-1"))
+        record = done(await self.services.operations.claim(job_id, "worker-1"))
         return Held(job_id, record.epoch)
 
     async def tell(self, held: Held, *facts: tuple[str, dict[str, Any]], **writes: Any) -> None:
@@ -93,16 +93,16 @@ class Front:
         events = [
             NewEvent(f"{kind}:{i}:{held.epoch}", kind, d) for i, (kind, d) in enumerate(facts)
         ]
-        await self.house.store.write(held.job_id, held.epoch, Writes(events=events, **writes))
+        await self.services.store.write(held.job_id, held.epoch, Writes(events=events, **writes))
 
     async def run(self, held: Held, number: int = 1, **changed: Any) -> None:
         """Put a run on record."""
         fact = NewEvent(f"run:{number}", "run_finished", a_run(number, **changed))
-        await self.house.store.write(held.job_id, held.epoch, Writes(events=[fact]))
+        await self.services.store.write(held.job_id, held.epoch, Writes(events=[fact]))
 
     async def made(self, name: str, content: bytes, media_type: str) -> dict[str, Any]:
         """An artifact whose bytes are kept."""
-        await self.house.blobs.put(content)
+        await self.services.blobs.put(content)
         digest = digest_of(content)
         return {"name": name, "digest": digest, "size": len(content), "media_type": media_type}
 
@@ -113,14 +113,14 @@ class Front:
         run = a_run(succeeded=succeeded)
         await self.tell(held, ("run_finished", run))
         payload = {"plan": ["one"], "answer": "42", "runs": [run]}
-        review = Review(review_id, ReviewKind.REVIEW, payload, await self.house.store.now())
-        done(await self.house.operations.pause(held, review))
+        review = Review(review_id, ReviewKind.REVIEW, payload, await self.services.store.now())
+        done(await self.services.operations.pause(held, review))
         return job_id
 
     async def finish(self, job_id: str) -> None:
         """Work a job to its end."""
         held = await self.claim(job_id)
-        done(await self.house.operations.succeed(held, RESULT, "added"))
+        done(await self.services.operations.succeed(held, RESULT, "added"))
 
     async def key(self, *scopes: str, **more: Any) -> str:
         """A new key's secret."""

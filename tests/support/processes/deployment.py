@@ -1,4 +1,4 @@
-"""A whole house for tests: a real Redis, real worker processes, recordings written by the test."""
+"""A deployment for tests: a real Redis, real worker processes, recordings that the test writes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ for two seconds, on a busy machine, would look like its death."""
 
 
 @dataclass
-class House:
+class Deployment:
     """Redis with two databases, a data directory, recordings, and the workers a test starts."""
 
     folder: Path
@@ -189,15 +189,15 @@ def ok(changed: JobRecord | Submitted | Refusal) -> JobRecord:
 
 
 @contextlib.contextmanager
-def a_house(folder: Path, **env: str) -> Iterator[House]:
-    """A house on a Redis of its own; ends every process that it started."""
+def running_deployment(folder: Path, **env: str) -> Iterator[Deployment]:
+    """A deployment on its own Redis; ends every process that it started."""
     binary = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
     redis_folder = folder / "redis"
     with redis_servers.start(binary, redis_folder, tcp=True) as server:
-        house = House(folder, redis_folder, server, env=dict(env))
+        deployment = Deployment(folder, redis_folder, server, env=dict(env))
         try:
-            yield house
+            yield deployment
         finally:
-            for process in house.workers:
+            for process in deployment.workers:
                 process.kill()
                 process.wait()

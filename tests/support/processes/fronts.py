@@ -1,4 +1,4 @@
-"""API processes over a house of workers, and callers that keep the log of what they were told."""
+"""API processes for a deployment, and callers that log each request and its answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import httpx_sse
 from support.processes.api_process import ApiProcess, environment, running
-from support.processes.deployment import House
+from support.processes.deployment import Deployment
 
 from drills.chaos.oplog import Cancelled, Connected, Decided, Moment, OperationLog, Submitted, Told
 from settings.base import DEVELOPMENT_KEY
@@ -23,11 +23,13 @@ NO_ANSWER = httpx.TransportError
 
 
 @contextlib.contextmanager
-def front(house: House, name: str = "api", **changed: str) -> Iterator[ApiProcess]:
-    """An API process of the house; `changed` are settings without their prefix."""
-    settings = {"broker_url": house.broker_url, "rate_limit": "100000/minute", **changed}
-    url = settings.pop("redis_url", house.redis_url)
-    with running(environment(url, house.folder, **settings), house.folder / f"{name}.log") as api:
+def front(deployment: Deployment, name: str = "api", **changed: str) -> Iterator[ApiProcess]:
+    """An API process of the deployment; `changed` are settings without their prefix."""
+    settings = {"broker_url": deployment.broker_url, "rate_limit": "100000/minute", **changed}
+    url = settings.pop("redis_url", deployment.redis_url)
+    with running(
+        environment(url, deployment.folder, **settings), deployment.folder / f"{name}.log"
+    ) as api:
         yield api
 
 

@@ -1,6 +1,6 @@
-"""What the tests of `tests/faults` share: a house whose model is a real server, and a log.
+"""What the tests of `tests/faults` share: a deployment whose model is a real server, and a log.
 
-Whatever a test does to the house, `Scene.judge` holds the log against the store (J1 to J14).
+Whatever a test does to the deployment, `Scene.judge` holds the log against the store (J1 to J14).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.processes.deployment import House, a_house
+from support.processes.deployment import Deployment, running_deployment
 from support.processes.preloaded import Process
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
@@ -63,9 +63,9 @@ class Work:
 
 @dataclass(repr=False)  # what a model says may be huge
 class Scene:
-    """A house under attack. A job's name is its model's, so that each request names its job."""
+    """A deployment under attack. A job's model has its name, so that each request names its job."""
 
-    house: House
+    deployment: Deployment
     operations: Operations
     log: OperationLog
     work: dict[str, Work] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Scene:
         self.work[name] = work or Work()
         asked = Moment.now()
         fields = {"task": f"The job {name}.", "model": f"groq:{name}", **spec}
-        job_id = await self.house.submit(self.operations, JobSpec(**fields))  # type: ignore[arg-type]
+        job_id = await self.deployment.submit(self.operations, JobSpec(**fields))  # type: ignore[arg-type]
         self.ids[name] = job_id
         self.log.add(Submitted(asked=asked, status=202, key=name, body=name, job_id=job_id))
         return job_id
@@ -104,16 +104,16 @@ class Scene:
 
     async def requests(self, name: str, count: int, seconds: float = 30) -> None:
         """Wait until the job's model was asked that often."""
-        await until(lambda: len(self.asked.get(name, ())) >= count, seconds, self.house.logs)
+        await until(lambda: len(self.asked.get(name, ())) >= count, seconds, self.deployment.logs)
 
     async def holder(self, name: str) -> Process:
         """The worker that holds the job."""
         pid = await self.holder_pid(name)
-        return next(worker for worker in self.house.workers if worker.pid == pid)
+        return next(worker for worker in self.deployment.workers if worker.pid == pid)
 
     async def holder_pid(self, name: str) -> int:
         """The process that holds the job, which may be one of the job's own."""
-        record = await self.house.until(self.operations, self.ids[name], Status.RUNNING)
+        record = await self.deployment.until(self.operations, self.ids[name], Status.RUNNING)
         assert record.lease is not None
         return int(record.lease.worker.split(":")[1])
 
@@ -124,18 +124,18 @@ class Scene:
 
     async def end(self, name: str, seconds: float = 60) -> JobRecord:
         """Wait until the job has come to its end."""
-        return await self.house.until(self.operations, self.ids[name], seconds=seconds)
+        return await self.deployment.until(self.operations, self.ids[name], seconds=seconds)
 
     async def succeeds(self, *names: str, seconds: float = 60) -> None:
         """Wait for the jobs' ends; fails where one is no success."""
         for name in names:
             job = await self.end(name, seconds)
-            told = f"{name}: {job.reason} {job.detail}\n{self.house.logs()}"
+            told = f"{name}: {job.reason} {job.detail}\n{self.deployment.logs()}"
             assert job.status is Status.SUCCEEDED, told
 
     async def told(self, name: str) -> list[str]:
         """The kinds of a job's events."""
-        return await self.house.kinds(self.operations, self.ids[name])
+        return await self.deployment.kinds(self.operations, self.ids[name])
 
     def kill(self, worker: Process, *, last: bool = False) -> None:
         """`kill -9`. `last`: no other worker could go on."""
@@ -144,16 +144,16 @@ class Scene:
         self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=last))
 
     async def died(self, worker: Process, seconds: float = 40) -> None:
-        """Wait until the house's last worker has killed itself at its fail point."""
-        await until(lambda: worker.poll() is not None, seconds, self.house.logs)
-        assert worker.returncode == -9, self.house.logs()
+        """Wait until the deployment's last worker has killed itself at its fail point."""
+        await until(lambda: worker.poll() is not None, seconds, self.deployment.logs)
+        assert worker.returncode == -9, self.deployment.logs()
         self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=True))
 
     async def relieved(self, **settings: str) -> Process:
         """Start another worker, where there was none, and wait until it is ready."""
-        ready = self.house.logs().count('"worker ready"')
-        worker = self.house.worker(**settings)
-        await self.house.ready(ready + 1)
+        ready = self.deployment.logs().count('"worker ready"')
+        worker = self.deployment.worker(**settings)
+        await self.deployment.ready(ready + 1)
         self.log.add(Mended(fault=KILL))
         return worker
 
@@ -162,7 +162,7 @@ class Scene:
         bounds = Bounds(lease=self.lease, heartbeat=0.5, sweep=0.5, slack=slack)
         reading = await of_store(self.operations.store.redis)  # type: ignore[attr-defined]
         verdict = check(self.log.entries, reading, bounds)
-        assert not verdict.violations, f"{verdict.told()}\n{self.house.logs()}"
+        assert not verdict.violations, f"{verdict.told()}\n{self.deployment.logs()}"
         return verdict
 
     async def paid_once(self, *names: str) -> None:
@@ -178,14 +178,14 @@ class Scene:
 
 @contextlib.asynccontextmanager
 async def a_scene(folder: Path, **env: str) -> AsyncIterator[Scene]:
-    """A house with its model's server and no worker yet; `env` goes to the workers."""
+    """A deployment with its model's server and no worker yet; `env` goes to the workers."""
     env = {"FETTLE_LEASE_SECONDS": f"{Scene.lease:g}", **env}
-    with a_house(folder, GROQ_API_KEY="a", **env) as house:
-        async with house.operations() as operations:
-            scene = Scene(house, operations, OperationLog())
+    with running_deployment(folder, GROQ_API_KEY="a", **env) as deployment:
+        async with deployment.operations() as operations:
+            scene = Scene(deployment, operations, OperationLog())
             with ProviderServer(scene.script) as server:
-                house.env["FETTLE_GROQ_BASE_URL"] = server.groq_url
-                house.env["FETTLE_MODEL_MAX_RETRIES"] = "0"
+                deployment.env["FETTLE_GROQ_BASE_URL"] = server.groq_url
+                deployment.env["FETTLE_MODEL_MAX_RETRIES"] = "0"
                 yield scene
 
 
