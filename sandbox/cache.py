@@ -7,7 +7,7 @@ answered as it was the first time. What that gives away:
   wrong by bad luck stays wrong. So only runs that ended by themselves are kept: none that met a
   limit, was killed, or died by a signal.
 - A scope (an API key's id) never sees another's answers: it is part of the key, and how long an
-  answer takes tells nothing of other tenants.
+  answer takes reveals nothing of other tenants.
 - Answers are kept in this process's memory alone, the least recently used going first. They do not
   outlive the worker, and there is no file to guard, to corrupt or to clean up.
 """

@@ -20,7 +20,7 @@ _PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 
 
 def main() -> int:
-    """Check and tell; returns the exit code."""
+    """Check and print; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m sandbox.doctor", description=__doc__)
     parser.add_argument("--backend", choices=("local", "docker"), default="local")
     parser.add_argument("--python", type=Path, default=_PYTHON, help="local: the interpreter")

@@ -1,6 +1,6 @@
-"""The layers of isolation, told from what a probe found inside a sandbox and what the host knows.
+"""The layers of isolation, from what a probe found inside a sandbox and what the host knows.
 
-A layer that is not active says what that means for whoever relies on it.
+A layer that is not active says what that means for its users.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def filesystem(inside: Mapping[str, Any]) -> Layer:
     writable = ", ".join(inside["writable"])
     if not writable:
         return Layer("filesystem", True, "read-only but for four tmpfs of fixed size")
-    return Layer("filesystem", False, f"writable: {writable}; a run may leave something behind")
+    return Layer("filesystem", False, f"writable: {writable}; a run may leave something")
 
 
 def files(inside: Mapping[str, Any]) -> Layer:
@@ -130,7 +130,7 @@ def _locks(inside: Mapping[str, Any]) -> Layer:
     return Layer(
         "locks",
         False,
-        f"met in every sandbox, on files of {shared}: this kernel lays no overlay for a user (5.11 "
+        f"met in every sandbox, on files of {shared}: this kernel has no overlay for users (5.11 "
         "does), so two runs can signal to each other, or one stop another that locks such a file",
     )
 

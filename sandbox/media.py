@@ -1,7 +1,7 @@
 """What a file is, by its bytes. Pure.
 
-A name is believed only as far as the bytes bear it out: a web page called `plot.png` is text, a
-program called `table.csv` is no table. Whoever serves a file under the type told here, with
+A name is believed only as far as the bytes agree: a web page called `plot.png` is text, a
+program called `table.csv` is no table. A server that sends a file with this type, with
 `X-Content-Type-Options: nosniff`, serves nothing that a browser would take for more than it is;
 HTML, SVG and scripts get their own types under their own names alone, for they can act.
 """

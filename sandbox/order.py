@@ -1,4 +1,4 @@
-"""What a sandbox's agent is told: one Command within its Limits, as a header and blobs. Pure."""
+"""The order for a sandbox's agent: one Command within its Limits, as a header and blobs. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEEDS = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A frame for the agent: the header's text, then the blobs whose sizes it tells."""
+    """A frame for the agent: the header's text, then the blobs whose sizes it gives."""
 
     header: str
     blobs: tuple[bytes, ...]

@@ -1,8 +1,8 @@
-"""Which paths may name a file of the workspace. Pure; used on both sides of the wall.
+"""Which paths may name a file of the workspace. Pure; used outside and inside of a sandbox.
 
 A path is relative POSIX text: no empty, `.` or `..` parts, no control characters (C1's among them:
 U+009B begins an escape sequence), no sign that ends a line or turns the direction of what follows,
-valid UTF-8, and within the kernel's lengths. The same rule holds for what a caller lays in and for
+valid UTF-8, and within the kernel's lengths. The same rule holds for what a caller puts in and for
 what comes out; a name that breaks it is refused, not changed.
 """
 
@@ -16,7 +16,7 @@ PART_BYTES = 255
 PATH_BYTES = 1024
 DEPTH = 32
 REFUSALS = 20
-"""How many files that are left behind are told by name."""
+"""How many files that were not collected are listed by name."""
 _DECEPTIVE = frozenset(map(chr, (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 """Line and paragraph separators; embeddings, overrides and isolates of the writing direction."""
 

@@ -6,7 +6,7 @@
 - It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
 - It reaches: its own loopback. Its network namespace has no other interface.
 - It is: a user without capabilities, who cannot gain any, in namespaces of his own (user, pid,
-  network, ipc, uts, mount, cgroup), behind Landlock and the system call filter of `seccomp.py`,
+  network, ipc, uts, mount, cgroup), under Landlock and the system call filter of `seccomp/`,
   which names each value that fcntl, prctl, ioctl and setsockopt take (`allowed_arguments.py`).
 - It holds: the rlimits below per process, and the totals of the whole tree (sampled, and by a
   control group where there is one).
@@ -43,10 +43,10 @@ SYSTEM_TREES = ("/usr",)
 SYSTEM_FILES = ("/etc/ld.so.cache",)
 SYSTEM_NAMES = ("/etc/alternatives",)
 """Files, and directories of symbolic links, that are copied into the base container's `/etc`. None
-is mounted there: over a tree with mounts in it the kernel lays no other."""
+is mounted there: over a tree with mounts in it the kernel mounts no other."""
 OWN_TREES = ("/etc", "/agent")
-"""Trees of the base container that each sandbox has as its own: what one locks there, or asks to
-be told of, is no other's. The code's user owns the files in them, outside as well."""
+"""Trees of the base container that each sandbox has as its own: locks and watches there are
+of one sandbox. The code's user owns the files in them, outside as well."""
 COVERED = ("/work", "/tmp", "/run", "/dev", "/proc", "/etc", "/agent")  # noqa: S108
 """What a sandbox has of its own: an interpreter of the host cannot lie below one of these."""
 
@@ -54,18 +54,18 @@ PROC_SHOWN: Mapping[str, str] = MappingProxyType(
     {
         "cpuinfo": "libraries choose their code by it",
         "filesystems": "names that any kernel has",
-        "loadavg": "os.getloadavg; sysinfo, which is no file, tells the same",
-        "meminfo": "programs size their buffers by it; sysinfo tells the same",
+        "loadavg": "os.getloadavg; sysinfo, which is no file, shows the same",
+        "meminfo": "programs size their buffers by it; sysinfo shows the same",
         "mounts": "a process's own",
         "net": "of the sandbox's own network namespace",
         "self": "a process's own",
         "stat": "as it was at the start: ps needs when the machine was started (`proc_stat`)",
         "thread-self": "a thread's own",
-        "uptime": "ps needs it; sysinfo and clocks tell the same",
-        "version": "uname tells the same",
+        "uptime": "ps needs it; sysinfo and clocks show the same",
+        "version": "uname shows the same",
     }
 )
-"""What code sees of `/proc` beside processes. All else tells of the whole machine, or acts on it:
+"""What code sees of `/proc` beside processes. All else shows the whole machine, or acts on it:
 counters there move with what neighbours do."""
 
 MASKED = tuple(
@@ -82,7 +82,7 @@ MASKED = tuple(
     )
 )
 """Every other name that Linux 6.18 may have there. `hostdata/proc_files` looks for further ones.
-Not `kmsg`: root alone may open it, but anybody what an engine lays over it."""
+Not `kmsg`: root alone may open it, but anybody what an engine mounts over it."""
 
 VENV = "/opt/venv"
 """Where a virtual environment lies in the sandbox, so that tracebacks read the same on any host."""
@@ -92,7 +92,7 @@ MAIN = "/run/main.py"
 
 AGENT_ROOT = "/agent"
 AGENT_GIVEN = "/agent/given"
-"""What the agent is told when its sandbox is made: interpreter, environment, where the code
+"""What the agent gets when its sandbox is made: interpreter, environment, where the code
 lies.
 """
 AGENT_ISOLATION = "/agent/isolation"
@@ -148,7 +148,7 @@ WARM_SECONDS = 120.0
 OOM_SCORE = 1000
 """oom_score_adj: where memory ends, the kernel picks a sandbox before anything else of the machine.
 Of a sandbox it takes what is largest: the code, which holds all of its agent's pages and its own.
-Should it take the agent, the control group still tells what has happened.
+Should it take the agent, the control group still shows what happened.
 """
 
 ETC: Mapping[str, str] = MappingProxyType(
@@ -293,6 +293,6 @@ def proc_stat(processors: int, booted: int) -> str:
 
 
 def _place(at: str, mode: str, inodes: int, size: int | None) -> str:
-    """A tmpfs of the sandbox; one without a size is told it when the sandbox is made."""
+    """A tmpfs of the sandbox; one without a size gets it when the sandbox is made."""
     sized = "" if size is None else f",size={size}"
     return f"tmpfs {at} mode={mode},nr_inodes={inodes}{sized}"

@@ -31,7 +31,7 @@ class SandboxUnavailable(SandboxError):
 class Limits:
     """What one run may use. Sizes in bytes, times in seconds.
 
-    The defaults are those of the systems that Fettle is modelled on (15 s wall, 20 s CPU, 512 MiB).
+    The defaults are those of the systems that Fettle follows (15 s wall, 20 s CPU, 512 MiB).
     """
 
     wall_seconds: float = 15.0
@@ -54,7 +54,7 @@ class Command:
     """One program to run in a fresh sandbox, in the directory `/work`.
 
     `argv[0]` is looked up inside the sandbox; `python` is the sandbox's interpreter. `files` are
-    laid into `/work` before it starts: relative POSIX paths without `..`, links or empty parts.
+    written to `/work` before it starts: relative POSIX paths without `..`, links or empty parts.
     """
 
     argv: tuple[str, ...]
@@ -105,7 +105,7 @@ class RunResult:
 
     `exit_code` is set for EXITED alone, `signal` for SIGNALED alone. `changed` holds the regular
     files that are new or differ from the command's; `deleted` the paths that are gone; `refused`
-    says in words which files were left behind and why (a link, too large, too many).
+    names the files that were not collected, and why (a link, too large, too many).
     """
 
     end: End
@@ -156,7 +156,7 @@ class Sandbox(Protocol):
         ...
 
     async def check(self) -> tuple[Layer, ...]:
-        """Try a run and tell the layers; raises SandboxUnavailable where no run is possible."""
+        """Try a run and report the layers; raises SandboxUnavailable where no run is possible."""
         ...
 
     async def close(self) -> None:

@@ -22,8 +22,9 @@ HEADER_BYTES = 8 * 1024 * 1024
 _WORDS = 1024
 _MOST = 1 << 40
 _FASTEST = 1.09
-"""An agent's clock beside ours: that of a far engine's machine may run 8.3 % faster while it is set
-right (chrony's `maxslewrate`)."""
+"""An agent's clock beside the worker's: that of a remote engine's machine may run 8.3 % faster
+while it is set right (chrony's `maxslewrate`).
+"""
 _SINGLE = ("end", "status", "seconds", "cpu_seconds", "stdout", "stderr")
 _REPEATED = ("changed", "deleted", "refused")
 _LIMIT_ENDS = {End.TIMEOUT, End.CPU, End.MEMORY, End.OUTPUT, End.DISK, End.PROCESSES}

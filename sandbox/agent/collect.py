@@ -55,7 +55,7 @@ class Collected:
         self.more_refused = 0
 
     def refuse(self, path: str, why: str) -> None:
-        """Remember in words that `path` is left behind."""
+        """Note that `path` is not collected, and why."""
         if len(self.refused) < REFUSALS:
             self.refused.append(f"{ascii(path)[1:-1][:200]}: {why}")
         else:
@@ -71,7 +71,7 @@ class _Found:
 
 
 def collect(work: str, before: Mapping[str, bytes], limits: Mapping[str, float]) -> Collected:
-    """Compare `work` with what was laid there: new and changed regular files, within limits."""
+    """Compare `work` with what was written there: new and changed regular files, within limits."""
     result = Collected()
     kept: dict[str, int] = {}
     if before:

@@ -1,4 +1,4 @@
-"""The processor time of a run, from whoever has counted it; each knows a part, the most is taken.
+"""The processor time of a run, from every counter there is; each knows a part, the highest counts.
 
 Of a child of a process that ignores SIGCHLD nothing is left for anyone to count (man 2 wait). Its
 control group has counted it, where there is one; elsewhere what was seen of it while it lived.

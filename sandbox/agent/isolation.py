@@ -5,7 +5,7 @@ all-powerful, and which are empty or a copy of the base container's. It mounts w
 own, and gives up all power: from there on neither it nor any child gets back out. What is put up
 comes from `policy.isolation`; nothing of a job is there yet.
 
-The zygote works out the steps once (each function here tells its own); a sandbox only takes them.
+The zygote works out the steps once (one function for each kind of step); a sandbox only takes them.
 It shares the zygote's pages until it writes to them, if only a reference count, and each first
 write costs as much as a system call: a step is little more than one.
 
@@ -114,7 +114,7 @@ def be_nobody(uid: str) -> Iterator[Step]:
 
 def forget_groups() -> Iterator[Step]:
     """The control groups that this process is in by now are the topmost that are seen: their own
-    names tell of the supervisor.
+    names say something of the supervisor.
     """
     yield _call("unshare", _NEWCGROUP)
 
@@ -126,7 +126,7 @@ def name_host(name: str) -> Iterator[Step]:
 
 def raise_loopback(sysctls: list[str]) -> Iterator[Step]:
     """Loopback is the only interface of the sandbox's network namespace; it starts out down. What
-    the namespace is told besides (`policy.SYSCTLS`) keeps its sockets small.
+    is set in the namespace besides (`policy.SYSCTLS`) keeps its sockets small.
     """
 
     def up() -> int:
@@ -144,7 +144,8 @@ def part_trees(trees: list[str]) -> Iterator[Step]:
     """Lay over each of the trees a file system of the sandbox's own that shows the same. Who can
     read a file can lock it, and a lock belongs to the file: so no other sandbox meets it.
 
-    Kernels before 5.11 refuse it, and the sandboxes do without: the doctor tells (`layers.locks`).
+    Kernels before 5.11 refuse it, and the sandboxes do without: the doctor reports it
+    (`layers.locks`).
     """
     yield _mount("none", "/", None, _REC | _PRIVATE)
     for at in trees:
@@ -179,7 +180,7 @@ def open_locks() -> Iterator[Step]:
 
 
 def mask(masks: dict[str, str]) -> Iterator[Step]:
-    """Cover what of `/proc` tells of the machine; nothing is written to it after this."""
+    """Cover what `/proc` shows of the machine; nothing is written to it after this."""
     for path, nothing in masks.items():
         yield _mount(nothing, path, None, _BIND)
     yield _call("chdir", b"/work")
@@ -198,7 +199,7 @@ def offer_to_die_first(score: str) -> Iterator[Step]:
 
 
 def leave_the_session() -> Iterator[Step]:
-    """No terminal and no process group with anything outside. Children tell how they ended, which
+    """No terminal and no process group with anything outside. Children report how they ended, which
     the zygote does not want to know of its own.
     """
     yield "setsid", os.setsid

@@ -1,12 +1,12 @@
 """Landlock: a second lock on the file system and on signals, held by the kernel for the code.
 
 The sandbox's mounts already decide what is there and what is read-only. These rules say it once
-more, in a way that no mount, no descriptor that was left open and no trick with `/proc` undoes:
-whoever is behind them changes files below the writable places alone, cannot signal, trace or reach
-by an abstract socket a process that is not behind them too, and cannot mount. All of a sandbox is
-behind the same ones, its agent too: what keeps the code from that is that it is the sandbox's first
-process, to whom the kernel lets no deadly signal through, and not dumpable. Source: Linux,
-Documentation/userspace-api/landlock.rst.
+more, in a way that no mount, no descriptor that was left open and no trick with `/proc` undoes: a
+restricted process changes files below the writable places alone, cannot signal, trace or reach by
+an abstract socket a process that is not restricted too, and cannot mount. All of a sandbox is
+restricted by the same rules, its agent too: what keeps the code from that is that it is the
+sandbox's first process, to whom the kernel lets no deadly signal through, and not dumpable. Source:
+Linux, Documentation/userspace-api/landlock.rst.
 
 Runs inside a sandbox: the standard library alone, and little of that.
 """
@@ -119,7 +119,7 @@ class Rules:
         ]
 
     def restrict(self) -> int:
-        """Put this thread, and whatever it starts, behind the rules; returns the ABI that was used.
+        """Apply the rules to this thread and all that it starts; returns the ABI that was used.
 
         Cannot be undone; no_new_privs is set. Call it after the last mount and before a system call
         filter. Returns 0, having done nothing, where the kernel has no Landlock or only its first

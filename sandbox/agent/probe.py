@@ -1,6 +1,6 @@
 """Looks around in a sandbox, run as code is run, and prints what it finds as one JSON object.
 
-It tells what happens, not what is configured: each lock is tried.
+It reports what happens, not what is configured: each lock is tried.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `/proc` tells of the processes of a sandbox.
+"""What `/proc` shows of the processes of a sandbox.
 
 Runs inside a sandbox: the standard library alone.
 """
@@ -68,7 +68,7 @@ def numbers() -> list[int]:
 
 
 def processes() -> list[int]:
-    """The same, each by a number that tells what the process holds (`seen`)."""
+    """The same, each by a number for what the process holds (`seen`)."""
     return [seen(number)[0] for number in numbers()]
 
 

@@ -53,7 +53,7 @@ class Waiting(Program):
         try:  # noqa: SIM105  (contextlib is slow to import)
             wire.write_sized(self._orders, marshal.dumps(orders))
         except BrokenPipeError:
-            pass  # it is dead already: whoever waits for it learns so
+            pass  # it is dead already: the process that waits for it learns so
         os.close(self._orders)
 
 
@@ -73,7 +73,7 @@ def start(argv: list[str], env: Mapping[str, str], rlimits: Rlimits) -> Program:
 
 
 def pipes() -> tuple[Streams, Streams]:
-    """Pipes for the three standard streams: the program's ends, and ours."""
+    """Pipes for the three standard streams: the program's ends, and the agent's."""
     stdin, write = os.pipe()
     out, stdout = os.pipe()
     err, stderr = os.pipe()
@@ -98,7 +98,7 @@ def become(argv: list[str], env: Mapping[str, str], rlimits: Rlimits) -> NoRetur
     """Turn this process into `argv`."""
     status = 126
     try:
-        # What is ignored stays so over exec: two by Python, any by whoever started the worker.
+        # What is ignored stays so over exec: two by Python, any by the worker's parent.
         for ignored in signal.valid_signals():
             if signal.getsignal(ignored) is signal.SIG_IGN:
                 signal.signal(ignored, signal.SIG_DFL)

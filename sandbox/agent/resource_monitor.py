@@ -162,7 +162,7 @@ def shared_out(loaded: int) -> int:
     """The bytes that the run's processes hold, shared pages by share (proportional set sizes).
 
     The agent is a fork of the same loaded process as the code, and holds little else: its share is
-    what each process bears of the libraries that were loaded for all. That is not counted against
+    each process's share of the libraries that were loaded for all. That is not counted against
     the code; nor is more than the size of those libraries, `loaded` bytes.
     """
     until = time.thread_time() + CAREFUL_SECONDS
@@ -176,7 +176,7 @@ def shared_out(loaded: int) -> int:
 
 
 def shared_sizes(pids: Iterable[int]) -> int:
-    """The sizes of the shared mappings without a file, each counted once, whoever holds it. Whoever
+    """The sizes of the shared mappings without a file, each counted once. Whoever
     has too many mappings to be asked, or hides them, is counted with all that he has mapped.
     """
     sizes: dict[bytes, int] = {}

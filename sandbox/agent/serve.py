@@ -24,7 +24,7 @@ _SOURCES = (".py", ".pyc", ".so")
 
 
 class AgentContext:
-    """What the agent is told when its sandbox is made: the interpreter's path in the sandbox, where
+    """What the agent gets when its sandbox is made: the interpreter's path in the sandbox, where
     the code is to lie, and the code's whole environment.
     """
 

@@ -104,13 +104,13 @@ class RunSupervisor:
                 if self._wake >= 0:
                     reap_orphans(self._pid)
                 next_look = time.monotonic() + self._monitor.wait
-            running = self._turn(min(next_look, deadline) - time.monotonic())
+            running = self._poll_once(min(next_look, deadline) - time.monotonic())
         self.seen.seconds = time.monotonic() - started
         self._end(running=running)
         return self.seen
 
     def _end(self, *, running: bool) -> None:
-        """Kill what is left, and note how it went and what it was that it lacked."""
+        """Kill what is left, and record how the run ended and what stopped it."""
         if not running and not _went_well(self._pid):
             self._monitor.last()
         if running:
@@ -125,7 +125,7 @@ class RunSupervisor:
             self.seen.end = next((name for was, name in blockers if was), None)
         self._drain()
 
-    def _turn(self, seconds: float) -> bool:
+    def _poll_once(self, seconds: float) -> bool:
         """Move what can be moved, for `seconds` at most; False when the program has ended."""
         running = True
         for fd, _ in self._poll.poll(max(0.0, seconds * 1000)):
@@ -213,7 +213,7 @@ def _wake(*_: object) -> None:
 
 def reap_orphans(program: int) -> None:
     """Reap who has ended but `program`, whose status is still wanted. Not for ever: a tree that
-    ends as quickly as it grows would keep whoever reaps it from the clock.
+    ends as quickly as it grows would keep the reaper from the clock.
     """
     for _ in range(REAPED_AT_ONCE):
         try:

@@ -70,7 +70,7 @@ class DockerInstance:
             await self._require_engine()
             if cut and not await self._run_events.ended_by_itself():
                 return ExitReport(lost=True, why="the connection to a run's container was cut")
-        # The kernel kills for memory without a word to the agent: only the engine is told.
+        # The kernel kills for memory without a word to the agent: only the engine knows.
         killed = result is None or result.signal == signal.SIGKILL or result.end is End.KILLED
         if killed or (result is not None and result.end is End.EXITED):
             short = await self._run_events.hit_memory_limit(wait=killed)
@@ -112,8 +112,8 @@ def command(*, load: bool) -> tuple[str, ...]:
 async def make(
     session: DockerSession, container_limits: ContainerLimits, mark: str, *, load: bool
 ) -> DockerInstance:
-    """Make a container that bears the mark, and wait until its agent is ready. Of one that fails,
-    or is cancelled, nothing is left. Raises SandboxUnavailable.
+    """Make a container labelled with the mark, and wait until its agent is ready. Of one that
+    fails, or is cancelled, nothing is left. Raises SandboxUnavailable.
     """
     engine = session.engine
     template = replace(session.template, labels={**session.template.labels, MARK: mark})
@@ -140,7 +140,7 @@ async def _create(
     command: tuple[str, ...],
 ) -> str:
     """A container whose user no other has. They are tried in no order, since another worker tries
-    them as well, and what a sandbox sees of its number is not to tell of others.
+    them as well, and what a sandbox sees of its number must reveal nothing of others.
     """
     for uid in random.SystemRandom().sample(UIDS, len(UIDS)):
         made = await engine.create(container(template, container_limits, command, uid), name(uid))

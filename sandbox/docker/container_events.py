@@ -1,4 +1,4 @@
-"""What becomes of a container during its run, as its engine tells it."""
+"""The engine's events about a container during its run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OOM_SECONDS = 0.5
-"""How long the engine may take to tell of a kill for memory; it takes some milliseconds."""
+"""How long the engine may take to report a kill for memory; it takes some milliseconds."""
 END_SECONDS = 2.0
-"""How long it may take to tell how a container has ended whose streams have."""
+"""How long it may take to report how a container ended, after its streams ended."""
 EVENTS = ("oom", "die")
 
 

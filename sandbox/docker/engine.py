@@ -148,7 +148,7 @@ class Engine:
         await self._expect("POST", f"/containers/{container}/update", body)
 
     async def remove(self, container: str) -> None:
-        """Kill it and remove it; returns when it is gone, whoever removed it."""
+        """Kill it and remove it; returns when it is gone."""
         response = await self._ask("DELETE", f"/containers/{container}?force=1&v=1")
         if response.status == 409:  # it has ended, and the engine is at it
             try:
@@ -159,7 +159,7 @@ class Engine:
             self._checked(response, "removal")
 
     async def containers(self, label: str) -> tuple[ListedContainer, ...]:
-        """All containers that bear a label, running or not."""
+        """All containers with a label, running or not."""
         filters = urlencode({"all": "1", "filters": json.dumps({"label": [label]})})
         answer = await self._expect("GET", f"/containers/json?{filters}")
         if not isinstance(answer.body, list):
@@ -171,7 +171,7 @@ class Engine:
         )
 
     async def events(self, label: str, kinds: Sequence[str], since: int | None = None) -> Events:
-        """The events of these kinds, of containers that bear a label, from now on; or `since` a
+        """The events of these kinds, of containers with a label, from now on; or `since` a
         time before, as far back as the engine remembers them.
         """
         filters = {"type": ["container"], "event": [*kinds], "label": [label]}
@@ -202,7 +202,7 @@ class Engine:
         )
 
     def _fields(self, response: Response) -> Mapping[str, Any]:
-        """A body that is an object; where it bears no length, nobody sees before that it is cut."""
+        """A body that is an object; without a length, nothing else shows that it was cut."""
         if not isinstance(response.body, dict):
             raise self._cut()
         return response.body
@@ -225,7 +225,7 @@ class Engine:
 
     @asynccontextmanager
     async def _call(self, path: str) -> AsyncIterator[None]:
-        """One exchange, until it ends or is cut by `drop`; what goes wrong in it is told in words
+        """One exchange, until it ends or is cut by `drop`; an error in it is described
         for who runs something.
         """
         if self._dropped:
@@ -256,7 +256,7 @@ def _date(fields: Mapping[str, str]) -> int:
     try:
         return int(parsedate_to_datetime(fields["date"]).timestamp())
     except (KeyError, ValueError):
-        raise SandboxUnavailable("the engine's answers bear no date") from None
+        raise SandboxUnavailable("the engine's answers have no date") from None
 
 
 def _lost(error: NoAnswer) -> str:

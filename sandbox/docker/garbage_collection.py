@@ -36,7 +36,7 @@ class Owner:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """As its containers bear them."""
+        """As on its containers."""
         return {OWNER: self.id, _MACHINE: self.machine, _PROCESS: self.process}
 
 
@@ -60,7 +60,7 @@ def is_left(
 
 
 def is_alive(process: str) -> bool:
-    """Whether the process of this machine that a label tells of still runs. One that the machine
+    """Whether the process of this machine that a label names still runs. One that the machine
     does not show to other users (`hidepid`) does, as far as we may know.
     """
     pid, _, since = process.partition(" ")
@@ -86,7 +86,7 @@ def _started(pid: int) -> str | None:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Whether there is such a process, though /proc does not tell of it."""
+    """Whether there is such a process, though /proc does not show it."""
     try:
         os.kill(pid, 0)
     except PermissionError:

@@ -1,4 +1,4 @@
-"""What a sandbox's image holds of ours, and whether an engine's image holds just that.
+"""Fettle's files in a sandbox's image, and whether an engine's image has just those.
 
 `deploy/sandbox-image.sh` puts the contents into the image and their digest on its label. A worker
 compares that label with its own digest, so host and sandbox always speak the same protocol.
@@ -62,7 +62,7 @@ def write(top: Path) -> None:
 
 
 def given() -> str:
-    """What the agent is told: the interpreter, where the code lies, the code's environment."""
+    """What the agent gets: the interpreter, where the code lies, the code's environment."""
     own = (f"env {name}={value}" for name, value in environment().items())
     return "\n".join((f"python {PYTHON}", f"main {policy.MAIN}", *own))
 
@@ -81,7 +81,7 @@ def digest() -> str:
 
 
 def require(name: str, answer: Mapping[str, Any] | None) -> Image:
-    """The image that the engine tells of (None: it has none of this name), if it is ours.
+    """The image that the engine describes (None: it has none of this name), if it is Fettle's.
 
     Raises SandboxUnavailable with the command that makes it.
     """

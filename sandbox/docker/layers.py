@@ -1,6 +1,6 @@
 """The layers of isolation of a container, from what a probe found in it and the engine's facts.
 
-They bear the names of the local backend's (`sandbox/layers.py`), so that the two can be compared.
+They have the names of the local backend's (`sandbox/layers.py`), so that the two can be compared.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ from sandbox import policy
 from sandbox.protocol import MIB, Limits
 
 UIDS = range(60_580, 61_092)
-"""Who sandboxes are, each another: timers, descriptors in flight and watches are counted by the
-kernel for each user of a machine, and what one sandbox takes is not to be missing in another.
-Nobody else is one of them, as `policy.HOST_UID` tells, which is none either.
+"""The users that sandboxes run as, each another: timers, descriptors in flight and watches are
+counted by the kernel for each user of a machine, and what one sandbox takes is not to be missing in
+another. Nobody else is one of them, nor is `policy.HOST_UID`.
 """
 HOSTNAME = "sandbox"
 LOADED_BYTES = 96 * MIB
@@ -31,12 +31,12 @@ LOADED_BYTES = 96 * MIB
 charged to the process that all sandboxes are forked from."""
 OWN_PROCESSES = 1
 """The agent, which is the container's init: out of reach of the code's signals, and it reaps what
-the code leaves behind. The engine's own init would be one more process that the code can look at.
+the code leaves. The engine's own init would be one more process that the code can look at.
 """
 STOP_SECONDS = 1
 
 MASKED = (*policy.MASKED, "/proc/stat", "/sys")
-"""An engine lays nothing but emptiness over a file, so it does over `/proc/stat`, too."""
+"""An engine masks a file with an empty one: `/proc/stat`, too."""
 READ_ONLY = ("/proc/sys",)
 
 
@@ -101,7 +101,7 @@ def container(
         "Labels": dict(template.labels),
         "NetworkDisabled": True,
         "Tty": False,
-        # Its input ends when whoever is attached goes away; the agent ends with its input.
+        # Its input ends when the attached client goes away; the agent ends with its input.
         "OpenStdin": True,
         "StdinOnce": True,
         "AttachStdin": True,

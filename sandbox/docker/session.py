@@ -139,14 +139,14 @@ class DockerSession:
         self.lost = True
 
     async def _sweep(self) -> None:
-        """Remove what dead workers have left behind, and strays, now and from time to time."""
+        """Remove what dead workers left, and strays, now and from time to time."""
         while True:
-            with contextlib.suppress(SandboxUnavailable):  # who runs something next will tell
+            with contextlib.suppress(SandboxUnavailable):  # the next run will report it
                 await self._remove_left(OWNER)
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def _remove_left(self, label: str) -> None:
-        """Remove, of what bears the label, what dead workers have left behind, and what is ours and
+        """Remove, of what has the label, what dead workers left, and what is this owner's and
         held by nobody: its making was not answered in time, or an engine under load did not manage
         to remove it. One that the engine refuses to remove does not save the others.
         """
@@ -188,7 +188,7 @@ async def open_session(
 
 
 async def follow(engine: Engine, owner: Owner, since: int | None = None) -> Events:
-    """How this owner's containers fare. What was of a time before may be told twice."""
+    """The events of this owner's containers. Earlier events may come twice."""
     return await engine.events(f"{OWNER}={owner.id}", EVENTS, since)
 
 

@@ -1,7 +1,7 @@
 """The streams of a container without a terminal: stdout and stderr in turns, each under a header.
 
 A header is the stream's number (1 stdout, 2 stderr), three zero bytes and a size (4 bytes,
-big-endian). The size is the engine's word, but what is behind it is the sandbox's: it is read only
+big-endian). The size is the engine's word, but what follows is the sandbox's: it is read only
 as it is asked for, so whatever the sandbox floods stays in its own pipes.
 """
 

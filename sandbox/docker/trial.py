@@ -1,6 +1,6 @@
 """What another runtime than the engine's own must show before it is relied on: fifty runs.
 
-A build of gVisor was seen to fail 6 of 45 runs: a failure that would be told as the code's own.
+A build of gVisor was seen to fail 6 of 45 runs: a failure that would be reported as the code's own.
 """
 
 from __future__ import annotations

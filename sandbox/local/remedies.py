@@ -2,7 +2,7 @@
 `look`.
 
 Each rule reads the complaint and this machine's facts, and names the commands that would remove the
-cause. What only a person can decide (to loosen a kernel's setting) is told, never done.
+cause. What only a person can decide (to loosen a kernel's setting) is described, never done.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FULL = ("No space left on device", "Resource temporarily unavailable")
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What bears on whether an unprivileged user may have namespaces."""
+    """What decides whether an unprivileged user may have namespaces."""
 
     sysctls: Mapping[str, str] = field(default_factory=dict)
     """By name; those that this kernel has."""

@@ -30,7 +30,7 @@ _MOUNTS = Path("/tmp")  # noqa: S108  (a mount of our own goes over it, for us a
 def step_down(host_env: HostEnvironment, uid: int) -> HostEnvironment:
     """Become `uid` where this process is root of the host, and return the ground as it sees it.
 
-    Elsewhere nothing changes. Raises SandboxUnavailable where root lacks the capabilities for it.
+    Elsewhere nothing changes. Raises SandboxUnavailable where root has not the capabilities for it.
     """
     if os.geteuid() != 0 or is_user_outside(Path("/proc/self/uid_map").read_text(), uid):
         return host_env

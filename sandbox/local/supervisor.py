@@ -37,8 +37,9 @@ from sandbox.protocol import SandboxUnavailable
 
 MESSAGE_BYTES = 64 * 1024
 _MOST_DESCRIPTORS = 1 << 20
-"""Some sixty sandboxes' worth. Where a machine allows a thousand times as many, whoever closes all
-that he has one by one would take minutes (a kernel without close_range)."""
+"""Some sixty sandboxes' worth. Where a machine allows a thousand times as many, a process that
+closes all that he has one by one would take minutes (a kernel without close_range).
+"""
 
 
 class Supervisor:

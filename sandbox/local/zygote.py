@@ -107,7 +107,7 @@ class Zygote:
             self._settled()
             return None
         if not self._asked or (word == "made") != bool(fds):
-            self.kill()  # no zygote of ours
+            self.kill()  # not a zygote that this supervisor started
             return None
         instance = self._asked.popleft()
         if fds:

@@ -6,9 +6,9 @@ These four calls lead to most of the kernel, so each value is named; any other i
 A value is added here when a program needs it, and when nothing that it does is counted, seen or
 felt outside of one sandbox. Left out by that rule, among others:
 
-- fcntl: leases (F_SETLEASE stops whoever else opens the file, for as long as
-  /proc/sys/fs/lease-break-time says) and F_NOTIFY (tells what others do in a directory). Locks of
-  an open file (36 to 38): others see them, and nobody can tell whose they are. F_SETPIPE_SZ: pipe
+- fcntl: leases (F_SETLEASE stops others who open the file, for as long as
+  /proc/sys/fs/lease-break-time says) and F_NOTIFY (reports what others do in a directory). Locks of
+  an open file (36 to 38): others see them, and their owner is unknown. F_SETPIPE_SZ: pipe
   memory is counted for each user of the host. Seals belong to memfd, which there is not.
 - prctl: filters, the memory map, who may trace, system call dispatch, core scheduling.
 - ioctl: typing into a terminal, line disciplines, namespaces, drivers.

@@ -105,7 +105,7 @@ def _all(places: tuple[Where, ...], answer: _Line) -> _Lines:
 
 
 def _compare(where: Where, skip: int) -> _Lines:
-    """Go on behind these lines where the argument is as it should be, else `behind` lines on."""
+    """Go on after these lines where the argument is as it should be, else skip `skip` more."""
     at = _AT_ARGUMENTS + 8 * where.index
     masked = () if where.mask & _LOW == _LOW else (_Line(_AND, where.mask),)
     if where.unlike:

@@ -89,8 +89,9 @@ def _not_the_agent(index: int) -> Where:
     return Where(index, (_AGENT,), _PIDS, unlike=True)
 
 
-# Whoever may say when the agent runs, and how much, decides whether it keeps the deadline. So these
-# take any process of the code's own; no user and no process group, which the agent may be one of.
+# A process that controls when the agent runs, and how much, decides whether it keeps the deadline.
+# So these take any process of the code's own; no user and no process group, which the agent may be
+# one of.
 _SCHEDULING = Condition(errno.EPERM, ((_not_the_agent(0),),))
 
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(

@@ -111,7 +111,7 @@ _CONDITIONAL = """
     setpriority 141 140, setsockopt 54 208, socket 41 198, socketpair 53 199
 """
 
-# Answered as by a kernel that lacks them, so that libraries take their other way. clone3 passes its
+# Answered as by a kernel without them, so that libraries take their other way. clone3 passes its
 # flags by pointer, which a filter cannot read; glibc then uses clone. memfd and System V's objects
 # hold memory that belongs to no process, where no sample of the tree would see it. inotify, aio and
 # message queues are counted for each user of the host, and all sandboxes are one: a sandbox that

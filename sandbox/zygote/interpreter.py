@@ -1,7 +1,7 @@
 """A fork of a process that has its libraries loaded, made into what `python` would be.
 
 `trampoline` calls a process's whole work. Somewhere inside of it `prepare` forks a code process,
-which unwinds up to `trampoline`: nothing of ours is left on its stack but two frames. There it
+which unwinds up to `trampoline`: nothing of Fettle's is left on its stack but two frames. There it
 makes itself new, waits for its orders, and runs them as the interpreter would, or where that would
 not be the same, executes the interpreter.
 """
@@ -45,7 +45,7 @@ class ForkedChild(BaseException):
 
 
 class Orders:
-    """What the code process is told by its agent. `words` say it in full; `code` is there where
+    """What the agent orders of the code process. `words` say it in full; `code` is there where
     they are the interpreter and its script.
     """
 
@@ -236,6 +236,6 @@ def _reseed() -> None:
         tempfile.tempdir = None
     if threading := there("threading"):  # of names: a library may have made a thread object
         threading._counter = itertools.count(1).__next__  # noqa: SLF001
-    if logging := there("logging"):  # records tell their distance from it; from 3.13 in ns
+    if logging := there("logging"):  # records have their distance from it; from 3.13 in ns
         whole = isinstance(logging._startTime, int)  # noqa: SLF001
         logging._startTime = time.time_ns() if whole else time.time()  # noqa: SLF001

@@ -1,7 +1,7 @@
 """Loading the usual libraries once, in the process that code processes are forked from.
 
 A library that is loaded here costs a run nothing. It must be there unseen: no thread, no state
-that a program would notice, nothing that two runs share and could tell each other by.
+that a program would notice, nothing that two runs share and could recognise each other by.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "p
 def load(*, libraries: bool = True) -> None:
     """Import what programs usually do, also the usual `libraries`, leaving out those that are not
     installed, and pay what their first use costs. Raises RuntimeError where a thread was started:
-    forks would lack it.
+    forks would be without it.
     """
     with _unchanged():
         for word in (*STANDARD, *(INSTALLED if libraries else ())):

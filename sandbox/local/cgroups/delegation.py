@@ -1,4 +1,4 @@
-"""A subtree of version 2 control groups that is ours to divide.
+"""A subtree of version 2 control groups that this process may divide.
 
 Version 2 lets a group limit its children only while no process is in the group itself. systemd
 gives a service such a subtree with `Delegate=yes`, and a container may have one as its root; what
@@ -18,7 +18,7 @@ _TRIES = 20
 
 
 class NotDelegatedError(Exception):
-    """The group is not ours to divide; says what would make it so."""
+    """This process may not divide the group; says what would allow it."""
 
 
 def divisible(own: Path, controllers: frozenset[str]) -> Path:
@@ -41,8 +41,8 @@ def enable(group: Path, controllers: frozenset[str]) -> None:
 
 
 def is_delegated(group: Path, pids: set[int]) -> bool:
-    """Whether the group's processes are ours to move: it holds this process alone, belongs to an
-    unprivileged user, is the root of what a container sees, or systemd has marked it.
+    """Whether this process may move the group's processes: it holds this process alone, belongs to
+    an unprivileged user, is the root of what a container sees, or systemd has marked it.
     """
     if pids <= {os.getpid()} or os.geteuid() != 0 or group.is_mount():
         return True

@@ -27,7 +27,7 @@ _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
 
 
 class Cgroups:
-    """The groups of one supervisor. `detail` tells the doctor what bounds what."""
+    """The groups of one supervisor. `detail` says which limits they hold, for the doctor."""
 
     def __init__(self, tops: tuple[Place, ...], own_reaper: reaper.Reaper) -> None:
         self._tops, self._reaper = tops, own_reaper
@@ -92,7 +92,7 @@ class Cgroups:
 
 
 def _base(place: Place) -> Place:
-    """The group below which ours is made."""
+    """The group below which this process makes its own."""
     if not os.access(place.directory, os.W_OK, effective_ids=True):
         raise PermissionError(
             f"only root may make a control group below {place.directory}, or a user to whom it was "

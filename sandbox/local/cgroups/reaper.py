@@ -1,7 +1,7 @@
 """The reaper of a supervisor's control groups: a process that removes them when it is gone.
 
 A supervisor that has stepped down from root may not remove the group that root made for it, and one
-that was killed removes nothing. So a child stays behind as it was, in a session of its own, and
+that was killed removes nothing. So a child stays as it was, in a session of its own, and
 waits for the supervisor's end or its word. Then it kills whatever is left in the groups, removes
 them and ends. It reads nothing of anyone else's.
 """
@@ -56,8 +56,8 @@ def _wait_and_clear(signs: tuple[int, int], tops: tuple[Path, ...]) -> None:
     try:
         os.setsid()
         os.chdir("/")
-        # No other end of the supervisor's pipes and sockets may stay open here: whoever waits for
-        # its end would wait for ours.
+        # No other end of the supervisor's pipes and sockets may stay open here: a process that
+        # waits for its end would wait for this one's.
         kept = sorted(fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in signs)
         for after, before in pairwise((-1, *kept, os.sysconf("SC_OPEN_MAX"))):
             os.closerange(after + 1, before)

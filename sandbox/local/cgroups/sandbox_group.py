@@ -134,7 +134,7 @@ def _share(path: str, quota: str) -> None:
 
 
 def _count(path: str, word: str) -> int:
-    """A number out of a file of lines `word number`; 0 where it is not told."""
+    """A number out of a file of lines `word number`; 0 where it is missing."""
     try:
         rows = (line.split() for line in _read(path).splitlines())
     except OSError:

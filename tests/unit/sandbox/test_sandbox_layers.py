@@ -43,7 +43,7 @@ def test_where_everything_holds_every_layer_is_active() -> None:
     ("found", "name", "meaning"),
     [
         ({"interfaces": ["lo", "eth0"]}, "network", "eth0"),
-        ({"writable": ["/usr/probe"]}, "filesystem", "leave something behind"),
+        ({"writable": ["/usr/probe"]}, "filesystem", "leave something"),
         ({"tmpfs": {"/work": [1 << 26, 3_000_000]}}, "files", "a burst"),
         ({"tmpfs": {"/work": [1 << 26, 0]}}, "files", "a burst"),
         ({"shared": ["/opt/venv", "/usr"]}, "locks", "on files of /opt/venv, /usr: "),
