@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from redis.asyncio import Redis
 
 from jobs.fail_point import FailPoint
-from jobs.lifecycle import Change
-from jobs.record import JobRecord, Status
+from jobs.model.record import JobRecord, Status
 from jobs.store import Existing, Idempotency, Turn
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.transitions.lifecycle import Change
 
 
 class MortalStore(RedisStore):

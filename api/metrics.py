@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from api.schemas.system import Undelivered
-from jobs.admission import Load
-from jobs.record import Status
-from jobs.spec import Priority
+from jobs.model.record import Status
+from jobs.model.spec import Priority
+from jobs.queue.admission import Load
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 

@@ -17,7 +17,7 @@ from api.schemas.key import DayLimits, KeyRequest
 from api.schemas.models import CheckRequest
 from api.schemas.problem import Problem
 from api.schemas.review import ReviewRequest
-from jobs.event_data import KINDS
+from jobs.model.event_data import KINDS
 
 _REF = "#/components/schemas/"
 _MODELS: tuple[type[BaseModel], ...] = (

@@ -23,7 +23,7 @@ from jobs.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from jobs.lifecycle import Refusal
+from jobs.transitions.lifecycle import Refusal
 
 log = structlog.get_logger(__name__)
 

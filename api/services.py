@@ -19,17 +19,16 @@ from api.fail_points import MortalStore, mortal
 from api.metrics import Metrics
 from api.pages.session import Sessions
 from api.submission.admission import Admission
-from jobs.admission import Room
-from jobs.blobs import Blobs
+from jobs.blobs.directory import Blobs, open_blobs
 from jobs.fail_point import FailPoint
-from jobs.fitness import Fitness, examine
-from jobs.hints import Hints
-from jobs.operations import Operations
-from jobs.ready import Waiting
-from jobs.record import JobRecord
-from jobs.storage import open_blobs
+from jobs.model.record import JobRecord
+from jobs.queue.admission import Room
+from jobs.queue.hints import Hints
+from jobs.queue.ready import Waiting
+from jobs.redis.check import Fitness, examine
+from jobs.service import Operations
 from jobs.store.credentials import Credentials
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import structlog
 
 from api.services import Services
-from jobs.credentials import Scope
 from jobs.errors import StoreUnavailable
-from jobs.fitness import Fitness, Verdict
+from jobs.model.credentials import Scope
+from jobs.redis.check import Fitness, Verdict
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY, Environment
 

@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 
 import httpx
 
-from cli import ports, redis_server
-from cli.deployment import environment
 from cli.errors import CliError
+from cli.local import ports, redis_server
+from cli.local.deployment import environment
 from cli.local.processes import Child, Processes, Program, running
-from cli.redis_server import RedisServer
+from cli.local.redis_server import RedisServer
 from cli.signals import Signals
-from settings.children import sealed
+from settings.client import sealed
 
 READY_SECONDS = 60.0
 LOG_CHARS = 2_000

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from cli.client.service import Service
 from cli.errors import BadSettings
-from cli.service import Service
 from settings.base import FettleSettings
 from settings.client import ClientSettings
 from settings.provenance import complaints

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from cli.signals import Signals, Stopped
+from settings.sandbox import SandboxSettings
 
 
 def drill(name: str, words: Sequence[str]) -> int:
@@ -25,3 +26,14 @@ def drill(name: str, words: Sequence[str]) -> int:
                 process.terminate()  # a terminal's Ctrl-C has reached it too, this has not
             process.wait()
             raise
+
+
+def engine_flags(settings: SandboxSettings) -> list[str]:
+    """What is set of it, as `sandbox.doctor` and `drills.attacks` take it."""
+    told = {
+        "--image": settings.sandbox_image,
+        "--engine": settings.sandbox_engine,
+        "--tls": settings.sandbox_engine_tls,
+        "--runtime": settings.sandbox_runtime,
+    }
+    return [word for flag, value in told.items() if value for word in (flag, str(value))]

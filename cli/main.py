@@ -14,30 +14,39 @@ from cli.exit_codes import HELP
 from cli.signals import Stopped
 
 COMMANDS = {
-    "demo": "Run four jobs through a throw-away deployment, and show them.",
-    "up": "Run everything for daily use: Redis, API, workers, Flower.",
-    "run": "Submit a task, show its progress, print its answer.",
-    "list": "List jobs, newest first.",
-    "show": "Show a job: plan, runs, verdict, answer, cost.",
-    "watch": "Follow a job to its end.",
-    "review": "Decide a job's open review.",
-    "cancel": "Cancel a job.",
-    "delete": "Delete a job that has ended, for good.",
-    "retry": "Try a failed or cancelled job anew, from where it stopped.",
-    "replay": "Play a finished job again, offline, and compare.",
-    "decisions": "Export who decided what, for auditors.",
-    "webhooks": "See messages to the webhook that have not arrived.",
-    "export": "Write a job's transcript: Markdown or JSON.",
-    "bench": "Measure how good the agent is at exercises with hidden tests.",
-    "keys": "Create, list and revoke API keys.",
-    "tenants": "List tenants, and limit what each may spend.",
-    "models": "List the models and their prices; --check asks each of them.",
-    "config": "Show every setting, and where its value came from.",
-    "doctor": "Check whether a job could run here, and say what is missing.",
-    "drain": "Have a worker hand on its jobs and stop.",
-    "chaos": "Break everything under load, and look whether any job is lost.",
-    "attack": "Try the attack suite on the sandbox of this machine.",
+    "jobs": {
+        "run": "Submit a task, show its progress, print its answer.",
+        "list": "List jobs, newest first.",
+        "show": "Show a job: plan, runs, verdict, answer, cost.",
+        "watch": "Follow a job to its end.",
+        "review": "Decide a job's open review.",
+        "cancel": "Cancel a job.",
+        "delete": "Delete a job that has ended, for good.",
+        "retry": "Retry a failed or cancelled job as a new one, from where it stopped.",
+        "replay": "Play a finished job again, offline, and compare.",
+        "export": "Write a job's transcript: Markdown or JSON.",
+    },
+    "local": {
+        "up": "Run everything for daily use: Redis, API, workers, Flower.",
+        "demo": "Run four jobs through a throw-away deployment, and show them.",
+        "bench": "Measure how good the agent is at exercises with hidden tests.",
+        "chaos": "Break everything under load, and check whether any job is lost.",
+        "attack": "Try the attack suite on the sandbox of this machine.",
+    },
+    "admin": {
+        "doctor": "Check whether a job could run here, and say what is missing.",
+        "config": "Show every setting, and where its value came from.",
+        "models": "List the models and their prices; --check asks each of them.",
+        "keys": "Create, list and revoke API keys.",
+        "tenants": "List tenants, and limit what each may spend.",
+        "decisions": "Export who decided what, for auditors.",
+        "webhooks": "List webhook messages that have not arrived.",
+        "drain": "Have a worker hand over its jobs and stop.",
+    },
 }
+"""By package of `cli.commands`: each command and its line under `--help`."""
+TITLES = {"jobs": "Jobs", "local": "On this machine", "admin": "The deployment"}
+"""What each package is called under `--help`."""
 
 
 class LazyGroup(click.Group):
@@ -45,19 +54,21 @@ class LazyGroup(click.Group):
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """All of them, in order of use."""
-        return list(COMMANDS)
+        return [name for commands in COMMANDS.values() for name in commands]
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command itself."""
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"cli.commands.{cmd_name}").command
-        return command
+        for package, commands in COMMANDS.items():
+            if cmd_name in commands:
+                command: click.Command = import_module(f"cli.commands.{package}.{cmd_name}").command
+                return command
+        return None
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list under `--help`."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """The lists under `--help`."""
+        for package, commands in COMMANDS.items():
+            with formatter.section(TITLES[package]):
+                formatter.write_dl(list(commands.items()))
 
 
 @click.group(

@@ -18,10 +18,10 @@ from PIL import Image
 from playwright.sync_api import Browser, expect
 
 from benchmarks.browser import launched
+from cli.client.service import Service
 from cli.demo.jobs import JOBS
-from cli.screen import Screen
-from cli.service import Service
-from cli.throwaway import throwaway
+from cli.local.throwaway import throwaway
+from cli.output import Screen
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 WINDOW = {"width": 1200, "height": 780}

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from cli.errors import CliError
 from cli.signals import Signals
-from settings.children import inherited
+from settings.client import inherited
 from settings.sandbox import Backend, SandboxSettings
 
 USUAL = "unix:///var/run/docker.sock"

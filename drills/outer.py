@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from cli.errors import CliError
 from cli.exit_codes import FAILED
+from cli.output import Screen
 from cli.render.parts import Tone
-from cli.screen import Screen
 from cli.signals import Stopped
 from sandbox.protocol import SandboxUnavailable
 

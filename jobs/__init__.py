@@ -1,9 +1,13 @@
-"""The domain: job record, lifecycle, events, the store in Redis, artifacts.
+"""The domain: job record, transitions, events, the store in Redis, artifacts.
 
-lifecycle   pure: (record, command, time) -> Change | Refusal
-operations  what the house may do to a job; decides, commits, decides again on conflict
-store       jobs in Redis, each write one script
-events      past-tense facts about a job, gapless
-blobs       immutable bytes by sha256; manifest: a workspace as path -> blob
-hints       the Celery message that says "look at this job", and nothing else
+model/        what was asked, what stands, what happened: frozen values, and their stored form
+transitions/  pure: (record, command, time) -> Change | Refusal
+service       every command on a job: loads, decides, commits, decides again on conflict
+commits       that loop; sweep: jobs and reviews whose time has come, found by index_scan
+store/        jobs in Redis, each write one script; redis/: keys, connections, scripts, channels
+queue/        hints over Celery, turns among tenants, admission
+blobs/        immutable bytes by sha256; workspaces as path -> blob; retention removes them
+budgets       what may be spent; counting: what a change adds to its tenant's day
+outbox        what a webhook is sent
+view/         jobs, days and recordings as they are shown
 """

@@ -7,13 +7,13 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
-from jobs.change import Change, Refusal
 from jobs.counting import counted, passes
 from jobs.errors import Contended, StoreUnavailable
+from jobs.model.record import JobRecord, Status
 from jobs.outbox import told
-from jobs.record import JobRecord, Status
 from jobs.store import Held, Loaded, Turn
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.transitions.change import Change, Refusal
 
 TRIES = 20
 UNKNOWN = Refusal("unknown", "there is no such job")
@@ -23,7 +23,7 @@ Decide = Callable[[JobRecord, int], Change | Refusal]
 
 
 class Commits:
-    """Changes over one store, and the hints that they entail: see `jobs.operations`."""
+    """Changes over one store, and the hints that they entail: see `jobs.service`."""
 
     def __init__(
         self, store: RedisStore, hint: Callable[[JobRecord], None], *, webhooks: bool = False

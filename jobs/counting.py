@@ -26,11 +26,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from jobs.change import Change, Counts
-from jobs.events import Event, current
-from jobs.record import JobRecord, Status
-from jobs.spec import Kind
+from jobs.model.events import Event, current
+from jobs.model.record import JobRecord, Status
+from jobs.model.spec import Kind
 from jobs.store import Charge
+from jobs.transitions.change import Change, Counts
 
 DAYS_KEPT = 400
 PER_DOLLAR = Decimal(10) ** 12

@@ -10,7 +10,7 @@ import hashlib
 import random
 from collections.abc import Callable, Mapping
 
-from jobs.change import Change, Delivery
+from jobs.transitions.change import Change, Delivery
 
 KINDS: Mapping[str, str] = {
     "review_opened": "review.opened",

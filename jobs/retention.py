@@ -10,11 +10,11 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from jobs.blobs import Blobs
+from jobs.blobs.directory import Blobs
 from jobs.errors import BlobsUnavailable
+from jobs.index_scan import Tour
 from jobs.store.blob_index import REMOVAL_MS
-from jobs.store.redis import RedisStore
-from jobs.tour import Tour
+from jobs.store.redis_store import RedisStore
 
 
 @dataclass(frozen=True, slots=True)

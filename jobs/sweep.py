@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from jobs import expiry, lifecycle
-from jobs.change import Change, Refusal
 from jobs.commits import Commits
-from jobs.events import last_known
-from jobs.evidence import proven
-from jobs.record import JobRecord
-from jobs.tour import Tour
+from jobs.index_scan import Tour
+from jobs.model.events import last_known
+from jobs.model.record import JobRecord
+from jobs.transitions import expiry, lifecycle
+from jobs.transitions.change import Change, Refusal
+from jobs.transitions.reviews import proven
 
 
 async def sweep(commits: Commits, together: int) -> int:

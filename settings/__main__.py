@@ -9,15 +9,13 @@ from pydantic.fields import FieldInfo
 
 from settings.api import ApiSettings
 from settings.base import FettleSettings, StoreSettings
-from settings.client import ClientSettings
-from settings.models import ModelSettings
+from settings.client import ClientSettings, UpSettings
+from settings.models import ModelSettings, RoutingSettings
 from settings.money import MoneySettings
 from settings.provenance import variable
-from settings.rates import RateSettings
-from settings.routing import RoutingSettings
+from settings.providers import RateSettings
 from settings.sandbox import REPOSITORY, SandboxSettings
 from settings.tools import ToolSettings
-from settings.up import UpSettings
 from settings.webhooks import WebhookSettings
 from settings.worker import WorkerSettings
 

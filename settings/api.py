@@ -6,9 +6,8 @@ from typing import Self
 
 from pydantic import Field, SecretStr, model_validator
 
-from settings.base import DEVELOPMENT_KEY, Environment, StoreSettings
+from settings.base import DEVELOPMENT_KEY, Environment, Names, StoreSettings
 from settings.money import MoneySettings
-from settings.names import Names
 from settings.reviews import ReviewSettings
 from settings.webhooks import WebhookSettings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -162,7 +164,7 @@ class StoreSettings(FettleSettings):
         return self.data_dir / "blobs"
 
     def bucket(self) -> dict[str, str | None] | None:
-        """The bucket, as `jobs.s3_blobs.Bucket` takes it; None where a directory is used."""
+        """The bucket, as `jobs.blobs.s3.Bucket` takes it; None where a directory is used."""
         if self.blobs_bucket is None:
             return None
         name, _, prefix = self.blobs_bucket.partition("/")
@@ -176,3 +178,16 @@ class StoreSettings(FettleSettings):
             "access_key": access_key,
             "secret_key": secret_key,
         }
+
+
+def _names(value: Any) -> Any:
+    """`a, b` as its parts, or a JSON list; nothing written is nothing set: compose sends it so."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return tuple(json.loads(value))
+    return tuple(name for part in value.split(",") if (name := part.strip()))
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+"""Names, separated by commas. The order counts."""

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from settings.names import Names
+from settings.base import FettleSettings, Names
 from settings.providers import ProviderSettings
 
 Chain = Names
@@ -81,3 +81,21 @@ class ModelSettings(ProviderSettings):
             for name in type(self).model_fields
             if name.endswith(ending) and (chain := getattr(self, name))
         }
+
+
+def _route(what: str) -> tuple[str, ...]:
+    described = f"models of {what} tasks of jobs that name `auto`; else `FETTLE_MODEL`"
+    chain: tuple[str, ...] = Field((), description=described)
+    return chain
+
+
+class RoutingSettings(FettleSettings):
+    """Models by how difficult the router finds a task, see agents/models/router.py."""
+
+    route_simple: Chain = _route("simple")
+    route_medium: Chain = _route("medium")
+    route_hard: Chain = _route("hard")
+    route_skips_planning: bool = Field(
+        default=True,
+        description="whether a job that the router finds simple goes without a planner",
+    )

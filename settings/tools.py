@@ -7,8 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from settings.base import FettleSettings
-from settings.names import Names
+from settings.base import FettleSettings, Names
 from settings.sandbox import MIB
 
 

@@ -8,10 +8,9 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from settings.base import Environment, StoreSettings
-from settings.models import ModelSettings
+from settings.models import ModelSettings, RoutingSettings
 from settings.money import MoneySettings
-from settings.rates import RateSettings
-from settings.routing import RoutingSettings
+from settings.providers import RateSettings
 from settings.sandbox import REPOSITORY, Backend, SandboxSettings
 from settings.tools import ToolSettings
 from settings.webhooks import WebhookSettings

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from support.servers import docker_engine as engines
 from support.servers import redis_servers
 
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 
 # How fast an example is drawn or run says something of the machine, and decides nothing here.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,13 +9,11 @@ graph_runner   ... its graph, from where it stands to its next pause or its end
 resumption   where a graph goes on; outcome: what becomes of a job whose attempt ended or raised
 isolation    jobs that crashed twice run in processes of their own
 ledger       everything an attempt puts on record, in order and fenced by its epoch
-heartbeat    one thread renews every lease of the process and announces the worker
 abort        a process that nothing can rely on any more ends at once
 store        Redis as a worker uses it, once it answers and is fit
 adapters/    what `agents.ports` asks for, over `jobs` and `sandbox`
-background/  sweeper, retention, search index, cancellations, model checks
+background/  heartbeat and announcement, sweeper, retention, search index, cancellations
 checkpoints/   LangGraph's saver on plain Redis
 metrics/     figures for Prometheus, and the port that serves them
-packages/    wheels for jobs, by an operator's list; reach/: pages, by his list of hosts
-webhooks/    sends what is in the outbox
+egress/      guarded HTTP: pages by the operator's list of hosts, packages by his list, webhooks
 """

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import structlog
 
 from jobs.errors import Contended, StaleEpoch, StoreUnavailable
-from jobs.lifecycle import Refusal
-from jobs.record import JobRecord, Reason
+from jobs.model.record import JobRecord, Reason
+from jobs.transitions.lifecycle import Refusal
 from worker.abort import abort_process, exhausted
 from worker.graph_runner import GraphRunner, flush_unsent
 from worker.outcome import AskUpgrade, Drop, Fail, Requeue, Retry, WaitForStore, classify_failure

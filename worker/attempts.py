@@ -12,10 +12,10 @@ from langgraph.runtime import RunControl
 
 from agents.graph.checkpoint_format import READS
 from jobs.errors import Contended, StoreUnavailable
-from jobs.lifecycle import Refusal
-from jobs.operations import Operations
-from jobs.record import JobRecord
+from jobs.model.record import JobRecord
+from jobs.service import Operations
 from jobs.store import Held
+from jobs.transitions.lifecycle import Refusal
 from worker.attempt import Attempt
 from worker.context import WorkerContext
 from worker.graph_runner import GraphRunner

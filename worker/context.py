@@ -16,17 +16,16 @@ from agents.ports import Bounds, Ports
 from agents.ports.network import Packages, Pages
 from agents.spending.rate_limit import Pace
 from agents.tools.registry import Body
-from jobs import manifest
-from jobs.blobs import Blobs
-from jobs.checks import CASES_PATH
-from jobs.graph_format import ANEW
-from jobs.lifecycle import RETRIES
-from jobs.record import JobRecord
-from jobs.storage import open_blobs
+from jobs.blobs import manifest
+from jobs.blobs.directory import Blobs, open_blobs
+from jobs.model.graph_format import ANEW
+from jobs.model.record import JobRecord
+from jobs.model.spec import CASES_PATH
 from jobs.store import Held
 from jobs.store.blob_index import HeldBlobs
 from jobs.store.credentials import Credentials
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.transitions.lifecycle import RETRIES
 from sandbox.protocol import Limits, Sandbox
 from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits
@@ -41,10 +40,10 @@ from worker.adapters.tokens import LiveTokens
 from worker.adapters.tools import packages, tools
 from worker.adapters.workspace import ManifestWorkspace
 from worker.checkpoints import Command, RedisSaver
+from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
 from worker.metrics.sandbox import CountingSandbox, watch_pool
-from worker.reach.pages import pages
 from worker.store import PatientHolding
 
 

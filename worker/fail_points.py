@@ -20,10 +20,10 @@ from enum import StrEnum
 from redis.asyncio import Redis
 
 from jobs.fail_point import FailPoint
-from jobs.lifecycle import Change
-from jobs.record import JobRecord, Status
+from jobs.model.record import JobRecord, Status
 from jobs.store import Turn, Writes
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.transitions.lifecycle import Change
 
 
 class Written(StrEnum):

@@ -14,13 +14,13 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
 from agents.ports import Earlier, Ports
-from jobs.graph_format import ANEW
-from jobs.lifecycle import Refusal
-from jobs.operations import Operations
-from jobs.record import JobRecord, Reason, Result
-from jobs.review import Review, ReviewKind
-from jobs.spec import JobSpec, Kind
+from jobs.model.graph_format import ANEW
+from jobs.model.record import JobRecord, Reason, Result
+from jobs.model.review import Review, ReviewKind
+from jobs.model.spec import JobSpec, Kind
+from jobs.service import Operations
 from jobs.store import Held, Turn
+from jobs.transitions.lifecycle import Refusal
 from worker import verification
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.context import WorkerContext

@@ -9,8 +9,8 @@ import sys
 import structlog
 
 from jobs.errors import StoreUnavailable
-from jobs.record import Status
-from jobs.store.redis import RedisStore
+from jobs.model.record import Status
+from jobs.store.redis_store import RedisStore
 
 AT_ONCE = 2
 """Processes at once: each takes memory of a worker's, and may be what takes all there is."""

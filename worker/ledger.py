@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from agents.ports import Charge, Event, Finished
 from jobs import store as jobs_store
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
-from jobs.events import NewEvent
-from jobs.graph_format import GraphFormat
+from jobs.model.events import NewEvent
+from jobs.model.graph_format import GraphFormat
 from jobs.store import Held, Writes
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
 from worker.checkpoints import Command
 from worker.store import PATIENCE_SECONDS, retry_while_unavailable
 

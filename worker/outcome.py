@@ -11,11 +11,11 @@ from langgraph.errors import GraphDrained
 from agents.errors import BudgetExhausted, Stopped
 from agents.graph.outcome import Outcome, outcome
 from agents.models.errors import ModelError, ModelUnavailable
-from jobs import view
 from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
-from jobs.events import Event, current
-from jobs.record import Reason, Result
-from jobs.spec import JobSpec, OnExhausted
+from jobs.model.events import Event, current
+from jobs.model.record import Reason, Result
+from jobs.model.spec import JobSpec, OnExhausted
+from jobs.view import job as view
 from sandbox.protocol import SandboxUnavailable
 from worker.checkpoints.errors import CheckpointUnreadable
 

@@ -18,30 +18,30 @@ import structlog
 import uvloop
 from celery import Celery, Task
 
-from jobs import hints
-from jobs.hints import Hints
-from jobs.lifecycle import Policy
-from jobs.operations import Operations
+from jobs.queue import hints
+from jobs.queue.hints import Hints
+from jobs.redis.connection import ANSWER_SECONDS
+from jobs.service import Operations
 from jobs.store import Held
-from jobs.store.connection import ANSWER_SECONDS
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.transitions.lifecycle import Policy
 from settings.worker import WorkerSettings
 from worker.abort import abort_if_exhausted
-from worker.announcement import announcement
 from worker.attempts import Attempts
+from worker.background.announcement import announcement
 from worker.background.cancellations import stop_cancelled
+from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
 from worker.background.retention import remove_forever, wanted
 from worker.background.search_index import index_forever
 from worker.background.sweeper import sweep_forever
 from worker.context import build_context
-from worker.heartbeat import Leases, LoopWatchdog
+from worker.egress.webhooks.endpoint import endpoint
+from worker.egress.webhooks.sender import send_forever
 from worker.metrics.figures import Figures
 from worker.metrics.health import Health
 from worker.metrics.server import served
 from worker.store import open_store, usable
-from worker.webhooks.build import endpoint
-from worker.webhooks.sender import send_forever
 
 log = structlog.get_logger("worker.process")
 

@@ -2,7 +2,7 @@
 
 A job that ended unapproved and is tried again goes on from its end (`reopens`). One whose
 checkpoints this release cannot read is left to a worker that can, or asks a person (see
-`jobs.upgrade`).
+`jobs.transitions.upgrade`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 from langgraph.types import Command, Interrupt, StateSnapshot
 
 from agents.graph.checkpoint_format import READS, WRITES
-from jobs import upgrade
-from jobs.graph_format import ANEW, GraphFormat
-from jobs.record import JobRecord
-from jobs.review import Action, Decision, Review
-from jobs.store.redis import RedisStore
+from jobs.model.graph_format import ANEW, GraphFormat
+from jobs.model.record import JobRecord
+from jobs.model.review import Action, Decision, Review
+from jobs.store.redis_store import RedisStore
+from jobs.transitions import upgrade
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import structlog
 
 from jobs.errors import StoreUnavailable, StoreUnfit
 from jobs.fail_point import FailPoint
-from jobs.fitness import examine
+from jobs.redis.check import examine
 from jobs.store.blob_index import Holding
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 from settings.base import Environment
 from settings.worker import WorkerSettings
 from worker.fail_points import MortalStore

@@ -1,7 +1,7 @@
 """The format of the graph's checkpoints, by number: what this release writes, and what it reads.
 
 A job's record names the format of its checkpoints, so that a worker does not continue a job that it
-cannot read (`jobs/upgrade.py`). The number goes up with every change after which a checkpoint means
+cannot read (`jobs/transitions/upgrade.py`). The number goes up with every change after which a checkpoint means
 something else: a node or an edge is removed or renamed; a field of the state is removed, changes its
 meaning, or becomes required by a node; journal entries get other keys; LangGraph cannot read its own
 older checkpoints. `tests/unit/agents/test_agent_format.py`

@@ -15,7 +15,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import _messages_delta_reducer
 
 Run = dict[str, Any]
-"""A run as `jobs.events` lists it: {id, number, revision, by, code, end, ...}."""
+"""A run as `jobs.model.events` lists it: {id, number, revision, by, code, end, ...}."""
 
 ArtifactFields = dict[str, Any]
 """{name, digest, size, media_type}"""

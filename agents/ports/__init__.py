@@ -42,7 +42,7 @@ class CallKey:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event to be emitted: `kind` and `data` as `jobs.events` lists them."""
+    """An event to be emitted: `kind` and `data` as `jobs.model.events` lists them."""
 
     key: CallKey
     kind: str

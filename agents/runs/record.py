@@ -1,4 +1,4 @@
-"""A run as it is reported and kept: see `jobs.events` for its shape."""
+"""A run as it is reported and kept: see `jobs.model.events` for its shape."""
 
 from __future__ import annotations
 

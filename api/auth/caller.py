@@ -15,7 +15,7 @@ from api.http.connections import counted_as
 from api.http.query import known_parameters
 from api.problems import Refused
 from api.services import Services, ServicesDep
-from jobs.credentials import EVERY_SCOPE, OPERATOR, Credential, Scope, digest_of
+from jobs.model.credentials import EVERY_SCOPE, OPERATOR, Credential, Scope, digest_of
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
 

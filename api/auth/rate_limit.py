@@ -17,7 +17,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from jobs.keys import PREFIX
+from jobs.redis.keys import PREFIX
 
 log = structlog.get_logger(__name__)
 

@@ -8,8 +8,8 @@ import io
 import tarfile
 from collections.abc import AsyncIterator
 
-from jobs.blobs import Blobs
-from jobs.manifest import Manifest
+from jobs.blobs.directory import Blobs
+from jobs.blobs.manifest import Manifest
 
 
 async def archived(workspace: Manifest, blobs: Blobs) -> AsyncIterator[bytes]:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from fastapi.sse import format_sse_event
 
 from api.services import Services
-from jobs.codec import dump
+from jobs.model.codec import dump
 
 EVENT = "tokens"
 MOST_MESSAGES = 64

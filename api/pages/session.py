@@ -16,9 +16,9 @@ from typing import Any, cast
 from itsdangerous import BadSignature, Signer, URLSafeTimedSerializer
 from redis.asyncio import Redis
 
-from jobs import keys
-from jobs.credentials import digest_of
-from jobs.store.connection import UrgentCommands, ask
+from jobs.model.credentials import digest_of
+from jobs.redis import keys
+from jobs.redis.connection import UrgentCommands, ask
 
 COOKIE = "fettle_session"
 LINK_SECONDS = 15 * 60

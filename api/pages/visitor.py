@@ -15,7 +15,7 @@ from api.auth.caller import admit, holder
 from api.pages.session import COOKIE, Session
 from api.problems import Refused
 from api.services import Services, ServicesDep
-from jobs.credentials import Credential, Scope
+from jobs.model.credentials import Credential, Scope
 
 FORM_TOKEN = "x-form-token"  # noqa: S105 - a header's name
 

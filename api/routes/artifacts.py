@@ -18,9 +18,9 @@ from api.routes.lookup import find_job
 from api.schemas import patterns
 from api.schemas.run import Artifact, ArtifactList, Part
 from api.services import Services, ServicesDep
-from jobs import view
-from jobs.blobs import digest_of
-from jobs.recording import SUFFIX, recording
+from jobs.blobs.directory import digest_of
+from jobs.view import job as view
+from jobs.view.recording import SUFFIX, recording
 
 router = APIRouter(tags=["artifacts"])
 

@@ -19,10 +19,10 @@ from api.routes.lookup import find_job
 from api.schemas import patterns
 from api.schemas.event import EventList
 from api.services import Services, ServicesDep
-from jobs import view
-from jobs.codec import dump
 from jobs.errors import StoreUnavailable
-from jobs.events import Event
+from jobs.model.codec import dump
+from jobs.model.events import Event
+from jobs.view import job as view
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["events"])

@@ -18,8 +18,8 @@ from api.problems import Refused
 from api.routes.lookup import find_job
 from api.schemas.file import File, FileList
 from api.services import ServicesDep
-from jobs import manifest
-from jobs.record import JobRecord
+from jobs.blobs import manifest
+from jobs.model.record import JobRecord
 
 router = APIRouter(tags=["files"])
 

@@ -23,15 +23,16 @@ from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep
 from api.submission import checks, job_requests
-from jobs import manifest, view
-from jobs.credentials import Credential, Scope
-from jobs.events import Event
-from jobs.lifecycle import Refusal
-from jobs.operations import Submitted
-from jobs.record import JobRecord, Status
-from jobs.spec import Kind
+from jobs.blobs import manifest
+from jobs.model.credentials import Credential, Scope
+from jobs.model.events import Event
+from jobs.model.record import JobRecord, Status
+from jobs.model.spec import Kind
+from jobs.service import Submitted
 from jobs.store import Charge, Idempotency
 from jobs.store.blob_index import HeldBlobs
+from jobs.transitions.lifecycle import Refusal
+from jobs.view import job as view
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])

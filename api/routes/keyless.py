@@ -17,9 +17,9 @@ from api.routes.webhooks import undelivered
 from api.schemas.problem import ProblemKind
 from api.schemas.system import Health
 from api.services import Services, ServicesDep
-from jobs.credentials import OPERATOR
 from jobs.errors import StoreUnavailable
-from jobs.spec import Priority
+from jobs.model.credentials import OPERATOR
+from jobs.model.spec import Priority
 
 router = APIRouter(tags=["system"])
 

@@ -15,8 +15,8 @@ from api.problems import Refused
 from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SignInLink, SpentToday
 from api.services import Services, ServicesDep
 from jobs.budgets import Amount, in_dollars
-from jobs.credentials import Credential, digest_of, new_id, new_secret
-from jobs.view import iso
+from jobs.model.credentials import Credential, digest_of, new_id, new_secret
+from jobs.view.job import iso
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["keys"])

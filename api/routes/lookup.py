@@ -7,7 +7,7 @@ import re
 from api import problems
 from api.problems import Refused
 from api.services import Services
-from jobs.credentials import Credential
+from jobs.model.credentials import Credential
 from jobs.store import Loaded
 
 _ID = re.compile(r"[0-9a-f]{20}")

@@ -21,14 +21,14 @@ from api.routes.lookup import find_job
 from api.schemas.job import JobReceipt
 from api.schemas.review import Decided, DecidedList, ReviewRequest
 from api.services import Services, ServicesDep
-from jobs.credentials import Credential
-from jobs.evidence import proven
-from jobs.lifecycle import Refusal
-from jobs.record import JobRecord
-from jobs.review import Action, Decision, Review, ReviewKind
-from jobs.review_digest import digest_of
+from jobs.model.credentials import Credential
+from jobs.model.record import JobRecord
+from jobs.model.review import Action, Decision, Review, ReviewKind
+from jobs.model.review_digest import digest_of
 from jobs.store import Loaded, decisions
-from jobs.view import iso
+from jobs.transitions.lifecycle import Refusal
+from jobs.transitions.reviews import proven
+from jobs.view.job import iso
 
 MOST = 1_000
 """Decisions in one part of the export."""

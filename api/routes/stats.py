@@ -14,9 +14,9 @@ from api.http.tables import as_csv
 from api.openapi import as_table, responses
 from api.schemas.stats import Stats
 from api.services import Services, ServicesDep
-from jobs import numbers_view
-from jobs.change import Counts
 from jobs.counting import DAYS_KEPT
+from jobs.transitions.change import Counts
+from jobs.view import stats as stats_view
 
 router = APIRouter(tags=["stats"])
 
@@ -71,10 +71,10 @@ async def stats(
     """
     found = await read(services, caller.tenant, days)
     if form == "csv":
-        rows = numbers_view.table(table, found)
+        rows = stats_view.table(table, found)
         return as_csv(f"fettle-{table}", COLUMNS[table], rows)
     standing = await services.store.standing(caller.tenant)
-    whole = numbers_view.whole(found, {str(status): n for status, n in standing.items()})
+    whole = stats_view.whole(found, {str(status): n for status, n in standing.items()})
     return as_json(Stats.model_validate(whole))
 
 

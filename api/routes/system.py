@@ -19,9 +19,9 @@ from api.problems import Refused
 from api.routes.webhooks import undelivered
 from api.schemas.system import Finding, RedisState, System, Worker
 from api.services import Services, ServicesDep
-from jobs.credentials import Credential
-from jobs.fitness import Fitness
-from jobs.view import iso
+from jobs.model.credentials import Credential
+from jobs.redis.check import Fitness
+from jobs.view.job import iso
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)

@@ -18,7 +18,7 @@ from api.routes.keys import spent_today
 from api.schemas import patterns
 from api.schemas.key import DayLimits, Tenant, TenantList
 from api.services import Services, ServicesDep
-from jobs.credentials import OPERATOR, TenantLimits
+from jobs.model.credentials import OPERATOR, TenantLimits
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["keys"])

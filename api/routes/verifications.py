@@ -16,9 +16,9 @@ from api.schemas.checks import VerificationRequest
 from api.schemas.job import JobReceipt
 from api.services import ServicesDep
 from api.submission import checks, job_requests, verification_requests
-from jobs.lifecycle import Refusal
 from jobs.store import Idempotency
 from jobs.store.blob_index import HeldBlobs
+from jobs.transitions.lifecycle import Refusal
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])

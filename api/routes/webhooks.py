@@ -15,9 +15,9 @@ from api.problems import Refused
 from api.schemas.system import Undelivered
 from api.schemas.webhook import Delivery, DeliveryList
 from api.services import ServicesDep
-from jobs import change
-from jobs.store.redis import RedisStore
-from jobs.view import iso
+from jobs.store.redis_store import RedisStore
+from jobs.transitions import change
+from jobs.view.job import iso
 
 SHOWN = 100
 LOOKED_AT = 50

@@ -10,8 +10,8 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas.fields import Label
 from api.schemas.wire import RequestModel, ResponseModel
-from jobs.run_data import CheckOutcome, JudgedBy
-from jobs.spec import Priority
+from jobs.model.run_data import CheckOutcome, JudgedBy
+from jobs.model.spec import Priority
 
 MOST_FILES = MOST_CASES = 50
 MOST_BYTES = 512 * 1024

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, RootModel, create_model
 
 from api.schemas.wire import ResponseModel, Time
-from jobs.event_data import KINDS
+from jobs.model.event_data import KINDS
 
 
 class EventHead(ResponseModel):

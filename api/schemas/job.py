@@ -10,10 +10,10 @@ from api.schemas.checks import CheckReport, CheckSpec
 from api.schemas.review import Decision, Review
 from api.schemas.run import Artifact, Repair, Run, Verification
 from api.schemas.wire import ResponseModel, Time
-from jobs.event_data import Verdict
-from jobs.record import Reason, Status
-from jobs.review import ReviewKind
-from jobs.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priority
+from jobs.model.event_data import Verdict
+from jobs.model.record import Reason, Status
+from jobs.model.review import ReviewKind
+from jobs.model.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priority
 
 
 class Spec(ResponseModel):

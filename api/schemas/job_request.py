@@ -11,7 +11,7 @@ from api.schemas import patterns
 from api.schemas.checks import ChecksRequest
 from api.schemas.fields import Label, Verify
 from api.schemas.wire import RequestModel
-from jobs.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
+from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 
 Step = Annotated[str, Field(min_length=1, max_length=2_000)]
 

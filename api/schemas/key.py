@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from api.schemas import patterns
 from api.schemas.job_request import MOST_TOKENS
 from api.schemas.wire import RequestModel, ResponseModel, Time
-from jobs.credentials import RESERVED, Scope
+from jobs.model.credentials import RESERVED, Scope
 
 
 def _free(name: str) -> str:

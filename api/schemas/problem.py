@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from api.schemas.wire import ResponseModel
-from jobs.record import Status
-from jobs.review import Action
+from jobs.model.record import Status
+from jobs.model.review import Action
 
 
 class FieldError(ResponseModel):

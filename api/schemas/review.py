@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.wire import RequestModel, ResponseModel, Time
-from jobs.review import Action, ReviewKind
+from jobs.model.review import Action, ReviewKind
 
 _NEEDS = {Action.EDIT: "code", Action.REVISE: "feedback", Action.REJECT: "feedback"}
 

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from api.schemas.wire import ResponseModel, Time
-from jobs.event_data import Source
-from jobs.run_data import FailureKind, RunEnd, TestOutcome, Tool
+from jobs.model.event_data import Source
+from jobs.model.run_data import FailureKind, RunEnd, TestOutcome, Tool
 
 Part = Literal["code", "stdout", "stderr"]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
-"""ISO 8601 in UTC, as `jobs.view.iso` writes it: a text here, and described as a time."""
+"""ISO 8601 in UTC, as `jobs.view.job.iso` writes it: a text here, and described as a time."""
 Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 """A day (UTC)."""
 

@@ -6,9 +6,9 @@ import time
 
 from api import problems
 from api.problems import Refused
-from jobs import admission
-from jobs.admission import Load, Room
-from jobs.store.redis import RedisStore
+from jobs.queue import admission
+from jobs.queue.admission import Load, Room
+from jobs.store.redis_store import RedisStore
 
 FRESH_SECONDS = 1.0
 MOST_TENANTS = 1_000

@@ -9,10 +9,10 @@ from typing import Any
 from api.schemas.checks import MOST_BYTES, CaseRequest, ChecksRequest
 from api.schemas.problem import FieldError
 from api.submission.paths import path_errors
-from jobs import manifest
-from jobs.blobs import Blobs
-from jobs.checks import CASES_PATH, CheckSpec
-from jobs.manifest import checked_path
+from jobs.blobs import manifest
+from jobs.blobs.directory import Blobs
+from jobs.blobs.manifest import checked_path
+from jobs.model.spec import CASES_PATH, CheckSpec
 
 
 def errors(checks: ChecksRequest) -> Iterator[FieldError]:

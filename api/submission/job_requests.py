@@ -16,9 +16,8 @@ from api.schemas.wire import RequestModel
 from api.submission import checks
 from api.submission.paths import path_errors
 from api.submission.review_policy import policy, policy_errors, questions_expire
-from jobs.checks import CheckSpec
-from jobs.codec import read_spec
-from jobs.spec import JobSpec
+from jobs.model.codec import read_spec
+from jobs.model.spec import CheckSpec, JobSpec
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900

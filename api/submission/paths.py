@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from api.schemas.problem import FieldError
+from jobs.blobs.manifest import checked_path
 from jobs.errors import PathRefused
-from jobs.manifest import checked_path
 
 SHOWN = 100
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
-from jobs.spec import OnExpiry, Pause
+from jobs.model.spec import OnExpiry, Pause
 from settings.api import ApiSettings
 
 

@@ -8,12 +8,11 @@ from api.schemas.checks import VerificationRequest
 from api.submission import checks
 from api.submission.job_requests import file_errors, refuse, timeout_error, timeout_of
 from api.submission.paths import path_errors
-from jobs import manifest
-from jobs.blobs import Blobs
-from jobs.checks import CheckSpec
-from jobs.manifest import FileEntry, Manifest, checked_path
-from jobs.record import JobRecord
-from jobs.spec import JobSpec, Kind
+from jobs.blobs import manifest
+from jobs.blobs.directory import Blobs
+from jobs.blobs.manifest import FileEntry, Manifest, checked_path
+from jobs.model.record import JobRecord
+from jobs.model.spec import CheckSpec, JobSpec, Kind
 from settings.api import ApiSettings
 
 PATHS_NAMED = 3

@@ -17,8 +17,8 @@ import click
 from benchmarks.overhead import job
 from benchmarks.overhead.baseline import Baseline
 from benchmarks.overhead.service import ServiceRun
-from cli.screen import Screen
-from cli.throwaway import throwaway
+from cli.local.throwaway import throwaway
+from cli.output import Screen
 from sandbox.local import LocalSandbox
 from settings.worker import WorkerSettings
 

@@ -19,7 +19,7 @@ from benchmarks.browser import launched
 from benchmarks.goal import Goal, judged
 from benchmarks.pages import filling, looking
 from benchmarks.pages.deployment import Target, started
-from cli.screen import Screen, print_json
+from cli.output import Screen, print_json
 from drills.outer import told
 
 HEADS = ("WHAT", "FIGURE", "GOAL", "")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.services import BaseServices, base_services
-from cli.deployment import Deployment
-from settings.children import sealed
+from cli.local.deployment import Deployment
+from settings.client import sealed
 
 
 @dataclass(frozen=True, slots=True)

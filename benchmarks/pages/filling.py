@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from benchmarks.pages.deployment import Target
-from jobs.blobs import DirectoryBlobs, digest_of
-from jobs.events import NewEvent
-from jobs.operations import Operations, Submitted
-from jobs.record import JobRecord, Result
-from jobs.spec import JobSpec
+from jobs.blobs.directory import DirectoryBlobs, digest_of
+from jobs.model.events import NewEvent
+from jobs.model.record import JobRecord, Result
+from jobs.model.spec import JobSpec
+from jobs.service import Operations, Submitted
 from jobs.store import Charge, Held, Writes
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 
 TENANT = "default"
 RUN_EVERY = 10

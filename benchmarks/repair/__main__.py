@@ -18,7 +18,7 @@ from benchmarks.repair.paths import PATHS
 from benchmarks.repair.programs import Classified, load, run_all
 from benchmarks.repair.results import write_down
 from benchmarks.repair.walk import Walked, walk_all
-from cli.screen import Screen, print_json
+from cli.output import Screen, print_json
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 

@@ -14,7 +14,7 @@ from benchmarks.repair.path import (
     writes,
 )
 from benchmarks.repair.said import CHECK, DONE, GOOD, KEY, RIGHT, WRONG
-from jobs.lifecycle import RETRIES
+from jobs.transitions.lifecycle import RETRIES
 
 FOR_GOOD = (DOWN,) * (RETRIES + 1)
 """A model that is down in every try."""

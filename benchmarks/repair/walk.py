@@ -21,7 +21,7 @@ from agents.ports import Bounds, Ports
 from agents.ports.memory import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
 from benchmarks.provider import ProviderServer
 from benchmarks.repair.path import Path
-from jobs.lifecycle import RETRIES
+from jobs.transitions.lifecycle import RETRIES
 from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
 from worker.outcome import Fail, Retry, classify_failure
 

@@ -22,7 +22,7 @@ from benchmarks.sandbox.figures import Figure
 from benchmarks.sandbox.fresh import Fresh
 from benchmarks.sandbox.programs import PLOT, PRINT
 from benchmarks.sandbox.turns import Pace
-from cli.screen import Screen, print_json
+from cli.output import Screen, print_json
 from drills.engine import engine
 from drills.outer import told
 from settings.sandbox import Backend, SandboxSettings

@@ -26,7 +26,7 @@ from benchmarks.scale.deployment import Target, started
 from benchmarks.scale.figures import FLIGHTS, LENGTHS, Cost, Flight, PerCall
 from benchmarks.scale.flight import fly
 from cli.errors import CliError
-from cli.screen import Screen, print_json
+from cli.output import Screen, print_json
 from drills.outer import told
 
 HEADS = ("WHAT", "FIGURE", "GOAL", "")

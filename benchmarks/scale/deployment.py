@@ -17,13 +17,13 @@ from pathlib import Path
 
 from benchmarks.scale import model
 from benchmarks.services import BaseServices, base_services
-from cli import bubblewrap
-from cli.deployment import Deployment
+from cli.local import bubblewrap
+from cli.local.deployment import Deployment
 from cli.local.processes import Child, Processes, Program
-from jobs.hints import Hints
-from jobs.operations import Operations
-from jobs.store.redis import RedisStore, connect
-from settings.children import sealed
+from jobs.queue.hints import Hints
+from jobs.service import Operations
+from jobs.store.redis_store import RedisStore, connect
+from settings.client import sealed
 
 STORE_SECONDS = 20.0
 """The benchmark's own patience with a Redis that it keeps busy."""

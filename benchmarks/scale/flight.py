@@ -11,9 +11,9 @@ from benchmarks.scale.deployment import Target
 from benchmarks.scale.figures import Flown
 from benchmarks.scale.memory import Peak
 from cli.errors import CliError
-from jobs.operations import Operations, Submitted
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
+from jobs.service import Operations, Submitted
 
 TENANT = "bench"
 LOOK_SECONDS = 0.05

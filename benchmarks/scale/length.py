@@ -15,9 +15,9 @@ from benchmarks.scale.deployment import Target
 from benchmarks.scale.figures import Cost
 from benchmarks.scale.flight import admit
 from cli.errors import CliError
-from jobs.keys import JobKeys
-from jobs.operations import Operations
-from jobs.record import Status
+from jobs.model.record import Status
+from jobs.redis.keys import JobKeys
+from jobs.service import Operations
 
 LOOK_SECONDS = 0.01
 MOST_SECONDS = 240

@@ -33,7 +33,7 @@ from benchmarks.scale.readers import Readers, reading
 from benchmarks.scale.search import WORST
 from benchmarks.scale.side import Side, each, fill, settled, started
 from cli import context
-from cli.screen import Screen, print_json
+from cli.output import Screen, print_json
 from drills.outer import told
 from settings.client import ClientSettings
 

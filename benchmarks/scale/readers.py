@@ -12,7 +12,7 @@ import httpx
 
 from benchmarks.scale.paced import GOOD
 from benchmarks.scale.side import Side, each
-from cli.events import FINAL
+from cli.client.events import FINAL
 
 OPEN_SECONDS = 30.0
 QUIET_SECONDS = 90.0

@@ -18,16 +18,16 @@ import httpx
 
 from benchmarks.scale.paced import paced
 from benchmarks.services import base_services
-from cli.deployment import Deployment
-from cli.screen import Screen, print_json
+from cli.local.deployment import Deployment
+from cli.output import Screen, print_json
 from drills.outer import told
-from jobs.credentials import OPERATOR
-from jobs.operations import Operations, Submitted
-from jobs.record import JobRecord
-from jobs.spec import JobSpec
-from jobs.store.redis import RedisStore, connect
+from jobs.model.credentials import OPERATOR
+from jobs.model.record import JobRecord
+from jobs.model.spec import JobSpec
+from jobs.service import Operations, Submitted
+from jobs.store.redis_store import RedisStore, connect
 from settings.base import DEVELOPMENT_KEY
-from settings.children import sealed
+from settings.client import sealed
 
 WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 WORST = " ".join(word[:3] for word in WORDS)

@@ -21,12 +21,12 @@ from benchmarks.scale.deployment import model_server
 from benchmarks.scale.paced import GOOD
 from benchmarks.scale.search import RATES, task
 from benchmarks.services import BaseServices, base_services
-from cli import bubblewrap
-from cli.deployment import Deployment
+from cli.client.events import FINAL
 from cli.errors import CliError
-from cli.events import FINAL
+from cli.local import bubblewrap
+from cli.local.deployment import Deployment
 from cli.local.processes import Program
-from settings.children import sealed
+from settings.client import sealed
 
 AT_ONCE = 20
 """Requests at a time where no pace is measured."""

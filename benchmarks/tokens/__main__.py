@@ -18,7 +18,7 @@ from agents.ports import Bounds
 from benchmarks.goal import Goal, judged
 from benchmarks.tokens.counted import Sent
 from benchmarks.tokens.job import sent
-from cli.screen import Screen, print_json
+from cli.output import Screen, print_json
 from sandbox.local import LocalSandbox
 from settings.worker import WorkerSettings
 

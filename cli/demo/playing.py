@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import mkdtemp
 
-from cli.asking import confirmed, draw
+from cli.client.files import save, text_of
+from cli.client.service import Job, Service
 from cli.demo.jobs import DemoJob
-from cli.downloads import save
-from cli.live import LiveView
-from cli.progress import Detail
+from cli.follow.live_view import LiveView
+from cli.follow.review_prompt import confirmed, draw
+from cli.output import Screen
+from cli.render.events import Detail
 from cli.render.job import answer_parts, cost_line, status_line
 from cli.render.parts import Tone
 from cli.render.words import printable
-from cli.screen import Screen
-from cli.service import Job, Service
-from cli.written import text_of
 
 DETAIL = Detail(code_lines=60, output_lines=24)
 PLOT = ".png"

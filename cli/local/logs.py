@@ -8,8 +8,8 @@ from typing import IO
 from rich.table import Table
 from rich.text import Text
 
+from cli.output import Screen
 from cli.render.words import printable
-from cli.screen import Screen
 
 COLOURS = ("cyan", "green", "magenta", "yellow", "blue")
 NAME_WIDTH = 9

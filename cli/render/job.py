@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from api.quantities import duration
-from cli.progress import (
+from cli.render.checks import checked_parts, questions_parts
+from cli.render.events import (
     ACCEPTED,
     Detail,
     artifact_text,
@@ -16,7 +17,6 @@ from cli.progress import (
     plan_parts,
     run_parts,
 )
-from cli.render.checks import checked_parts, questions_parts
 from cli.render.parts import Line, Part, Prose, Tone
 from cli.render.verification import verified_parts
 from cli.render.words import printable, spend

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.quantities import money, plural
+from cli.output import Screen
 from cli.render.parts import Tone
 from cli.render.words import printable
-from cli.screen import Screen
 
 UNKNOWN = "unknown"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from api.quantities import plural
-from cli.progress import Detail, critique_parts, decision_parts, run_parts
 from cli.render.checks import checked_parts
+from cli.render.events import Detail, critique_parts, decision_parts, run_parts
 from cli.render.job import answer_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
 from cli.render.verification import verified_parts

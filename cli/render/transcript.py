@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from api.quantities import duration, money
-from cli.events import Event
+from cli.client.events import Event
+from cli.client.service import Job
 from cli.render.transcript_events import Texts, fenced, told
 from cli.render.words import spend
-from cli.service import Job
 
 
 def transcript(job: Job, events: Sequence[Event], texts: Texts) -> str:

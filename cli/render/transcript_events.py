@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from api.quantities import duration, plural
-from cli.events import Event
+from cli.client.events import Event
 from cli.render.verification import command_text, experiment_text
 
 Texts = Mapping[tuple[str, str], str]

@@ -8,7 +8,7 @@ from difflib import unified_diff
 from itertools import zip_longest
 from typing import Any
 
-from cli.service import Job
+from cli.client.service import Job
 
 RUN = ("revision", "end", "exit_code", "signal", "succeeded", "refused")
 TEXTS = ("code", "stdout", "stderr")

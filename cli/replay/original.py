@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cli.client.events import Event
+from cli.client.files import as_text
+from cli.client.service import Job, Service
 from cli.errors import CliError, Refused
-from cli.events import Event
-from cli.service import Job, Service
-from cli.written import as_text
 
 CASES_PATH = ".fettle/cases.json"
 """Where the files of the checks have their cases."""

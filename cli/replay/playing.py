@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from cli.client.service import Job, Service
+from cli.local.throwaway import throwaway
+from cli.output import Screen
 from cli.replay.original import Original
-from cli.screen import Screen
-from cli.service import Job, Service
-from cli.throwaway import throwaway
 from settings.base import DEVELOPMENT_KEY
 
 DEVELOPMENT = "development"

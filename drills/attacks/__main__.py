@@ -13,7 +13,7 @@ import sys
 from tempfile import TemporaryFile
 
 from drills.attacks.environment.host import SECRET_LETTERS, START, VARIABLE
-from settings.children import inherited
+from settings.client import inherited
 
 
 def main() -> None:

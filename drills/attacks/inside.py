@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
+from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.screen import Screen, print_json
 from drills.attacks import backends, suite
 from drills.attacks.attack import Attack
 from drills.attacks.backends import Backend, Wanted

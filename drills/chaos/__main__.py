@@ -13,8 +13,8 @@ import click
 
 from cli.context import load
 from cli.errors import CliError
+from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.screen import Screen, print_json
 from cli.signals import Stopped
 from drills.chaos import drill, report
 from drills.chaos.checks.case import Bounds

@@ -33,8 +33,8 @@ from drills.chaos.load.generator import Load
 from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
 from drills.chaos.progress import Progress
 from drills.chaos.schedule import Fault, Schedule, schedule
-from jobs.record import Reason
-from jobs.store.redis import connect
+from jobs.model.record import Reason
+from jobs.store.redis_store import connect
 
 AFTER_SECONDS = 15.0
 """For what no client of ours follows."""

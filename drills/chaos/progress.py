@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from cli.events import Event
+from cli.client.events import Event
 from drills.chaos.checks.recovery import KILLS
 from drills.chaos.oplog import Struck
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from cli.output import Screen
 from cli.render.parts import Tone
-from cli.screen import Screen
 from drills.chaos.checks.checker import CHECKS, Verdict, Violation
 from drills.chaos.checks.coverage import WHOLE
 from drills.chaos.drill import Outcome

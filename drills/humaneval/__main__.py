@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.screen import Screen, print_json
 from drills.engine import engine
 from drills.humaneval.drill import Outcome, drill
 from drills.outer import told

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import click
 
+from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.screen import Screen, print_json
 from drills import process_tree
 from drills.engine import engine
 from drills.leaks.census import Census, uids

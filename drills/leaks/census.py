@@ -19,7 +19,7 @@ from pathlib import Path
 from drills import process_tree
 from sandbox import policy
 from sandbox.docker import profile
-from settings.children import inherited
+from settings.client import inherited
 from settings.sandbox import Backend, SandboxSettings
 
 LABEL = "fettle.sandbox"

@@ -8,8 +8,8 @@ from dataclasses import asdict
 import click
 
 from cli.errors import CliError
+from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.screen import Screen, print_json
 from cli.signals import Stopped
 from drills.restart.drill import Outcome, drill
 

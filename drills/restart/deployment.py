@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cli import bubblewrap, ports, redis_server
-from cli.deployment import Deployment, environment
+from cli.client.service import Service
 from cli.errors import Unreachable
+from cli.local import bubblewrap, ports, redis_server
+from cli.local.deployment import Deployment, environment
 from cli.local.processes import Child, LoggedProcesses, Processes, running
-from cli.service import Service
 from cli.signals import Signals
-from settings.children import sealed
+from settings.client import sealed
 
 
 class Ground:

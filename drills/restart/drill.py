@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.events import FINAL
+from cli.client.events import FINAL
+from cli.client.service import Service
 from cli.local.processes import Child
-from cli.service import Service
 from drills.restart import judging
 from drills.restart.deployment import Ground, ground
 from drills.restart.judging import Seen

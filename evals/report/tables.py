@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from api.quantities import duration, money, plural
+from cli.output import Screen
 from cli.render.parts import Tone
-from cli.screen import Screen
 from evals.report.comparing import Paired
 from evals.report.results import Header
 from evals.report.statistics import Rate

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.events import Event
+from cli.client.events import Event
 
 
 @dataclass(frozen=True, slots=True)

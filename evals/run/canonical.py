@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cli.service import Service
+from cli.client.service import Service
 from evals.run.hidden_tests import verify
 from evals.run.tries import each
 from evals.sources.exercise import Exercise, Files

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.events import Event
-from cli.service import Job, Service
-from cli.written import as_text
+from cli.client.events import Event
+from cli.client.files import as_text
+from cli.client.service import Job, Service
 from evals.report.results import Result, Verdict
 from evals.run.candidate import Candidate, first_attempt, stand_in
 from evals.run.hidden_tests import NotVerified, digest, digest_of, verify

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cli.service import Job, Service
+from cli.client.service import Job, Service
 from evals.report.results import Verdict
 from evals.sources.exercise import Exercise, Files
 

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import IO, Any, Self
 
-from cli.service import Service
-from cli.written import as_text
+from cli.client.files import as_text
+from cli.client.service import Service
 from evals.errors import BadResults
 from evals.report.results import Result
 from evals.sources.exercise import Exercise

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cli.client.service import Service
 from cli.context import load
-from cli.screen import Screen
-from cli.service import Service
-from cli.throwaway import throwaway
+from cli.local.throwaway import throwaway
+from cli.output import Screen
 from settings.client import ClientSettings
 from settings.sandbox import SandboxSettings
 

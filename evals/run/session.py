@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from api.quantities import duration
+from cli.client.service import Service
+from cli.output import Screen
 from cli.render.parts import Tone
-from cli.screen import Screen
-from cli.service import Service
 from evals.report.results import Header, Result, ResultFile, read
 from evals.run import beginning, service
 from evals.run.exercise_job import Try, work

@@ -4,15 +4,13 @@ have no other: they run on the real server that the environment brings along.
 The store compares and writes; it decides nothing. Every write is one atomic step: a record with its
 index, its events and its place in its conversation's line (J3), or nothing.
 
-redis         RedisStore: what all others use
+redis_store   RedisStore: what all others use
 records       its half that is about one job, and `index`: which commands a change entails
-listing       its half about many jobs: due, pages, searches (`words`), counts
-events        the events of a job, and `listener`: Redis' channels on one connection
-channels      streamed tokens, and questions that one worker answers
+listing       its half about many jobs: due, pages, searches (`search`), counts
+events        the events of a job
 spending      charges, budgets, counts of a day
-conversations, decisions, outbox, credentials, blob_index, fleet   what their names say
-commit        guards, events and commands as one step of lua/commit.lua
-connection    clients, urgent scripts, errors
+decisions, outbox, credentials, blob_index, fleet   what their names say
+commit        guards, events and commands as one step of redis/lua/commit.lua
 types         what goes in and comes out
 """
 

@@ -15,10 +15,10 @@ from typing import NamedTuple, Protocol
 
 from redis.asyncio import Redis
 
-from jobs import keys
-from jobs.blobs import Blobs, digest_of
+from jobs.blobs.directory import Blobs, digest_of
 from jobs.errors import StoreUnavailable
-from jobs.store.connection import ask, lua, urgent_script
+from jobs.redis import keys
+from jobs.redis.connection import ask, lua, urgent_script
 
 REMOVAL_MS = 60_000
 """How long a removal may take: a remover that is slower than half of it gives up by itself."""

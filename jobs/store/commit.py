@@ -9,11 +9,11 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
-from jobs.codec import event_body
 from jobs.errors import StoreUnavailable
-from jobs.events import NewEvent
-from jobs.keys import JobKeys
-from jobs.store.connection import Argument, Command, lua, translate_redis_errors, urgent_script
+from jobs.model.codec import event_body
+from jobs.model.events import NewEvent
+from jobs.redis.connection import Argument, Command, lua, translate_redis_errors, urgent_script
+from jobs.redis.keys import JobKeys
 
 REPLICATED_MS = 1_000
 """How long replicas may take to have a write; less than an answer of Redis may take."""

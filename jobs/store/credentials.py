@@ -15,10 +15,10 @@ from dataclasses import asdict
 
 from redis.asyncio import Redis
 
-from jobs import keys
-from jobs.credentials import Credential, Scope, TenantLimits, in_order
-from jobs.keys import PREFIX
-from jobs.store.connection import UrgentCommands, ask, texts
+from jobs.model.credentials import Credential, Scope, TenantLimits, in_order
+from jobs.redis import keys
+from jobs.redis.connection import UrgentCommands, ask, texts
+from jobs.redis.keys import PREFIX
 
 DIGESTS = PREFIX + "keys"
 NAMES = PREFIX + "key-names"

@@ -12,13 +12,13 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from jobs import keys
-from jobs.change import Change
-from jobs.codec import read_event
-from jobs.events import Event
-from jobs.keys import JobKeys
-from jobs.record import JobRecord
-from jobs.store.connection import Command, ask
+from jobs.model.codec import read_event
+from jobs.model.events import Event
+from jobs.model.record import JobRecord
+from jobs.redis import keys
+from jobs.redis.connection import Command, ask
+from jobs.redis.keys import JobKeys
+from jobs.transitions.change import Change
 
 KINDS = ("voted", "decided")
 COLUMNS = (

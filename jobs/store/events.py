@@ -9,13 +9,12 @@ from collections.abc import AsyncIterator, Sequence
 
 from redis.asyncio import Redis
 
-from jobs import keys
-from jobs.codec import read_event, read_message
-from jobs.events import EVENTS_AT_ONCE, Event
-from jobs.keys import JobKeys
-from jobs.packing import packed
-from jobs.store.connection import Command, ask, translate_redis_errors
-from jobs.store.listener import Listener
+from jobs.model.codec import packed, read_event, read_message
+from jobs.model.events import EVENTS_AT_ONCE, Event
+from jobs.redis import keys
+from jobs.redis.connection import Command, ask, translate_redis_errors
+from jobs.redis.keys import JobKeys
+from jobs.redis.listener import Listener
 
 PIECE = 200
 """Events that are read at a time."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from jobs import keys
-from jobs.codec import dump
-from jobs.store.connection import UrgentCommands, ask, lua, urgent_script
+from jobs.model.codec import dump
+from jobs.redis import keys
+from jobs.redis.connection import UrgentCommands, ask, lua, urgent_script
 
 FORGOTTEN_MS = 3_600_000
 DRAIN_KEPT_SECONDS = 3_600

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs import keys
-from jobs.codec import dump, record_fields
-from jobs.deciding import barred
-from jobs.keys import JobKeys
-from jobs.moves import IN_LINE_MS
-from jobs.record import JobRecord, Status
-from jobs.store import words
-from jobs.store.connection import Command
+from jobs.model.codec import dump, record_fields
+from jobs.model.record import JobRecord, Status
+from jobs.redis import keys
+from jobs.redis.connection import Command
+from jobs.redis.keys import JobKeys
+from jobs.store import search
 from jobs.store.spending import charged
 from jobs.store.types import TURNS_KEPT, Turn, Writes
+from jobs.transitions.change import IN_LINE_MS
+from jobs.transitions.reviews import barred
 
 FORGOTTEN_AT_ONCE = 1_000
 """Checkpoints that one step removes: some milliseconds in which Redis does nothing else. What is
@@ -33,7 +33,7 @@ def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
     yield from _enter(record)
     for label in record.spec.labels:
         yield ("ZADD", _listing(record, label=label), record.created_at, record.id)
-    yield from words.entered(record)
+    yield from search.entered(record)
     yield _changes(record)
 
 
@@ -92,7 +92,7 @@ def removed(
     yield ("ZREM", _listing(record, status=record.status), record.id)
     for label in record.spec.labels:
         yield ("ZREM", _listing(record, label=label), record.id)
-    yield from words.left(record, own_words)
+    yield from search.left(record, own_words)
     yield _changes(record)
     for turn in turns:
         yield ("LREM", keys.turns(record.tenant, record.conversation_id), 1, turn)

@@ -10,17 +10,17 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from jobs import keys, words
-from jobs.admission import Load
-from jobs.codec import read_record
-from jobs.keys import JobKeys
-from jobs.record import Status
-from jobs.sought import Sought
-from jobs.spec import Kind, Priority
-from jobs.store.connection import ask, lua, texts
+from jobs import search_terms
+from jobs.model.codec import read_record
+from jobs.model.record import Status
+from jobs.model.spec import Kind, Priority
+from jobs.queue.admission import Load
+from jobs.redis import keys
+from jobs.redis.connection import ask, lua, texts
+from jobs.redis.keys import JobKeys
+from jobs.store.search import AT_ONCE, Words
 from jobs.store.spending import listed
-from jobs.store.types import Page
-from jobs.store.words import AT_ONCE, Words
+from jobs.store.types import Page, Sought
 
 INDEXED_FIRST = 5
 """Steps of indexing that a search takes before it looks: new jobs are found at once."""
@@ -68,7 +68,7 @@ class Listing:
         """A tenant's jobs, newest first; what waits for somebody, oldest first."""
         groups = [[name] for name in _listings(tenant, sought)]
         if sought.text:
-            found = await self._found(tenant, words.asked(sought.text))
+            found = await self._found(tenant, search_terms.asked(sought.text))
             if found is None:
                 return Page((), 0)
             groups += found

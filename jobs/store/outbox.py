@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from redis.asyncio import Redis
 
-from jobs import keys
-from jobs.change import Delivery
-from jobs.codec import dump
-from jobs.store.connection import Argument, Command, UrgentCommands, ask, lua, texts, urgent_script
+from jobs.model.codec import dump
+from jobs.redis import keys
+from jobs.redis.connection import Argument, Command, UrgentCommands, ask, lua, texts, urgent_script
+from jobs.transitions.change import Delivery
 
 DEAD_KEPT = 1_000
 """Dead deliveries that are kept, the newest."""

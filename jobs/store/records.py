@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from redis.asyncio import Redis
 
-from jobs import keys
-from jobs.codec import read_record
 from jobs.counting import day_of
 from jobs.errors import Contended, StaleEpoch
-from jobs.inheritance import of_work
-from jobs.keys import JobKeys
-from jobs.lifecycle import Change
-from jobs.record import JobRecord, Status
+from jobs.model.codec import read_record
+from jobs.model.record import JobRecord, Status
+from jobs.redis import keys
+from jobs.redis.connection import Command, ask, lua, texts, urgent_script
+from jobs.redis.keys import JobKeys
 from jobs.store import decisions, index, outbox
 from jobs.store.commit import Commit, Guard, Step, absent, field_is, head_is, size_is
-from jobs.store.connection import Command, ask, lua, texts, urgent_script
-from jobs.store.conversations import Conversations
 from jobs.store.events import packing
+from jobs.store.search import Words
 from jobs.store.spending import Charges, count_commands
 from jobs.store.types import Charge, Existing, Held, Idempotency, Loaded, Turn, Writes
-from jobs.store.words import Words
+from jobs.transitions.lifecycle import Change
+from jobs.transitions.retry import of_work
 
 
 class Records:
@@ -200,3 +200,36 @@ class Records:
         pairs = [part for lease in held for part in (lease.job_id, lease.epoch)]
         lost = await ask(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
         return [held[place] for place in lost]
+
+
+class Conversations:
+    """Reads alone: a commit writes them."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def head(self, tenant: str, conversation_id: str) -> str | None:
+        """The job at the head of a line."""
+        found = await ask(self._redis.lindex(keys.line(tenant, conversation_id), 0))
+        return found.decode() if found else None
+
+    async def turns(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
+        """The last of them, newest first."""
+        if limit < 1:
+            return []
+        return [_turn(body) for body in await self._stored(tenant, conversation_id, limit - 1)]
+
+    async def stored_of(self, record: JobRecord) -> list[str]:
+        """A job's turns, as they are stored."""
+        stored = await self._stored(record.tenant, record.conversation_id, -1)
+        return [body.decode() for body in stored if _turn(body).job_id == record.id]
+
+    async def _stored(self, tenant: str, conversation_id: str, last: int) -> Sequence[bytes]:
+        found: Sequence[bytes] = await ask(
+            self._redis.lrange(keys.turns(tenant, conversation_id), 0, last)
+        )
+        return found
+
+
+def _turn(body: bytes) -> Turn:
+    return Turn(*json.loads(body))

@@ -11,16 +11,17 @@ from dataclasses import replace
 
 from redis.asyncio import Redis
 
-from jobs import counting, keys
+from jobs import counting
 from jobs.budgets import DAY_MS, DAYS_KEPT, Amount, Asking, Cap, Short, Spent
-from jobs.change import Counts
-from jobs.codec import dump
 from jobs.counting import day_of, paid
 from jobs.errors import Contended, StaleEpoch
-from jobs.keys import JobKeys
+from jobs.model.codec import dump
+from jobs.redis import keys
+from jobs.redis.connection import Argument, Command, ask, lua
+from jobs.redis.keys import JobKeys
 from jobs.store.commit import Commit, Step, field_is
-from jobs.store.connection import Argument, Command, ask, lua
 from jobs.store.types import Charge, Loaded
+from jobs.transitions.change import Counts
 
 CHARGE_TRIES = 20
 _ACCOUNTS: Mapping[str, Callable[[str, str], str]] = {

@@ -8,7 +8,7 @@ import pytest
 from support.jobs.job_examples import House
 from support.servers import redis_servers
 
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 
 
 @pytest.fixture(params=sorted(redis_servers.binaries()))

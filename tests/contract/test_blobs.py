@@ -9,9 +9,9 @@ import hashlib
 import pytest
 from support.servers import s3_server
 
-from jobs.blobs import DirectoryBlobs, digest_of
+from jobs.blobs.directory import DirectoryBlobs, digest_of
+from jobs.blobs.s3 import S3Blobs
 from jobs.errors import BlobMissing, BlobsUnavailable
-from jobs.s3_blobs import S3Blobs
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from support.jobs.job_examples import House, held
 
 from jobs.budgets import Amount, Asking, Cap, Short
 from jobs.errors import StaleEpoch
-from jobs.record import JobRecord
+from jobs.model.record import JobRecord
 from jobs.store import Charge, Writes
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
 
 CENT = 10_000_000
 KEY = "k1"

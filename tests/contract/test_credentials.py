@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.credentials import (
+from jobs.errors import StoreUnavailable
+from jobs.model.credentials import (
     EVERY_SCOPE,
     Credential,
     Scope,
@@ -15,9 +16,8 @@ from jobs.credentials import (
     new_id,
     new_secret,
 )
-from jobs.errors import StoreUnavailable
 from jobs.store.credentials import Credentials
-from jobs.store.redis import connect
+from jobs.store.redis_store import connect
 
 ADA = Credential("k1", "ada", "acme", (Scope.READ, Scope.REVIEW), 1_000, "operator")
 BOB = Credential("k2", "bob", "other", EVERY_SCOPE, 999)

@@ -6,8 +6,8 @@ import asyncio
 
 from support.jobs.job_examples import TENANT, decision, held, job, review
 
+from jobs.model.review import Action, Decision
 from jobs.retention import Retention, remove_finished
-from jobs.review import Action, Decision
 from jobs.store.decisions import row
 
 

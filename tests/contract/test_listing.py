@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from support.jobs.job_examples import TENANT, held, job, review
 
-from jobs.person import Person
-from jobs.record import Status
-from jobs.review import Action, Decision
-from jobs.sought import Sought
-from jobs.spec import Kind
+from jobs.model.credentials import Person
+from jobs.model.record import Status
+from jobs.model.review import Action, Decision
+from jobs.model.spec import Kind
 from jobs.store import Charge
 from jobs.store.listing import Listing, SearchBounds
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.store.types import Sought
 
 ANN, BOB, CAT = Person("ann"), Person("bob", "k-bob"), Person("cat", "k-cat")
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import RESULT, TENANT, decision, held, job, review
 
-from jobs import lifecycle
-from jobs.change import Change
 from jobs.counting import day_of
-from jobs.events import NewEvent
-from jobs.lifecycle import Refusal
-from jobs.record import JobRecord
+from jobs.model.events import NewEvent
+from jobs.model.record import JobRecord
 from jobs.store import Charge, Loaded, Writes
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.transitions import lifecycle
+from jobs.transitions.change import Change
+from jobs.transitions.lifecycle import Refusal
 
 pytestmark = pytest.mark.usefixtures("one_day")
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from support.jobs.job_examples import RESULT, House, decision, held, job, review
 
-from jobs.lifecycle import Policy
-from jobs.operations import Operations
+from jobs.service import Operations
+from jobs.transitions.lifecycle import Policy
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agents.models import ModelUnavailable
 from agents.ports.memory_rate_limit import MemoryRateLimit
 from agents.spending.rate_limit import SLOTS, Pace, RateLimit, Slot
-from jobs.store.redis import connect
+from jobs.store.redis_store import connect
 from worker.adapters.rate_limit import RedisRateLimit
 
 SMALL, LARGE, OTHER = "groq:small", "groq:large", "openai:other"

@@ -13,20 +13,20 @@ import pytest
 from redis.exceptions import ConnectionError  # noqa: A004 - what a lost connection raises
 from support.jobs.job_examples import RESULT, TENANT, House, held, job, review
 
-from jobs import keys
-from jobs.blobs import DirectoryBlobs
+from jobs.blobs.directory import DirectoryBlobs
 from jobs.counting import day_of
 from jobs.errors import BlobMissing, StaleEpoch, StoreUnavailable
-from jobs.events import EVENTS_AT_ONCE, Event, NewEvent
-from jobs.keys import JobKeys
-from jobs.record import OVER, JobRecord, Reason, Status
+from jobs.model.events import EVENTS_AT_ONCE, Event, NewEvent
+from jobs.model.record import OVER, JobRecord, Reason, Status
+from jobs.model.spec import JobSpec, OnExpiry
+from jobs.redis import keys
+from jobs.redis.keys import JobKeys
 from jobs.retention import Retention, remove_finished, remove_loose
-from jobs.spec import JobSpec, OnExpiry
 from jobs.store import Charge, Writes
 from jobs.store import events as store_events
 from jobs.store.blob_index import HeldBlobs
 from jobs.store.index import FORGOTTEN_AT_ONCE
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 from worker.background.retention import remove_forever
 
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)

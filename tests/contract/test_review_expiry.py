@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from support.jobs.job_examples import House, decision, held, job, review
 
-from jobs.events import NewEvent
-from jobs.lifecycle import Refusal
-from jobs.record import JobRecord, Reason, Status
-from jobs.review import Action
-from jobs.spec import OnExpiry
+from jobs.model.events import NewEvent
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.review import Action
+from jobs.model.spec import OnExpiry
 from jobs.store import Writes
+from jobs.transitions.lifecycle import Refusal
 
 
 async def paused(

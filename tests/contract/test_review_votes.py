@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from support.jobs.job_examples import House, held, job, review
 
-from jobs.lifecycle import Refusal
-from jobs.record import JobRecord, Status
-from jobs.review import Action, Decision
+from jobs.model.record import JobRecord, Status
+from jobs.model.review import Action, Decision
+from jobs.transitions.lifecycle import Refusal
 
 
 async def paused(house: House) -> JobRecord:

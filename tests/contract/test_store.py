@@ -18,14 +18,14 @@ from support.jobs.job_examples import (
     review,
 )
 
-from jobs import lifecycle
 from jobs.errors import Contended, StaleEpoch
-from jobs.events import EVENTS_AT_ONCE, NewEvent
-from jobs.lifecycle import Change, Policy
-from jobs.record import Reason, Status
-from jobs.spec import JobSpec, Priority
+from jobs.model.events import EVENTS_AT_ONCE, NewEvent
+from jobs.model.record import Reason, Status
+from jobs.model.spec import JobSpec, Priority
 from jobs.store import Charge, Existing, Held, Idempotency, Turn, Writes
 from jobs.store import events as store_events
+from jobs.transitions import lifecycle
+from jobs.transitions.lifecycle import Change, Policy
 
 
 def charge(call: str, cost: str | None = "0.01") -> Charge:

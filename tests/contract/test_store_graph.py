@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from support.jobs.job_examples import TENANT, House, decision, held, job
 
-from jobs import upgrade
 from jobs.errors import StaleEpoch
-from jobs.graph_format import ANEW, GraphFormat
-from jobs.lifecycle import Refusal
-from jobs.record import JobRecord
-from jobs.review import Action
+from jobs.model.graph_format import ANEW, GraphFormat
+from jobs.model.record import JobRecord
+from jobs.model.review import Action
 from jobs.store import Held, Writes
+from jobs.transitions import upgrade
+from jobs.transitions.lifecycle import Refusal
 
 THEIRS = GraphFormat(9, "9.0.0")
 OURS = GraphFormat(2, "0.2.0")

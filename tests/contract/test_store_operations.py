@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import RESULT, TENANT, decision, held, job, review
 
-from jobs import inheritance
 from jobs.errors import Contended
-from jobs.events import NewEvent
-from jobs.lifecycle import Policy, Refusal
-from jobs.operations import UNKNOWN, Submitted
-from jobs.record import Reason, Status
-from jobs.review import Action
-from jobs.review_digest import digest_of
-from jobs.spec import JobSpec, Priority
+from jobs.model.events import NewEvent
+from jobs.model.record import Reason, Status
+from jobs.model.review import Action
+from jobs.model.review_digest import digest_of
+from jobs.model.spec import JobSpec, Priority
+from jobs.service import UNKNOWN, Submitted
 from jobs.store import Existing, Held, Idempotency, Writes
+from jobs.transitions import retry
+from jobs.transitions.lifecycle import Policy, Refusal
 
 
 def code(answer: object) -> str:
@@ -311,7 +311,7 @@ async def test_only_what_failed_or_was_cancelled_is_tried_anew(house):
 
 async def test_nothing_is_inherited_from_a_job_that_was_removed_meanwhile(house):
     cancelled = job(await house.operations.cancel((await house.submit()).id, "ann"))
-    change = inheritance.anew(cancelled, [], "heir", cancelled.updated_at, by="bob")
+    change = retry.anew(cancelled, [], "heir", cancelled.updated_at, by="bob")
     assert await house.store.remove(cancelled)
     with pytest.raises(Contended):
         await house.store.create(change, parent=cancelled)

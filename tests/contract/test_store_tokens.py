@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from jobs.store.listener import MOST_UNREAD
-from jobs.store.redis import RedisStore, connect
+from jobs.redis.listener import MOST_UNREAD
+from jobs.store.redis_store import RedisStore, connect
 
 
 async def test_what_is_said_reaches_those_who_listen(store):

@@ -26,9 +26,9 @@ from benchmarks.browser import launched
 from benchmarks.pages import looking
 from benchmarks.pages.__main__ import GOALS, Size, filled, measured
 from benchmarks.pages.deployment import Target
-from cli import ports
 from cli.demo.jobs import JOBS
-from jobs.keys import JobKeys
+from cli.local import ports
+from jobs.redis.keys import JobKeys
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e

@@ -13,7 +13,7 @@ import pytest
 from support.processes.fettle_command import REPOSITORY, environment
 from support.servers import redis_servers
 
-from cli import ports
+from cli.local import ports
 from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e

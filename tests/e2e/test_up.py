@@ -13,7 +13,7 @@ import httpx
 import pytest
 from support.processes.fettle_command import Running, environment, fettle, started
 
-from cli import ports
+from cli.local import ports
 
 pytestmark = pytest.mark.e2e
 

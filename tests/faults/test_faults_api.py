@@ -17,13 +17,13 @@ from support.processes.scene import until
 
 from drills.chaos.faults.tcp_proxy import Proxy
 from drills.chaos.oplog import OperationLog, Told
-from jobs.events import NewEvent
-from jobs.lifecycle import Policy
-from jobs.operations import Operations
-from jobs.record import Status
-from jobs.review import Review, ReviewKind
-from jobs.spec import JobSpec
+from jobs.model.events import NewEvent
+from jobs.model.record import Status
+from jobs.model.review import Review, ReviewKind
+from jobs.model.spec import JobSpec
+from jobs.service import Operations
 from jobs.store import Held, Writes
+from jobs.transitions.lifecycle import Policy
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ from support.jobs.job_examples import RESULT, decision, held, review
 from support.processes.scene import Scene, Work, processes, sleeps, until
 
 from benchmarks.provider import Hang
-from jobs.lifecycle import Refusal
-from jobs.operations import Operations
-from jobs.record import JobRecord, Status
+from jobs.model.record import JobRecord, Status
+from jobs.service import Operations
 from jobs.store import Writes
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions.lifecycle import Refusal
 
 CANCELS = 1000
 AT_ONCE_EVERY = 40

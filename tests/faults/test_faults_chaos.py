@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support.processes.fettle_command import FETTLE, Running, environment, started
 
-from cli import ports
+from cli.local import ports
 from drills.chaos.oplog import Called, Struck, read
 from drills.chaos.schedule import Kind
 

@@ -15,9 +15,9 @@ from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 
 from benchmarks.provider import Hang, ProviderServer, always
-from jobs.operations import Operations
-from jobs.record import JobRecord, Reason, Status
-from jobs.spec import JobSpec
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.spec import JobSpec
+from jobs.service import Operations
 from worker.abort import EXIT_CODE
 
 QUICK, MORE = 30, 20

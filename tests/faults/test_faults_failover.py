@@ -14,9 +14,9 @@ from support.servers import redis_servers
 
 from drills.chaos.faults.tcp_proxy import Fault, Proxy, Way
 from drills.chaos.oplog import Mended, Struck
-from jobs.operations import Operations
-from jobs.record import JobRecord, Status
-from jobs.store.redis import RedisStore, connect
+from jobs.model.record import JobRecord, Status
+from jobs.service import Operations
+from jobs.store.redis_store import RedisStore, connect
 
 FAULT = "failover"
 BEHIND = Fault(latency_seconds=0.3)

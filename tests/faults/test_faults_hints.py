@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from support.processes.scene import Scene, Work
 
-from jobs.hints import Hints
-from jobs.record import Status
-from jobs.spec import Priority
+from jobs.model.record import Status
+from jobs.model.spec import Priority
+from jobs.queue.hints import Hints
 
 COPIES = 8
 HOUR = 3600

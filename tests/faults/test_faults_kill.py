@@ -11,9 +11,9 @@ from support.processes.preloaded import Process
 from support.processes.scene import TWICE, Scene, Work, a_scene, processes, sleeps, until
 
 from benchmarks.provider import Hang, Refusal
-from jobs import manifest
-from jobs.record import Status
-from jobs.review import Action, Decision
+from jobs.blobs import manifest
+from jobs.model.record import Status
+from jobs.model.review import Action, Decision
 
 AT_ONCE = 3
 """Houses that are cut short side by side: most of their time is waiting."""

@@ -9,8 +9,8 @@ import pytest
 from support.processes.scene import Scene, Work
 
 from benchmarks.provider import Cut, Garbled, Hang, Refusal, Reply, Request, ToolCall, Turn
-from jobs.record import Reason, Status
-from jobs.spec import OnExhausted
+from jobs.model.record import Reason, Status
+from jobs.model.spec import OnExhausted
 
 MOST = 50
 """More requests than any job of these makes."""

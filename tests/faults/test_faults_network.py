@@ -22,9 +22,9 @@ from support.servers import redis_servers
 
 from drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION, Fault, Proxy, Side, Way
 from drills.chaos.oplog import Called, Mended, Struck
-from jobs.events import EVENTS_AT_ONCE, NewEvent
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.events import EVENTS_AT_ONCE, NewEvent
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
 from jobs.store import Held, Writes
 
 LATE = Fault(latency_seconds=0.25)

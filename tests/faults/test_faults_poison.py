@@ -16,7 +16,7 @@ from support.processes.scene import TWICE, Scene, Work
 
 from benchmarks.provider import Hang, Reply
 from drills.chaos.oplog import Moment, Retried, Struck
-from jobs.record import Reason, Status
+from jobs.model.record import Reason, Status
 
 INNOCENTS = 50
 SMALL = 10

@@ -14,9 +14,9 @@ from support.processes.fronts import Caller, caller, front
 from support.processes.scene import TWICE, Scene, Work
 
 from drills.chaos.oplog import Mended, Struck
-from jobs.hints import list_of
-from jobs.record import Status
-from jobs.spec import Priority
+from jobs.model.record import Status
+from jobs.model.spec import Priority
+from jobs.queue.hints import list_of
 from worker.store import PATIENCE_SECONDS
 
 AWAY = "redis-away"

@@ -12,9 +12,9 @@ import pytest
 from support.processes.fronts import Caller, caller, front
 from support.processes.scene import Scene, Work
 
-from jobs.events import FINAL_KINDS, Event
-from jobs.record import JobRecord, Reason, Status
-from jobs.spec import OnExpiry
+from jobs.model.events import FINAL_KINDS, Event
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.spec import OnExpiry
 
 WAITS = Status.AWAITING_REVIEW
 FEEDBACK = "in other words, please"

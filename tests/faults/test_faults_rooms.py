@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 
-from jobs.record import Reason, Status
+from jobs.model.record import Reason, Status
 
 GRACE_SECONDS = 10.0
 """How long what a killed worker has left may live (J14)."""

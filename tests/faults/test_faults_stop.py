@@ -9,8 +9,8 @@ import time
 import pytest
 from support.processes.scene import TWICE, Scene, Work, processes, sleeps, until
 
-from jobs.record import Status
-from jobs.store.redis import RedisStore
+from jobs.model.record import Status
+from jobs.store.redis_store import RedisStore
 from worker.attempts import HAND_OVER_SECONDS
 
 ROLLS = 20

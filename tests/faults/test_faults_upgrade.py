@@ -24,15 +24,16 @@ from support.processes.scene import KILL, Scene, processes, until, waits_to_be_t
 from agents.graph.checkpoint_format import READS, WRITES
 from drills.chaos.checks.checkpoints import UNREAD
 from drills.chaos.oplog import Decided, Mended, Moment, Retried, Struck, Submitted
-from jobs import manifest, view
-from jobs.hints import Hints
-from jobs.keys import JobKeys
-from jobs.lifecycle import Refusal
-from jobs.operations import Operations
-from jobs.record import JobRecord, Reason, Status
-from jobs.review import Action, Decision, ReviewKind
-from jobs.spec import JobSpec, Priority
-from jobs.upgrade import HINTS_BEFORE_ASKING
+from jobs.blobs import manifest
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.review import Action, Decision, ReviewKind
+from jobs.model.spec import JobSpec, Priority
+from jobs.queue.hints import Hints
+from jobs.redis.keys import JobKeys
+from jobs.service import Operations
+from jobs.transitions.lifecycle import Refusal
+from jobs.transitions.upgrade import HINTS_BEFORE_ASKING
+from jobs.view import job as view
 
 NEXT = 9
 """The format of a release that is to come, which reads today's too."""

@@ -10,9 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.pages.api_front import settings_for, started
 from support.servers import redis_servers
 
-from jobs.hints import list_of
-from jobs.spec import Priority
-from jobs.store.redis import connect
+from jobs.model.spec import Priority
+from jobs.queue.hints import list_of
+from jobs.store.redis_store import connect
 
 BINARY = next(iter(redis_servers.binaries().values()))
 

@@ -8,9 +8,9 @@ import tarfile
 import pytest
 from support.pages.api_front import a_run, done, settings_for, started, text
 
-from jobs import manifest
-from jobs.events import NewEvent
-from jobs.review import Review, ReviewKind
+from jobs.blobs import manifest
+from jobs.model.events import NewEvent
+from jobs.model.review import Review, ReviewKind
 from jobs.store import Writes
 
 

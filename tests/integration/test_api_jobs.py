@@ -11,9 +11,9 @@ from support.jobs.job_examples import VERIFIED
 from support.pages.api_front import charge, done, settings_for, started, text
 
 from api.schemas.job import Job, JobList
-from jobs.codec import record_fields
-from jobs.keys import JobKeys
-from jobs.record import Reason, Result
+from jobs.model.codec import record_fields
+from jobs.model.record import Reason, Result
+from jobs.redis.keys import JobKeys
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from support.pages.api_front import a_run, charge, done, settings_for, started
 
 from jobs.counting import DAYS_KEPT
-from jobs.numbers_view import TABLES
-from jobs.record import Reason
+from jobs.model.record import Reason
+from jobs.view.stats import TABLES
 
 pytestmark = pytest.mark.usefixtures("one_day")
 

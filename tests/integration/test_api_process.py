@@ -21,11 +21,11 @@ from support.processes.preloaded import REPOSITORY
 from support.servers import redis_servers
 
 from api.http.lingering import LINGER_BYTES
-from jobs.events import NewEvent
-from jobs.operations import Operations
+from jobs.model.events import NewEvent
+from jobs.service import Operations
 from jobs.store import Held, Writes
 from jobs.store.events import LOOK_SECONDS
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 from settings.base import DEVELOPMENT_KEY
 
 REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))

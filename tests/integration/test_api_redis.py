@@ -12,8 +12,8 @@ from support.pages.api_front import settings_for, started
 from support.servers import redis_servers
 
 from jobs.errors import StoreUnavailable
-from jobs.operations import Operations
-from jobs.store.redis import RedisStore
+from jobs.service import Operations
+from jobs.store.redis_store import RedisStore
 
 REDIS = next(iter(redis_servers.binaries().values()))
 

@@ -9,7 +9,7 @@ import io
 import pytest
 from support.pages.api_front import done, settings_for, started
 
-from jobs.review import Review, ReviewKind
+from jobs.model.review import Review, ReviewKind
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.pages.api_front import client_of, settings_for, started
 
 from api import problems
-from jobs.change import Delivery
-from jobs.event_data import KINDS
+from jobs.model.event_data import KINDS
 from jobs.store.outbox import entered
+from jobs.transitions.change import Delivery
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from support.pages.api_front import a_run, done, settings_for, started
 
-from jobs import upgrade
-from jobs.graph_format import GraphFormat
-from jobs.review import Review, ReviewKind
+from jobs.model.graph_format import GraphFormat
+from jobs.model.review import Review, ReviewKind
 from jobs.store import Writes
+from jobs.transitions import upgrade
 
 THEIRS = GraphFormat(9, "9.0.0")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.pages.api_front import settings_for, started
 
-from jobs import manifest
-from jobs.review import Review, ReviewKind
+from jobs.blobs import manifest
+from jobs.model.review import Review, ReviewKind
 
 CHECKS = {"files": {"test_a.py": "def test_a():\n    assert True\n"}}
 BODY = {"files": {"solution.py": "x = 1\n"}, "checks": CHECKS}

@@ -14,8 +14,7 @@ import pytest
 import redis
 from support.servers import redis_servers
 
-from cli import ports, redis_server
-from cli.local import processes
+from cli.local import ports, processes, redis_server
 from cli.local.processes import Processes, Program
 from cli.signals import Signals
 

@@ -12,8 +12,8 @@ from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer, Request, Turn
+from cli.client.service import Service
 from cli.main import run
-from cli.service import Service
 from settings.base import DEVELOPMENT_KEY
 
 CHECKS = {

@@ -18,8 +18,7 @@ import api.app
 from agents.models import PROVIDERS
 from agents.tools.registry import TOOLS
 from sandbox.protocol import Sandbox
-from settings.providers import ProviderSettings
-from settings.rates import RateSettings
+from settings.providers import ProviderSettings, RateSettings
 from settings.sandbox import Backend, SandboxSettings
 from worker.adapters.backend import backend
 

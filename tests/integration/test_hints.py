@@ -17,9 +17,9 @@ import redis
 from kombu import Queue
 from support.servers import redis_servers
 
-from jobs import hints
-from jobs.hints import PRIORITIES, Hints, celery_app, list_of
-from jobs.spec import Priority
+from jobs.model.spec import Priority
+from jobs.queue import hints
+from jobs.queue.hints import PRIORITIES, Hints, celery_app, list_of
 
 BINARY = next(iter(redis_servers.binaries().values()))
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ from support.jobs.job_machine import walks
 from jobs.budgets import PER_DOLLAR, Amount, Asking, Cap, Short
 from jobs.errors import StaleEpoch
 from jobs.store import Charge
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 
 JOBS = (0, 1, 2)
 JOB_CAP, DAY_CAP = Cap(cost=60, tokens=90), Cap(cost=100, tokens=150)

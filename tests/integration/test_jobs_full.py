@@ -11,19 +11,20 @@ import pytest
 from support.jobs.job_examples import NOW, RESULT, TENANT, House, held, job, review
 from support.servers import redis_servers
 
-from jobs import keys, lifecycle
-from jobs.blobs import DirectoryBlobs
-from jobs.change import Change, Delivery
-from jobs.credentials import Credential, Scope
+from jobs.blobs.directory import DirectoryBlobs
 from jobs.errors import StoreUnavailable
-from jobs.keys import JobKeys
-from jobs.record import Status
+from jobs.model.credentials import Credential, Scope
+from jobs.model.record import Status
+from jobs.model.spec import OnExpiry
+from jobs.redis import keys
+from jobs.redis.keys import JobKeys
 from jobs.retention import Retention
-from jobs.spec import OnExpiry
 from jobs.store import Writes
 from jobs.store.blob_index import HeldBlobs
 from jobs.store.credentials import Credentials
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions import lifecycle
+from jobs.transitions.change import Change, Delivery
 from worker.background.retention import remove_forever
 from worker.background.sweeper import sweep_forever
 

@@ -9,9 +9,9 @@ import redis
 from hypothesis.stateful import run_state_machine_as_test
 from support.jobs.job_machine import JobMachine, walks
 
-from jobs import keys
-from jobs.keys import JobKeys
-from jobs.store.redis import RedisStore, connect
+from jobs.redis import keys
+from jobs.redis.keys import JobKeys
+from jobs.store.redis_store import RedisStore, connect
 
 
 @pytest.fixture

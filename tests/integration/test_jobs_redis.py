@@ -14,16 +14,16 @@ import redis
 from support.jobs.job_examples import RESULT, TENANT, House, decision, held, job, review
 from support.servers import redis_servers
 
-from jobs import lifecycle
 from jobs.errors import StaleEpoch, StoreUnavailable
-from jobs.events import NewEvent
-from jobs.keys import JobKeys
-from jobs.lifecycle import Refusal
-from jobs.record import JobRecord, Status
-from jobs.spec import JobSpec
+from jobs.model.events import NewEvent
+from jobs.model.record import JobRecord, Status
+from jobs.model.spec import JobSpec
+from jobs.redis.keys import JobKeys
 from jobs.store import Charge, Writes
 from jobs.store import events as store_events
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions import lifecycle
+from jobs.transitions.lifecycle import Refusal
 
 BINARY = next(iter(redis_servers.binaries().values()))
 

@@ -13,12 +13,12 @@ from support.servers import redis_servers
 
 from drills.chaos.faults.tcp_proxy import BLACK_HOLE, Proxy
 from jobs.errors import StoreUnavailable
-from jobs.operations import Submitted
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
+from jobs.service import Submitted
 from jobs.store import Idempotency, Writes
 from jobs.store import commit as store_commit
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 PATIENT_MS = 15_000

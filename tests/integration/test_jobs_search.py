@@ -7,11 +7,11 @@ import random
 import pytest
 from support.jobs.job_examples import TENANT, House
 
-from jobs import words
-from jobs.sought import Sought
+from jobs import search_terms
 from jobs.store import listing as store_listing
 from jobs.store.listing import LOOKS_A_CALL, Listing, SearchBounds
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
+from jobs.store.types import Sought
 
 WORDS = ("sort", "sorted", "sorter", "list", "listing", "tuple", "prime", "a")
 
@@ -58,7 +58,8 @@ async def test_small_calls_find_what_one_would(house, monkeypatch, a_call):
             fits = [
                 record.id
                 for record in made
-                if words.found(record, words.asked(text)) and label in (None, *record.spec.labels)
+                if search_terms.found(record, search_terms.asked(text))
+                and label in (None, *record.spec.labels)
             ]
             pages = [
                 await house.store.page(TENANT, limit=7, offset=offset, text=text, label=label)

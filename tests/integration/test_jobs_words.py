@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from support.jobs.job_examples import TENANT, House, job
 
-from jobs import keys
-from jobs.keys import JobKeys
+from jobs.redis import keys
+from jobs.redis.keys import JobKeys
 from jobs.retention import Retention, remove_finished
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 from worker.background.search_index import adopt
 
 

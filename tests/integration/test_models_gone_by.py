@@ -26,12 +26,12 @@ from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Turn
 from drills.chaos.faults.tcp_proxy import Proxy
 from jobs.budgets import Cap
 from jobs.errors import StaleEpoch
-from jobs.lifecycle import Policy
-from jobs.operations import Operations, Submitted
-from jobs.spec import JobSpec
+from jobs.model.spec import JobSpec
+from jobs.service import Operations, Submitted
 from jobs.store import Held
 from jobs.store.credentials import Credentials
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions.lifecycle import Policy
 from worker.adapters.budget import AccountBudget, DayLimits
 from worker.adapters.cancel import FRESH_SECONDS, StoreCancel
 from worker.adapters.rate_limit import RedisRateLimit

@@ -18,14 +18,14 @@ from api.pages.views.live import DRAWING_PART
 from api.pages.views.new import LEFT_OUT
 from api.pages.views.review import MOST_FILES, files_since
 from api.schemas.job_request import JobRequest
-from jobs import manifest
-from jobs.change import Delivery
-from jobs.events import NewEvent
-from jobs.record import Reason, Result
-from jobs.review import Review, ReviewKind
-from jobs.spec import JobSpec
+from jobs.blobs import manifest
+from jobs.model.events import NewEvent
+from jobs.model.record import Reason, Result
+from jobs.model.review import Review, ReviewKind
+from jobs.model.spec import JobSpec
 from jobs.store import Writes
 from jobs.store.outbox import entered
+from jobs.transitions.change import Delivery
 
 EVIL = "<img src=x onerror=alert(1)>"
 

@@ -12,10 +12,10 @@ from support.servers.web_server import Answer, WebServer, web_server
 
 from agents.ports.network import Target
 from settings.tools import ToolSettings
-from worker.packages.pip import PipPackages
-from worker.reach.connect import Pinned, resolved
-from worker.reach.hosts import Hosts
-from worker.reach.proxy import Proxy
+from worker.egress.connect import Pinned, resolved
+from worker.egress.hosts import Hosts
+from worker.egress.packages.pip import PipPackages
+from worker.egress.proxy import Proxy
 
 
 def a_proxy(*hosts: str, private: bool = True, most_bytes: int = 100_000) -> Proxy:

@@ -14,8 +14,8 @@ from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
 
 TESTS = Path(__file__).parent.parent
 PLAIN = JobSpec(task="6 times 7", model="google_genai:gemini-2.5-flash")

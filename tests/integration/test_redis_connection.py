@@ -11,7 +11,7 @@ import uvloop
 from redis.asyncio.connection import AbstractConnection
 
 from jobs.errors import StoreUnavailable
-from jobs.store.connection import ask, connect
+from jobs.redis.connection import ask, connect
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])

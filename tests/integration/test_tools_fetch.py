@@ -20,9 +20,8 @@ from agents.tools.fetch import fetch
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 from settings.tools import ToolSettings
-from worker.reach.hosts import Hosts
-from worker.reach.pages import pages
-from worker.reach.reach import Reach
+from worker.egress.client import Reach, pages
+from worker.egress.hosts import Hosts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

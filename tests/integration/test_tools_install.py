@@ -26,7 +26,7 @@ from sandbox.protocol import MIB, End, Limits, RunResult, SandboxUnavailable, St
 from settings.sandbox import sandbox_python
 from settings.tools import ToolSettings
 from worker.adapters.tools import packages
-from worker.packages.pip import PipPackages
+from worker.egress.packages.pip import PipPackages
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

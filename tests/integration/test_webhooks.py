@@ -19,13 +19,13 @@ import httpx
 import pytest
 from support.jobs.job_examples import RESULT, House, held, job
 
-from jobs.change import Delivery
-from jobs.lifecycle import Policy
-from jobs.operations import Operations
-from jobs.store.redis import RedisStore, connect
-from worker.webhooks.endpoint import Endpoint, Missed
-from worker.webhooks.sender import send_some
-from worker.webhooks.signing import headers, key_of
+from jobs.service import Operations
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions.change import Delivery
+from jobs.transitions.lifecycle import Policy
+from worker.egress.webhooks.endpoint import Endpoint, Missed
+from worker.egress.webhooks.sender import send_some
+from worker.egress.webhooks.signing import headers, key_of
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SENDER = Path(__file__).parents[1] / "support/processes/webhook_sender.py"

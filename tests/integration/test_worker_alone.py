@@ -11,11 +11,11 @@ from support.graph.recorded import one_run
 from support.processes.deployment import MORTAL, Deployment, ok, running_deployment
 
 from drills import process_tree
-from jobs.hints import Hints
-from jobs.lifecycle import Policy
-from jobs.operations import Operations
-from jobs.record import Status
-from jobs.spec import JobSpec, Priority
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec, Priority
+from jobs.queue.hints import Hints
+from jobs.service import Operations
+from jobs.transitions.lifecycle import Policy
 from worker.isolation import AT_ONCE
 
 JOBS = 5

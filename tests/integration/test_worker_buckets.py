@@ -11,10 +11,10 @@ from support.graph.recorded import answers, approves, plans, runs
 from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.servers import s3_server
 
-from jobs import manifest
-from jobs.record import Status
-from jobs.s3_blobs import S3Blobs
-from jobs.spec import JobSpec
+from jobs.blobs import manifest
+from jobs.blobs.s3 import S3Blobs
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
 
 SLOW = "import time\nprint(open('first.txt').read(), flush=True)\ntime.sleep(2)"
 

@@ -17,10 +17,10 @@ from support.processes.deployment import MORTAL, TENANT, Deployment, running_dep
 
 from benchmarks.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR
-from jobs.credentials import Credential, Scope, TenantLimits, digest_of
-from jobs.operations import Operations, Submitted
-from jobs.record import Reason, Status
-from jobs.spec import JobSpec
+from jobs.model.credentials import Credential, Scope, TenantLimits, digest_of
+from jobs.model.record import Reason, Status
+from jobs.model.spec import JobSpec
+from jobs.service import Operations, Submitted
 from jobs.store.credentials import Credentials
 
 LLAMA = "groq:llama-3.3-70b-versatile"

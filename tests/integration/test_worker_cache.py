@@ -9,9 +9,9 @@ import pytest
 from support.graph.recorded import one_run
 from support.processes.deployment import TENANT, Deployment, running_deployment
 
-from jobs.operations import Operations, Submitted
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
+from jobs.service import Operations, Submitted
 
 CODE = "import time; print(time.time_ns())"
 

@@ -13,8 +13,8 @@ from support.graph.checkpoint_savers import unfenced
 from support.jobs.job_examples import House, held
 
 from jobs.errors import StaleEpoch
-from jobs.record import JobRecord
-from jobs.store.redis import RedisStore, connect
+from jobs.model.record import JobRecord
+from jobs.store.redis_store import RedisStore, connect
 from worker.checkpoints import Command, RedisSaver
 from worker.context import checkpoint
 from worker.ledger import CURRENT, Ledger

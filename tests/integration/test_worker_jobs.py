@@ -16,12 +16,12 @@ from support.graph.recorded import answers, approves, calls, one_run, plans, run
 from support.processes.deployment import MORTAL, TENANT, Deployment, ok, running_deployment
 from support.servers import redis_servers
 
-from jobs import manifest
-from jobs.hints import list_of
-from jobs.operations import Submitted
-from jobs.record import Reason, Status
-from jobs.review import Action, Decision
-from jobs.spec import JobSpec, OnExhausted, Priority
+from jobs.blobs import manifest
+from jobs.model.record import Reason, Status
+from jobs.model.review import Action, Decision
+from jobs.model.spec import JobSpec, OnExhausted, Priority
+from jobs.queue.hints import list_of
+from jobs.service import Submitted
 
 
 @pytest.fixture

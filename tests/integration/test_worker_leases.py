@@ -14,12 +14,12 @@ from support.jobs.job_examples import RESULT, House, job
 from support.jobs.job_examples import held as lease_of
 
 from jobs.errors import StaleEpoch
-from jobs.record import JobRecord, Status
+from jobs.model.record import JobRecord, Status
 from jobs.store import Held
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 from worker.attempts import Attempts
+from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.context import WorkerContext
-from worker.heartbeat import Leases, LoopWatchdog
 
 HEARTBEAT = 0.05
 

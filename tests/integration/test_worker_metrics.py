@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.processes.scene import Scene, Work, a_scene
 
 from benchmarks.provider import Refusal
-from jobs.record import Status
+from jobs.model.record import Status
 
 Figures = dict[tuple[str, ...], float]
 

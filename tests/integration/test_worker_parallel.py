@@ -12,8 +12,8 @@ import pytest
 from support.processes.deployment import MORTAL, running_deployment
 
 from benchmarks.provider import Hang, ProviderServer, Reply, Request, ToolCall, Turn
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
 
 MODEL = "groq:llama-3.3-70b-versatile"
 STEPS = [

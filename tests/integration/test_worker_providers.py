@@ -10,8 +10,8 @@ from support.graph.working_model import works
 from support.processes.deployment import Deployment, running_deployment
 
 from benchmarks.provider import ProviderServer
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
 
 GROQ = "groq:llama-3.3-70b-versatile"
 GEMINI = "google_genai:gemini-2.5-flash"

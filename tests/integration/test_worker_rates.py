@@ -12,8 +12,8 @@ from support.graph.working_model import works
 from support.processes.deployment import Deployment, ok, running_deployment
 
 from benchmarks.provider import ProviderServer, Refusal, Request, Turn
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
 
 LLAMA = "groq:llama-3.3-70b-versatile"
 RATE = 6

@@ -12,11 +12,11 @@ from support.graph.working_model import works
 from support.processes.deployment import MORTAL, Deployment, ok, running_deployment
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
-from jobs.operations import Operations
-from jobs.record import JobRecord, Reason, Status
-from jobs.recording import recording
-from jobs.review import Action, Decision
-from jobs.spec import JobSpec
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.review import Action, Decision
+from jobs.model.spec import JobSpec
+from jobs.service import Operations
+from jobs.view.recording import recording
 
 MODEL = "groq:llama-3.3-70b-versatile"
 KEY = "the-operators-own-key"

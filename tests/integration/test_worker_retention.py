@@ -10,8 +10,8 @@ import pytest
 from support.graph.recorded import one_run
 from support.processes.deployment import Deployment, running_deployment
 
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
 
 CONSTANT = ("fettle:counts", "fettle:changes", "fettle:worker", "fettle:turn:", "fettle:numbers:")
 """What a deployment without jobs keeps: counts, live workers, leader locks and daily totals."""

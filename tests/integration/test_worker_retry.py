@@ -10,10 +10,10 @@ import pytest
 from support.graph.recorded import answers, approves, calls, one_run, plans, runs, turn
 from support.processes.deployment import MORTAL, Deployment, ok, running_deployment
 
-from jobs.operations import Operations
-from jobs.record import JobRecord, Reason, Status
-from jobs.review import Action, Decision
-from jobs.spec import JobSpec
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.review import Action, Decision
+from jobs.model.spec import JobSpec
+from jobs.service import Operations
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from support.graph.working_model import works
 from support.processes.deployment import MORTAL, Deployment, running_deployment
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
-from jobs.record import Status
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
 
 ROUTES = {
     "route_simple": "groq:small",

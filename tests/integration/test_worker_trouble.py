@@ -17,8 +17,8 @@ from support.graph.recorded import answers, approves, one_run, plans, runs
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.scene import processes, waits_to_be_told
 
-from jobs.record import JobRecord, Reason, Status
-from jobs.spec import JobSpec
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.spec import JobSpec
 from settings.sandbox import sandbox_python
 
 

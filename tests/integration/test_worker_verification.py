@@ -12,10 +12,9 @@ import pytest
 from support.graph.recorded import calls, one_run, turn
 from support.processes.deployment import MORTAL, Deployment, running_deployment
 
-from jobs import manifest
-from jobs.checks import CASES_PATH, CheckSpec
-from jobs.record import Status
-from jobs.spec import JobSpec, Kind
+from jobs.blobs import manifest
+from jobs.model.record import Status
+from jobs.model.spec import CASES_PATH, CheckSpec, JobSpec, Kind
 
 TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 TOO_LONG = ("the time for all checks was over", "the checks ran for longer than they may")

@@ -18,11 +18,11 @@ from drills.chaos.checks.coverage import WHOLE
 from drills.chaos.deployment.reading import Reading
 from drills.chaos.drill import Outcome
 from drills.chaos.oplog import Called, Left, Mended, Retried, Seen, Struck, Submitted, Told
-from jobs import upgrade
-from jobs.events import Event
-from jobs.graph_format import GraphFormat
-from jobs.record import Reason, Status
-from jobs.review import Action
+from jobs.model.events import Event
+from jobs.model.graph_format import GraphFormat
+from jobs.model.record import Reason, Status
+from jobs.model.review import Action
+from jobs.transitions import upgrade
 
 Doctor = Callable[[Story], Reading]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from cli.events import Event
+from cli.client.events import Event
 from drills.chaos.oplog import Struck
 from drills.chaos.progress import Progress
 

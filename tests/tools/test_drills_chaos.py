@@ -10,8 +10,8 @@ from support.processes.api_process import environment, running
 
 from cli.errors import CliError
 from drills.chaos.load import specs
-from jobs.record import Status
-from jobs.store.redis import RedisStore, connect
+from jobs.model.record import Status
+from jobs.store.redis_store import RedisStore, connect
 from settings.base import DEVELOPMENT_KEY
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from agents.extras import install_command
 from cli.errors import CliError
-from cli.screen import Screen
+from cli.output import Screen
 from evals import extra
 from evals.report import bars, tables
 from evals.report.results import Header, Result, Verdict

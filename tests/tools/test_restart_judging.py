@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.events import Event
+from cli.client.events import Event
 from drills.restart.drill import Outcome, Verdict
 from drills.restart.judging import CALLS, Seen, finished, kept, paused
 

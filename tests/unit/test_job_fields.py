@@ -1,4 +1,4 @@
-"""A field of a job is declared in `jobs.spec`, and described in `JobRequest`: all else follows."""
+"""A field of a job is declared in `JobSpec` and described in `JobRequest`: all else follows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import click
 
 from api.schemas.job import Spec
 from api.schemas.job_request import JobRequest
-from cli.commands import run
-from jobs import view
-from jobs.codec import dump, read_spec
-from jobs.spec import JobSpec
+from cli.commands.jobs import run
+from jobs.model.codec import dump, read_spec
+from jobs.model.spec import JobSpec
+from jobs.view import job as view
 
 MADE_BY_THE_SERVICE = {"workspace", "retry_of", "kind"}
 ONLY_OVER_HTTP = {"repair"}

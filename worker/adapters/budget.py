@@ -14,10 +14,10 @@ from agents.errors import BudgetExhausted, PriceUnknown
 from agents.models import OperatorPrice, Prices
 from agents.spending.budget import MaxSpend
 from jobs.budgets import Amount, Asking, Cap, Short, billionths, in_dollars
-from jobs.credentials import Credential, TenantLimits
-from jobs.record import JobRecord
+from jobs.model.credentials import Credential, TenantLimits
+from jobs.model.record import JobRecord
 from jobs.store.credentials import Credentials
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
 from worker.ledger import Ledger
 from worker.store import retry_while_unavailable

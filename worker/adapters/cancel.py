@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from agents.errors import Stopped
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
 from worker.ledger import Ledger
 from worker.store import retry_while_unavailable
 

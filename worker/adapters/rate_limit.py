@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from redis.asyncio import Redis
 
 from agents.spending.rate_limit import LONGEST_HOLD_SECONDS, Pace, too_long
-from jobs import keys
-from jobs.store.connection import ask
+from jobs.redis import keys
+from jobs.redis.connection import ask
 from worker.store import retry_while_unavailable
 
 LOOK_SECONDS = 1.0

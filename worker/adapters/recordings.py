@@ -11,12 +11,12 @@ import structlog
 from pydantic import SecretStr
 
 from agents.models import Redaction
-from jobs import whole_file
-from jobs.blobs import Blobs
+from jobs.blobs import atomic_write
+from jobs.blobs.directory import Blobs
 from jobs.errors import JobsError
-from jobs.record import JobRecord
-from jobs.recording import SUFFIX, recording
-from jobs.store.redis import RedisStore
+from jobs.model.record import JobRecord
+from jobs.store.redis_store import RedisStore
+from jobs.view.recording import SUFFIX, recording
 from settings.worker import WorkerSettings
 
 log = structlog.get_logger("worker.adapters.recordings")
@@ -61,4 +61,4 @@ def redaction(settings: WorkerSettings) -> Redaction:
 
 def _put(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole_file.write(path, content)
+    atomic_write.write(path, content)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from agents.models.role_models import RoleModels
 from agents.models.router import AUTO, Difficulty, Routes, route
 from agents.ports import Ports
-from jobs.record import JobRecord
-from jobs.store.redis import RedisStore
-from settings.routing import RoutingSettings
+from jobs.model.record import JobRecord
+from jobs.store.redis_store import RedisStore
+from settings.models import RoutingSettings
 from worker.store import retry_while_unavailable
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from jobs.record import JobRecord
+from jobs.model.record import JobRecord
 from sandbox.cache import ResultCache
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agents.models import Chunk, Listener
 from jobs.errors import StoreUnavailable
-from jobs.store.channels import Tokens
+from jobs.redis.channels import Tokens
 
 BATCH_SECONDS = 0.08
 """Quick enough for an eye; one round trip to Redis for all jobs of a process."""

@@ -12,8 +12,8 @@ from agents.tools.install import install
 from agents.tools.registry import TOOLS, Body
 from settings.tools import ToolSettings
 from worker.adapters.plugins import guard_plugin
-from worker.packages.allowed import ListUnfit
-from worker.packages.pip import PipPackages
+from worker.egress.packages.allowed import ListUnfit
+from worker.egress.packages.pip import PipPackages
 
 GROUP = "fettle.tools"
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from agents.errors import PathOutside
 from agents.ports import Artifact
-from jobs.blobs import Blobs
-from jobs.blobs import digest_of as _digest
+from jobs.blobs.directory import Blobs
+from jobs.blobs.directory import digest_of as _digest
+from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
 from jobs.errors import PathRefused
-from jobs.manifest import FileEntry, Manifest, checked_path, load
 from sandbox.media import media_type
 
 

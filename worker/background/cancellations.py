@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 
 from jobs.errors import StoreUnavailable
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
 from worker.attempts import Attempts
 
 AGAIN_SECONDS = 1.0

@@ -23,8 +23,8 @@ from agents.models import (
     listened_by,
 )
 from jobs.errors import StoreUnavailable
-from jobs.store.channels import Question
-from jobs.store.redis import RedisStore
+from jobs.redis.channels import Question
+from jobs.store.redis_store import RedisStore
 from worker.context import WorkerContext
 
 AGAIN_SECONDS = 1.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import structlog
 
-from jobs.blobs import Blobs
+from jobs.blobs.directory import Blobs
 from jobs.retention import Retention, remove_finished, remove_loose
 from jobs.store.fleet import every
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
 from worker.background.loop import every_seconds, logged
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jobs import keys
+from jobs.redis import keys
 from jobs.store.fleet import every
-from jobs.store.redis import RedisStore
-from jobs.store.words import AT_ONCE
+from jobs.store.redis_store import RedisStore
+from jobs.store.search import AT_ONCE
 from worker.background.loop import every_seconds
 
 TURN = "index"

@@ -11,7 +11,7 @@ import asyncio
 import structlog
 
 from jobs.errors import Contended, StoreUnavailable
-from jobs.operations import Operations
+from jobs.service import Operations
 from jobs.store.fleet import every
 
 TURN = "sweep"

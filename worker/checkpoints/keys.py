@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from jobs import keys
+from jobs.redis import keys
 
 
 def encode(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from jobs.store.connection import ask
+from jobs.redis.connection import ask
 from worker.checkpoints.keys import ThreadKeys, encode
 from worker.checkpoints.records import (
     PendingValue,

@@ -22,7 +22,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from redis.asyncio import Redis
 
-from jobs import keys
+from jobs.redis import keys
 from jobs.store.index import FORGOTTEN_AT_ONCE
 from worker.checkpoints.errors import reading
 from worker.checkpoints.keys import ThreadKeys, decode, encode, member, value_name
@@ -30,7 +30,7 @@ from worker.checkpoints.reader import Reader
 from worker.checkpoints.records import PendingValue, StoredCheckpoint, pack
 
 Command = tuple[str | bytes | int | float, ...]
-"""A command of `jobs/store/lua/commit.lua`: `("HSET", key, field, value)`."""
+"""A command of `jobs/redis/lua/commit.lua`: `("HSET", key, field, value)`."""
 Write = Callable[[str, Sequence[Command]], Awaitable[None]]
 """Applies the commands of one thread in one atomic step.
 

@@ -18,9 +18,9 @@ from agents.models.errors import (
     ModelUnavailable,
     ReplyMalformed,
 )
-from jobs.change import Change
-from jobs.record import Reason, Status
+from jobs.model.record import Reason, Status
 from jobs.store import Charge
+from jobs.transitions.change import Change
 from sandbox.protocol import RunResult
 
 MOMENTS = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

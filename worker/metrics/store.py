@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from redis.asyncio import Redis
 
-from jobs.change import Change
-from jobs.record import JobRecord
+from jobs.model.record import JobRecord
 from jobs.store import Charge, Turn, Writes
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.transitions.change import Change
 from worker.metrics.figures import Figures
 
 

@@ -18,11 +18,11 @@ from api.pages.rendering import drawn, known_templates
 from api.pages.visitor import Visitor
 from api.routes.lookup import find_job
 from api.services import Services
-from jobs import view
-from jobs.deciding import not_theirs
-from jobs.events import Event, current
-from jobs.record import JobRecord
+from jobs.model.events import Event, current
+from jobs.model.record import JobRecord
 from jobs.store import Charge
+from jobs.transitions.reviews import not_theirs
+from jobs.view import job as view
 
 log = structlog.get_logger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jobs.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
+from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 from settings.api import ApiSettings
 
 _APPROVALS = {1: "one person's", 2: "two people's, you not among them"}

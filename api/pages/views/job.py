@@ -15,7 +15,8 @@ from api.problems import Refused
 from api.routes import jobs as asked_over_http
 from api.routes.lookup import find_job
 from api.services import ServicesDep
-from jobs import manifest, view
+from jobs.blobs import manifest
+from jobs.view import job as view
 
 router = APIRouter(prefix="/jobs/{job_id}")
 

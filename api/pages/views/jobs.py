@@ -15,11 +15,11 @@ from api.pages.format import words
 from api.pages.rendering import HEADERS, drawn, long_page
 from api.pages.visitor import Reader, Visitor
 from api.services import Services, ServicesDep
-from jobs import view
-from jobs.credentials import Scope
-from jobs.record import Status
-from jobs.spec import Kind
+from jobs.model.credentials import Scope
+from jobs.model.record import Status
+from jobs.model.spec import Kind
 from jobs.store import Page
+from jobs.view import job as view
 
 router = APIRouter()
 ROWS = 25

@@ -27,7 +27,7 @@ from api.routes.events import BROKEN, CLOSING, HEARTBEAT, RECONNECT, next_events
 from api.schemas import patterns
 from api.services import Services, ServicesDep
 from jobs.errors import StoreUnavailable
-from jobs.events import WORK
+from jobs.model.events import WORK
 
 log = structlog.get_logger(__name__)
 router = APIRouter()

@@ -20,11 +20,12 @@ from api.routes.lookup import find_job
 from api.routes.reviews import settle
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep
-from jobs import manifest, view
-from jobs.blobs import Blobs
+from jobs.blobs import manifest
+from jobs.blobs.directory import Blobs
 from jobs.errors import BlobMissing
-from jobs.events import Event, current
-from jobs.record import JobRecord
+from jobs.model.events import Event, current
+from jobs.model.record import JobRecord
+from jobs.view import job as view
 
 router = APIRouter(prefix="/jobs/{job_id}/review")
 

@@ -12,8 +12,8 @@ from api.pages.visitor import Reader
 from api.routes import stats as asked_over_http
 from api.routes.stats import Table
 from api.services import ServicesDep
-from jobs import numbers_view
 from jobs.counting import DAYS_KEPT
+from jobs.view import stats as stats_view
 
 router = APIRouter(prefix="/stats")
 
@@ -27,9 +27,9 @@ async def stats_page(services: ServicesDep, visitor: Reader, days: Days = 30) ->
     tenant = visitor.credential.tenant
     found = await asked_over_http.read(services, tenant, days)
     standing = await services.store.standing(tenant)
-    stats = numbers_view.whole(found, {str(status): count for status, count in standing.items()})
+    stats = stats_view.whole(found, {str(status): count for status, count in standing.items()})
     costs = by_model(stats["cost"], list(found))
-    reasons = numbers_view.table("reasons", found)
+    reasons = stats_view.table("reasons", found)
     return page(
         "stats.html", visitor, stats=stats, costs=costs, reasons=reasons, days=days, spans=SPANS
     )

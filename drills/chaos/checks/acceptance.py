@@ -9,8 +9,8 @@ from itertools import pairwise
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.deployment.reading import JobRead
 from drills.chaos.oplog import Retried, Seen, Submitted
-from jobs.events import FINAL_KINDS
-from jobs.record import Status
+from jobs.model.events import FINAL_KINDS
+from jobs.model.record import Status
 
 
 def lost(case: Case) -> list[str]:

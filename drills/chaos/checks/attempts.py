@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.events import FINAL_KINDS, Event
-from jobs.lifecycle import CRASHES_BEFORE_ALONE
+from jobs.model.events import FINAL_KINDS, Event
+from jobs.transitions.lifecycle import CRASHES_BEFORE_ALONE
 
 WORK = frozenset(
     {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.oplog import Struck
-from jobs.record import Reason
+from jobs.model.record import Reason
 
 UNREAD = "checkpoint-unread"
 """The fault that makes a job's checkpoints unreadable; it names its `jobs`."""

@@ -9,7 +9,7 @@ from drills.chaos.checks.attempts import WORK
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.deployment.reading import JobRead
 from drills.chaos.oplog import Connected, Told
-from jobs.events import FINAL_KINDS, Event
+from jobs.model.events import FINAL_KINDS, Event
 
 ONCE_BY: Mapping[str, tuple[str, ...]] = {
     "submitted": (),

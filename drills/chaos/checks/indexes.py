@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.deployment.reading import Indexes, JobRead
-from jobs.record import Status
+from jobs.model.record import Status
 
 
 def indexed(case: Case) -> Iterator[Finding]:

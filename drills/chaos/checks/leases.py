@@ -9,7 +9,7 @@ from drills.chaos.checks.attempts import LETS_GO, WORK
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.deployment.reading import JobRead
 from drills.chaos.oplog import Left
-from jobs.record import Reason
+from jobs.model.record import Reason
 
 ALONE = 3
 """The crash that makes poison: two in a row, then one in a process of its own."""

@@ -9,9 +9,9 @@ from drills.chaos.checks.attempts import WORK
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.deployment.reading import JobRead
 from drills.chaos.oplog import Called, Cancelled, Decided, Mended
-from jobs.events import FINAL_KINDS
-from jobs.record import Reason, Status
-from jobs.review import ReviewKind
+from jobs.model.events import FINAL_KINDS
+from jobs.model.record import Reason, Status
+from jobs.model.review import ReviewKind
 
 ACCEPTED = 202
 SERVER_ERROR = 500

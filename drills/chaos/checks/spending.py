@@ -11,7 +11,7 @@ from drills.chaos.checks.attempts import Attempt
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.deployment.reading import JobRead
 from drills.chaos.oplog import Called
-from jobs.events import Event
+from jobs.model.events import Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,17 +18,17 @@ from pathlib import Path
 
 import redis
 
-from cli import bubblewrap, ports, redis_server
-from cli.deployment import Deployment as Programs
-from cli.deployment import environment
+from cli.client.service import Service
 from cli.errors import CliError
+from cli.local import bubblewrap, ports, redis_server
+from cli.local.deployment import Deployment as Programs
+from cli.local.deployment import environment
 from cli.local.processes import Child, Processes, Program
-from cli.service import Service
 from drills import process_tree
 from drills.chaos.checks.case import Bounds
 from drills.chaos.faults.tcp_proxy import Proxy
 from drills.process_tree import Process
-from settings.children import sealed
+from settings.client import sealed
 
 READY_SECONDS = 90.0
 LOG_LINES = 15

@@ -13,11 +13,11 @@ from typing import Any, cast
 
 from redis.asyncio import Redis
 
-from jobs import keys
-from jobs.codec import read_event, read_record
-from jobs.events import Event
-from jobs.keys import JobKeys
-from jobs.record import JobRecord, Status
+from jobs.model.codec import read_event, read_record
+from jobs.model.events import Event
+from jobs.model.record import JobRecord, Status
+from jobs.redis import keys
+from jobs.redis.keys import JobKeys
 
 TOGETHER = 200
 """Jobs read in one round trip."""

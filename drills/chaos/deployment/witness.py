@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import httpx
 
-from cli.events import Event as ToldEvent
-from cli.events import read_event
+from cli.client.events import Event as ToldEvent
+from cli.client.events import read_event
 from drills.chaos.deployment.reading import JobRead, Reading
-from jobs.events import Event
-from jobs.record import Status
+from jobs.model.events import Event
+from jobs.model.record import Status
 
 TOGETHER = 8
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import redis
 
-from cli import redis_server
+from cli.local import redis_server
 from drills import process_tree
 from drills.chaos.deployment.processes import Deployment
 from drills.chaos.faults.strikes import Strikes, picked

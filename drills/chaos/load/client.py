@@ -11,7 +11,7 @@ from typing import Any, Self
 import httpx
 from httpx_sse import EventSource
 
-from cli.events import Event, read_event
+from cli.client.events import Event, read_event
 from drills.chaos.oplog import (
     Cancelled,
     Connected,

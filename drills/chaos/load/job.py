@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cli.events import Event
+from cli.client.events import Event
 from drills.chaos.load.client import Client
 from drills.chaos.oplog import Answered
 from drills.chaos.progress import FINAL

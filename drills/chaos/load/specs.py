@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
+from cli.client.service import Service
 from cli.errors import CliError, Refused
-from cli.service import Service
 from drills.chaos.deployment.provider import task_of
 from drills.chaos.schedule import JobPlan
 

@@ -1,4 +1,4 @@
-"""Histories for the checker: jobs that lived as `jobs.lifecycle` has them live, in memory."""
+"""Histories for the checker: jobs that live as `jobs.transitions` has them live, in memory."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from drills.chaos.oplog import (
     Submitted,
     Told,
 )
-from jobs import keys, lifecycle
-from jobs.events import Event, NewEvent
-from jobs.lifecycle import Change, Policy, Refusal
-from jobs.record import JobRecord, Result, Status
-from jobs.review import Action, Decision, Review, ReviewKind
-from jobs.spec import JobSpec
+from jobs.model.events import Event, NewEvent
+from jobs.model.record import JobRecord, Result, Status
+from jobs.model.review import Action, Decision, Review, ReviewKind
+from jobs.model.spec import JobSpec
+from jobs.redis import keys
+from jobs.transitions import lifecycle
+from jobs.transitions.lifecycle import Change, Policy, Refusal
 
 BEGAN = 1_700_000_000.0
 TENANT = "default"

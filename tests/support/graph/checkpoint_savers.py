@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
 from redis.asyncio import Redis
 
-from jobs.keys import JobKeys
+from jobs.redis.keys import JobKeys
 from jobs.store.commit import Commit, Step
 from worker.checkpoints import Command, RedisSaver, Write
 from worker.checkpoints.keys import ThreadKeys, decode

@@ -23,14 +23,14 @@ from agents.ports.memory import (
 )
 from agents.spending.budget import Budget
 from jobs import store as jobs_store
-from jobs.blobs import Blobs, DirectoryBlobs
+from jobs.blobs.directory import Blobs, DirectoryBlobs
 from jobs.budgets import Cap, billionths
-from jobs.lifecycle import Policy
-from jobs.operations import Operations, Submitted
-from jobs.record import JobRecord
-from jobs.spec import JobSpec
+from jobs.model.record import JobRecord
+from jobs.model.spec import JobSpec
+from jobs.service import Operations, Submitted
 from jobs.store.credentials import Credentials
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions.lifecycle import Policy
 from worker.adapters.budget import AccountBudget, DayLimits
 from worker.adapters.cancel import StoreCancel
 from worker.adapters.workspace import ManifestWorkspace

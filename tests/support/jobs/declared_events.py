@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from api.schemas.event import Event as Described
-from jobs import view
-from jobs.event_data import KINDS
-from jobs.events import Event
+from jobs.model.event_data import KINDS
+from jobs.model.events import Event
+from jobs.view import job as view
 
 
 def as_declared(events: Iterable[Event]) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 from redis.asyncio import Redis
 from support.processes.deployment import Deployment
 
-from jobs import keys
-from jobs.keys import JobKeys
+from jobs.redis import keys
+from jobs.redis.keys import JobKeys
 
 SUMS = (keys.COUNTS, keys.REFERENCES)
 FOLDER = Path(__file__).parents[2] / "golden"

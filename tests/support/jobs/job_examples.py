@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobs import lifecycle
-from jobs.lifecycle import Change, Policy, Refusal
-from jobs.operations import Operations, Submitted
-from jobs.record import JobRecord, Result
-from jobs.review import Action, Decision, Review, ReviewKind
-from jobs.spec import JobSpec, Priority
+from jobs.model.record import JobRecord, Result
+from jobs.model.review import Action, Decision, Review, ReviewKind
+from jobs.model.spec import JobSpec, Priority
+from jobs.service import Operations, Submitted
 from jobs.store import Held
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.transitions import lifecycle
+from jobs.transitions.lifecycle import Change, Policy, Refusal
 
 TENANT = "acme"
 NOW = 1_700_000_000_000

@@ -19,20 +19,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from support.jobs.job_examples import RESULT, TENANT, House, decision, review
 
-from jobs import upgrade
-from jobs.deciding import TAKES
 from jobs.errors import StaleEpoch
-from jobs.events import WORK, Event, NewEvent
-from jobs.graph_format import ANEW, UNSAID, GraphFormat
-from jobs.lifecycle import Refusal
-from jobs.operations import Submitted
-from jobs.record import JobRecord, Reason, Status
+from jobs.model.events import WORK, Event, NewEvent
+from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.review import EXPIRY, Action, Decision, ReviewKind
+from jobs.model.review_digest import digest_of
+from jobs.model.spec import OnExpiry, Priority
 from jobs.retention import Retention, remove_finished
-from jobs.review import EXPIRY, Action, Decision, ReviewKind
-from jobs.review_digest import digest_of
-from jobs.spec import OnExpiry, Priority
+from jobs.service import Submitted
 from jobs.store import Charge, Held, Writes
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.transitions import upgrade
+from jobs.transitions.lifecycle import Refusal
+from jobs.transitions.reviews import TAKES
 
 T = TypeVar("T")
 ENDS = ("succeed", "fail", "unapproved", "retry", "give_back", "pause", "park")

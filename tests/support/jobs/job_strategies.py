@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from jobs.checks import CheckSpec
-from jobs.events import NewEvent
-from jobs.graph_format import GraphFormat
-from jobs.person import Person
-from jobs.record import JobRecord, Lease, Reason, Result, Status
-from jobs.review import Action, Approval, Decision, Review, ReviewKind
-from jobs.spec import JobSpec, Kind, OnExhausted, OnExpiry, Pause, Priority
+from jobs.model.credentials import Person
+from jobs.model.events import NewEvent
+from jobs.model.graph_format import GraphFormat
+from jobs.model.record import JobRecord, Lease, Reason, Result, Status
+from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
+from jobs.model.spec import CheckSpec, JobSpec, Kind, OnExhausted, OnExpiry, Pause, Priority
 
 texts = st.text(max_size=20)
 """Text without lone surrogates: what UTF-8 can carry."""

@@ -13,12 +13,12 @@ from fastapi import FastAPI
 
 from api.app import create_app
 from api.services import Services
-from jobs.blobs import digest_of
-from jobs.events import NewEvent
-from jobs.lifecycle import Refusal
-from jobs.record import JobRecord, Result
-from jobs.review import Review, ReviewKind
+from jobs.blobs.directory import digest_of
+from jobs.model.events import NewEvent
+from jobs.model.record import JobRecord, Result
+from jobs.model.review import Review, ReviewKind
 from jobs.store import Charge, Held, Writes
+from jobs.transitions.lifecycle import Refusal
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
 

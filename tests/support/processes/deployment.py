@@ -17,14 +17,14 @@ from support.jobs.declared_events import as_declared
 from support.processes.preloaded import REPOSITORY, Process, started
 from support.servers import redis_servers
 
-from jobs.blobs import DirectoryBlobs
-from jobs.hints import Hints
-from jobs.lifecycle import Refusal
-from jobs.operations import Operations, Submitted
-from jobs.record import JobRecord, Status
-from jobs.s3_blobs import Bucket
-from jobs.spec import JobSpec
-from jobs.store.redis import RedisStore, connect
+from jobs.blobs.directory import DirectoryBlobs
+from jobs.blobs.s3 import Bucket
+from jobs.model.record import JobRecord, Status
+from jobs.model.spec import JobSpec
+from jobs.queue.hints import Hints
+from jobs.service import Operations, Submitted
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions.lifecycle import Refusal
 
 TENANT = "default"
 TEST_SECONDS = 20.0

@@ -20,9 +20,9 @@ from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from drills.chaos.checks.checker import Bounds, Verdict, check
 from drills.chaos.deployment.reading import of_store
 from drills.chaos.oplog import Called, Cancelled, Mended, Moment, OperationLog, Struck, Submitted
-from jobs.operations import Operations
-from jobs.record import JobRecord, Status
-from jobs.spec import JobSpec
+from jobs.model.record import JobRecord, Status
+from jobs.model.spec import JobSpec
+from jobs.service import Operations
 
 KILL = "worker-kill"
 TWICE = ("open('n', 'a').write('1'); print('one')", "open('n', 'a').write('2'); print('two')")

@@ -16,7 +16,7 @@ from typing import Any
 
 import redis
 
-from cli import redis_server
+from cli.local import redis_server
 
 SHIPPED = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
 

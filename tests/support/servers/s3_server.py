@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import boto3
 from moto.server import ThreadedMotoServer
 
-from jobs.s3_blobs import Bucket
+from jobs.blobs.s3 import Bucket
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any, cast
 from support.jobs.job_examples import RESULT, House, held, job
 
 from api.routes.events import _followed
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 
 
 class QuietBeforeTheEnd(RedisStore):

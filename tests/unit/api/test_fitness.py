@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.fitness import Verdict, judge
+from jobs.redis.check import Verdict, judge
 
 GOOD = {
     "redis_version": "7.0.15",

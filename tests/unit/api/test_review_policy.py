@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.schemas.job_request import JobRequest
 from api.submission.review_policy import policy, policy_errors, questions_expire
-from jobs.spec import OnExpiry, Pause
+from jobs.model.spec import OnExpiry, Pause
 from settings.api import ApiSettings
 
 PLAIN = ApiSettings()

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from api.problems import Refused
 from api.schemas.job_request import JobRequest
 from api.submission import job_requests
-from jobs.spec import OnExpiry
+from jobs.model.spec import OnExpiry
 from sandbox.protocol import Limits
 from settings.api import ApiSettings
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from support.servers.tiny_service import Answer, event, job, stream
 
-from cli.events import Event
-from cli.progress import Detail, parts
+from cli.client.events import Event
+from cli.render.events import Detail, parts
 from cli.render.job import outcome_parts
 from cli.render.plain import lines
 from cli.render.review import review_parts

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from support.servers.tiny_service import Answer, event, job, problem, stream
 
-from cli import ports
-from cli.deployment import Deployment, environment
 from cli.exit_codes import MEANINGS
+from cli.local import ports
+from cli.local.deployment import Deployment, environment
 from cli.main import run
 
 SUBMITTED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
@@ -216,7 +216,7 @@ def test_up_starts_nothing_where_a_setting_of_its_workers_does_not_fit(
 
 def test_up_wants_two_ports(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cli.bubblewrap.ensure", lambda: None)
+    monkeypatch.setattr("cli.local.bubblewrap.ensure", lambda: None)
     (port,) = ports.free(1)
     assert run(["up", "--port", str(port), "--flower-port", str(port)]) == 1
     told = capsys.readouterr().err

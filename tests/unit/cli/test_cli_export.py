@@ -9,10 +9,10 @@ import pytest
 from support.servers.tiny_service import Answer, event, job, stream
 
 from api.quantities import duration
-from cli.events import Event
+from cli.client.events import Event
 from cli.main import run
 from cli.render.transcript_events import LEFT_OUT, told
-from jobs.event_data import KINDS
+from jobs.model.event_data import KINDS
 
 TEXT = {"dropped_bytes": 0, "digest": None, "href": ""}
 

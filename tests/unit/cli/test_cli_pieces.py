@@ -10,14 +10,15 @@ import socket
 import pytest
 from PIL import Image
 
-from cli import checkup, ports
-from cli.asking import matching
-from cli.checkup import Health
 from cli.demo.jobs import JOBS
+from cli.doctor import deployment
+from cli.doctor.deployment import Health
+from cli.follow.review_prompt import matching
+from cli.local import ports
 from cli.local.supervisor import rest_seconds
 from cli.render.picture import picture
 from cli.signals import Signals, Stopped
-from settings.children import inherited, model_keys, sealed
+from settings.client import inherited, model_keys, sealed
 
 
 def test_the_rest_after_a_death_doubles_to_a_bound():
@@ -84,12 +85,12 @@ SYSTEM = {
 
 
 def bad(system: dict) -> list[str]:
-    return [f.name.strip() for f in checkup.findings(system) if f.health is Health.BAD]
+    return [f.name.strip() for f in deployment.findings(system) if f.health is Health.BAD]
 
 
 def test_a_healthy_deployment_has_nothing_bad():
     assert bad(SYSTEM) == []
-    told = {finding.name: finding.text for finding in checkup.findings(SYSTEM)}
+    told = {finding.name: finding.text for finding in deployment.findings(SYSTEM)}
     assert told["jobs"] == "2 queued"
     assert told["models"] == "keys for groq; default groq:x"
 
@@ -112,7 +113,7 @@ def test_a_broken_sandbox_beside_one_that_works_is_told_and_stops_nothing():
     broken = {"backend": "local", "works": False, "why": "no bwrap", "layers": []}
     system = {**SYSTEM, "workers": [worker, {**worker, "id": "lame", "sandbox": broken}]}
     assert bad(system) == []
-    (told,) = [one for one in checkup.findings(system) if one.health is Health.WARN]
+    (told,) = [one for one in deployment.findings(system) if one.health is Health.WARN]
     assert (told.name, told.text) == ("sandbox", "of lame: local cannot work: no bwrap")
     assert "takes no job" in told.advice
 
@@ -123,7 +124,7 @@ def test_bytes_that_go_before_a_job_can_have_ended_are_warned_of():
 
     def told(*workers):
         system = {**SYSTEM, "workers": list(workers), "limits": {"max_timeout_seconds": 3600}}
-        return [one for one in checkup.findings(system) if one.name == "blob grace"]
+        return [one for one in deployment.findings(system) if one.name == "blob grace"]
 
     assert told(patient) == told(SYSTEM["workers"][0]) == []
     (found,) = told(patient, hasty)
@@ -137,7 +138,7 @@ def test_a_workspace_that_cannot_hold_what_a_job_may_bring_is_warned_of():
 
     def told(*workers):
         system = {**SYSTEM, "workers": list(workers), "limits": {"max_files_bytes": 3_000}}
-        return [one for one in checkup.findings(system) if one.name == "workspace"]
+        return [one for one in deployment.findings(system) if one.name == "workspace"]
 
     assert told(large) == told(SYSTEM["workers"][0]) == []
     (found,) = told(large, small)
@@ -149,7 +150,7 @@ def test_a_worker_counts_as_gone_when_the_service_says_so():
 
     def named(**limits):
         system = {**SYSTEM, "workers": [quiet], "limits": limits}
-        return next(one for one in checkup.findings(system) if one.name == "workers").health
+        return next(one for one in deployment.findings(system) if one.name == "workers").health
 
     assert named() is Health.BAD
     assert named(worker_seen_seconds=60.0) is Health.GOOD
@@ -158,7 +159,7 @@ def test_a_worker_counts_as_gone_when_the_service_says_so():
 def test_messages_that_never_arrive_are_warned_of():
     def told(dead, waiting, seconds):
         webhooks = {"dead": dead, "waiting": waiting, "oldest_seconds": seconds}
-        found = checkup.findings({**SYSTEM, "webhooks": webhooks})
+        found = deployment.findings({**SYSTEM, "webhooks": webhooks})
         return [(one.health, one.text) for one in found if one.name == "webhooks"]
 
     assert told(0, 0, 0.0) == []
@@ -172,7 +173,7 @@ def test_tools_are_told_and_workers_that_differ_in_them():
     more = {**some, "id": "other", "tools": ["python", "shell", "fetch"]}
 
     def tools(*workers):
-        found = checkup.findings({**SYSTEM, "workers": list(workers)})
+        found = deployment.findings({**SYSTEM, "workers": list(workers)})
         return [one for one in found if one.name == "tools"]
 
     (told,) = tools(some, some)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.events import Event, read_event
-from cli.progress import Detail, parts
+from cli.client.events import Event, read_event
+from cli.render.events import Detail, parts
 from cli.render.parts import Code, Line, Output, Steps, Tone
 from cli.render.plain import lines
 

@@ -7,11 +7,11 @@ from support.servers.tiny_service import Answer, event, job, problem, stream
 
 from api.schemas.job import Spec
 from api.schemas.job_request import JobRequest
+from cli.client.service import Service
 from cli.errors import CliError
 from cli.main import run
 from cli.replay.comparison import compare
 from cli.replay.original import OF_ITS_OWN, OF_NO_MATTER, fetch
-from cli.service import Service
 
 SPEC = {
     "task": "Sort a list",

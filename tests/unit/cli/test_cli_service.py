@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.servers.tiny_service import Answer, event, job, problem, stream
 
+from cli.client.service import Service
 from cli.errors import Refused, Unreachable
-from cli.service import Service
 
 
 @pytest.fixture

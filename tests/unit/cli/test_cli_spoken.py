@@ -6,8 +6,8 @@ from typing import Any
 
 from support.servers.tiny_service import Answer
 
-from cli.service import Service
-from cli.spoken import Spoken
+from cli.client.service import Service
+from cli.follow.token_stream import Spoken
 
 
 def said(text: str, **changed: Any) -> dict[str, Any]:

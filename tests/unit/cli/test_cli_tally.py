@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import reduce
 
-from cli.events import Event
-from cli.tally import Stage, Tally, after
+from cli.client.events import Event
+from cli.follow.totals import Stage, Tally, after
 
 ASKED = {"role": "executor", "input_tokens": 100, "output_tokens": 10, "cost_usd": "0.001"}
 

@@ -8,11 +8,11 @@ from decimal import Decimal
 import pytest
 from support.servers.tiny_service import Answer, event, job, stream
 
-from cli.asking import matching
-from cli.events import Event
+from cli.client.events import Event
+from cli.follow.review_prompt import matching
+from cli.follow.totals import Stage, Tally, after
 from cli.main import run
 from cli.render.review import choices, how_to_decide
-from cli.tally import Stage, Tally, after
 
 REASON = "The job's checkpoint is in graph format 9."
 CHOICES = {"approve": "begin anew", "delegate": "leave it", "reject": "end it"}

@@ -13,7 +13,7 @@ from api import problems
 from api.app import ROUTES
 from api.auth.caller import Admin, Operator, Overseer, Reader, Reviewer, Submitter
 from api.schemas.job_request import JobRequest
-from jobs.event_data import KINDS
+from jobs.model.event_data import KINDS
 
 PAGE = REPOSITORY / "docs" / "api.md"
 SCOPES = {

@@ -9,7 +9,7 @@ import pytest
 from support.cases.markdown_pages import REPOSITORY
 
 from api import problems
-from jobs.record import Reason
+from jobs.model.record import Reason
 from settings.__main__ import page as configuration
 
 PAGE = (REPOSITORY / "docs" / "troubleshooting.md").read_text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.admission import QUEUE_FULL, STORE_FULL, Load, Room, refusal
+from jobs.queue.admission import QUEUE_FULL, STORE_FULL, Load, Room, refusal
 
 
 @pytest.mark.parametrize(

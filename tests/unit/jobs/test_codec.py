@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from support.jobs.job_examples import queued
 from support.jobs.job_strategies import events, records, times
 
-from jobs.codec import dump, event_body, read_event, read_record, record_fields
-from jobs.packing import packed
-from jobs.person import Person
-from jobs.record import JobRecord, Lease
-from jobs.review import Action, Decision, Review, ReviewKind
-from jobs.spec import Evidence
+from jobs.model.codec import dump, event_body, packed, read_event, read_record, record_fields
+from jobs.model.credentials import Person
+from jobs.model.record import JobRecord, Lease
+from jobs.model.review import Action, Decision, Review, ReviewKind
+from jobs.model.spec import Evidence
 
 
 @given(records())

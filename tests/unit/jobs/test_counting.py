@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from support.jobs.job_examples import NOW, RESULT, claimed, decision, queued, review
 
-from jobs import lifecycle
-from jobs.change import Change
 from jobs.counting import MANY, WAITS, counted
-from jobs.events import Event
-from jobs.record import Reason
-from jobs.review import Action
-from jobs.spec import Kind
+from jobs.model.events import Event
+from jobs.model.record import Reason
+from jobs.model.review import Action
+from jobs.model.spec import Kind
 from jobs.store import Charge
+from jobs.transitions import lifecycle
+from jobs.transitions.change import Change
 
 SECOND = 1_000
 

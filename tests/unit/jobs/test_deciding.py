@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import NOW, TENANT, claimed, decision, review
 
-from jobs import lifecycle
-from jobs.deciding import barred
-from jobs.expiry import expire
-from jobs.inheritance import anew
-from jobs.lifecycle import Change, Refusal
-from jobs.record import Status
-from jobs.review import Action, Decision, ReviewKind
-from jobs.review_digest import digest_of
-from jobs.spec import JobSpec
+from jobs.model.record import Status
+from jobs.model.review import Action, Decision, ReviewKind
+from jobs.model.review_digest import digest_of
+from jobs.model.spec import JobSpec
+from jobs.transitions import lifecycle
+from jobs.transitions.expiry import expire
+from jobs.transitions.lifecycle import Change, Refusal
+from jobs.transitions.retry import anew
+from jobs.transitions.reviews import barred
 
 OTHER = "0" * 64
 

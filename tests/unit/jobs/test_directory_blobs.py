@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.blobs import DirectoryBlobs, digest_of
+from jobs.blobs.directory import DirectoryBlobs, digest_of
 from jobs.errors import BlobMissing
 
 CONTENT = b"x" * 1_000_000
@@ -19,7 +19,7 @@ CONTENT = b"x" * 1_000_000
 CRASHING = """
 import asyncio, os, sys
 from pathlib import Path
-from jobs.blobs import DirectoryBlobs
+from jobs.blobs.directory import DirectoryBlobs
 
 def crash(*_):
     os._exit(9)

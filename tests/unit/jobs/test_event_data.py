@@ -10,11 +10,11 @@ from support.jobs.declared_events import as_declared
 from support.jobs.golden_job import FOLDER, Golden
 
 from agents.failures.failure import FailureClass
-from jobs.codec import read_event
-from jobs.event_data import KINDS, LIFE, WORK
-from jobs.events import FINAL_KINDS
-from jobs.record import Status
-from jobs.run_data import FailureKind, RunEnd
+from jobs.model.codec import read_event
+from jobs.model.event_data import KINDS, LIFE, WORK
+from jobs.model.events import FINAL_KINDS
+from jobs.model.record import Status
+from jobs.model.run_data import FailureKind, RunEnd
 from sandbox.protocol import End
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import NOW, claimed, decision, queued, review
 
-from jobs import expiry, lifecycle
-from jobs.lifecycle import Change, Refusal
-from jobs.record import JobRecord, Reason, Status
-from jobs.review import Action, ReviewKind
-from jobs.spec import OnExpiry
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.review import Action, ReviewKind
+from jobs.model.spec import OnExpiry
+from jobs.transitions import expiry, lifecycle
+from jobs.transitions.lifecycle import Change, Refusal
 
 LATE = NOW + 60_000
 

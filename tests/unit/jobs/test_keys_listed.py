@@ -1,4 +1,4 @@
-"""The list at the head of `jobs.keys` has every key that the module names."""
+"""The list at the head of `jobs.redis.keys` has every key that the module names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator
 
-from jobs import keys
+from jobs.redis import keys
 
 
 def named() -> Iterator[str]:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import NOW, RESULT, claimed, decision, queued, review
 
-from jobs import lifecycle
-from jobs.lifecycle import Change, Policy, Refusal
-from jobs.record import Lease, Reason, Status
-from jobs.review import Action
-from jobs.review_digest import digest_of
+from jobs.model.record import Lease, Reason, Status
+from jobs.model.review import Action
+from jobs.model.review_digest import digest_of
+from jobs.transitions import lifecycle
+from jobs.transitions.lifecycle import Change, Policy, Refusal
 
 LATER = NOW + 1_000
 AFTER_LEASE = NOW + Policy().lease_ms

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.blobs import DirectoryBlobs
-from jobs.errors import PathRefused
-from jobs.manifest import (
+from jobs.blobs.directory import DirectoryBlobs
+from jobs.blobs.manifest import (
     DEEPEST_PATH,
     LONGEST_PATH,
     FileEntry,
@@ -17,6 +16,7 @@ from jobs.manifest import (
     load,
     save,
 )
+from jobs.errors import PathRefused
 from sandbox import paths as room
 
 

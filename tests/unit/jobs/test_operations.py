@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import House, held, job, review
 
-from jobs import lifecycle
 from jobs.errors import StaleEpoch
-from jobs.events import NewEvent
-from jobs.lifecycle import Policy, Refusal
-from jobs.record import Reason, Status
-from jobs.spec import Priority
+from jobs.model.events import NewEvent
+from jobs.model.record import Reason, Status
+from jobs.model.spec import Priority
 from jobs.store import Loaded, Writes
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions import lifecycle
+from jobs.transitions.lifecycle import Policy, Refusal
 
 
 class FrozenStore(RedisStore):

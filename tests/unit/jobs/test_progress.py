@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.events import Event
-from jobs.progress import progress
+from jobs.model.events import Event
+from jobs.view.progress import progress
 
 PLANNED = ("planned", {"steps": ["a", "b", "c"]})
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support.jobs.job_examples import claimed, queued
 from support.jobs.job_strategies import reviews
 
-from jobs.codec import read_record, record_fields
-from jobs.review import Review, ReviewKind
-from jobs.review_digest import digest_of
+from jobs.model.codec import read_record, record_fields
+from jobs.model.review import Review, ReviewKind
+from jobs.model.review_digest import digest_of
 
 RUN = {
     "id": "r1",

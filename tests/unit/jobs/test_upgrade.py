@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from support.jobs.job_examples import NOW, claimed, decision, queued
 
-from jobs import inheritance, lifecycle, upgrade
-from jobs.change import Change, Refusal
-from jobs.codec import read_record, record_fields
-from jobs.events import Event, current
-from jobs.graph_format import ANEW, UNSAID, GraphFormat
-from jobs.lifecycle import Policy
-from jobs.record import JobRecord, Reason, Status
-from jobs.review import Action, ReviewKind
-from jobs.upgrade import HINTS_BEFORE_ASKING, abandoned, unread
+from jobs.model.codec import read_record, record_fields
+from jobs.model.events import Event, current
+from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.review import Action, ReviewKind
+from jobs.transitions import lifecycle, retry, upgrade
+from jobs.transitions.change import Change, Refusal
+from jobs.transitions.lifecycle import Policy
+from jobs.transitions.upgrade import HINTS_BEFORE_ASKING, abandoned, unread
 
 THEIRS = GraphFormat(9, "9.0.0")
 OURS = GraphFormat(2, "0.2.0")
@@ -140,7 +140,7 @@ def test_to_reject_is_to_end_it_as_incompatible() -> None:
     assert isinstance(change, Change)
     assert (change.after.status, change.after.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
     assert [event.kind for event in change.events] == ["decided", "failed"]
-    heir = inheritance.anew(change.after, [], "j2", NOW, by="ann")
+    heir = retry.anew(change.after, [], "j2", NOW, by="ann")
     assert isinstance(heir, Change)
     assert heir.after.inherits is None
 
@@ -164,10 +164,10 @@ def test_only_what_was_made_since_the_job_was_begun_anew_counts() -> None:
 def test_a_heir_goes_on_in_its_parents_format_or_begins() -> None:
     ended = lifecycle.cancel(tried(), NOW, by="ann")
     assert isinstance(ended, Change)
-    heir = inheritance.anew(ended.after, [], "j2", NOW, by="ann")
+    heir = retry.anew(ended.after, [], "j2", NOW, by="ann")
     assert isinstance(heir, Change)
     assert (heir.after.inherits, heir.after.graph) == ("j1", THEIRS)
-    heir = inheritance.anew(replace(ended.after, graph=ANEW), [], "j2", NOW, by="ann")
+    heir = retry.anew(replace(ended.after, graph=ANEW), [], "j2", NOW, by="ann")
     assert isinstance(heir, Change)
     assert (heir.after.inherits, heir.after.graph) == (None, None)
 

@@ -8,9 +8,9 @@ import pytest
 from support.jobs.job_examples import NOW, claimed, queued, review
 from support.pages.api_front import a_run, charge
 
-from jobs import view
-from jobs.events import Event
-from jobs.record import Reason, Result, Status
+from jobs.model.events import Event
+from jobs.model.record import Reason, Result, Status
+from jobs.view import job as view
 
 
 def fact(seq, kind, **data):

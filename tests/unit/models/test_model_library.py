@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, ModelOptions, ready
 from agents.spending.pricing import Prices
-from worker.announcement import model_catalogue
+from worker.background.announcement import model_catalogue
 
 ROOT = Path(__file__).parents[3]
 NAME = "anthropic:claude-sonnet-5"

@@ -8,7 +8,7 @@ from support.jobs.job_examples import VERIFIED
 
 from api.pages.format import job_view
 from api.pages.rendering import FOLDER, drawn
-from jobs.events import Event
+from jobs.model.events import Event
 
 TEXT = {"text": "x", "dropped_bytes": 0, "digest": None}
 TESTS = [

@@ -13,13 +13,11 @@ from api.pages.format.job_view import JobStory
 from api.pages.rendering import drawn
 from api.pages.session import Session
 from api.pages.visitor import Visitor
-from jobs.checks import CheckSpec
-from jobs.credentials import EVERY_SCOPE, Credential
-from jobs.events import Event
-from jobs.person import Person
-from jobs.record import JobRecord, Reason, Result, Status
-from jobs.review import Approval, Review, ReviewKind
-from jobs.spec import JobSpec
+from jobs.model.credentials import EVERY_SCOPE, Credential, Person
+from jobs.model.events import Event
+from jobs.model.record import JobRecord, Reason, Result, Status
+from jobs.model.review import Approval, Review, ReviewKind
+from jobs.model.spec import CheckSpec, JobSpec
 from jobs.store import Charge
 
 DIGEST = "ab" * 32

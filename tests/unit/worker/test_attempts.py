@@ -10,9 +10,9 @@ import pytest
 from support.jobs.job_examples import House
 
 from jobs.errors import StaleEpoch, StoreUnavailable
-from jobs.lifecycle import Change
-from jobs.record import JobRecord, Status
-from jobs.store.redis import RedisStore, connect
+from jobs.model.record import JobRecord, Status
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions.lifecycle import Change
 from worker.attempts import Attempts
 from worker.context import WorkerContext
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.events import Event
+from jobs.model.events import Event
 from worker.outcome import best
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from agents.graph.outcome import Outcome
-from jobs.checks import CheckSpec
-from jobs.spec import JobSpec, OnExhausted
+from jobs.model.spec import CheckSpec, JobSpec, OnExhausted
 from worker.outcome import result_of, why_unapproved
 
 ENDED = Outcome(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from jobs.record import Status
+from jobs.model.record import Status
 from settings.worker import WorkerSettings
 from worker.fail_points import Written, step
 

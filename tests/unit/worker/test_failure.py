@@ -6,7 +6,7 @@ from langgraph.errors import GraphDrained
 from agents.errors import BudgetExhausted, Stopped
 from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
 from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
-from jobs.record import Reason
+from jobs.model.record import Reason
 from sandbox.protocol import SandboxUnavailable
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.outcome import AskUpgrade, Drop, Fail, Requeue, Retry, WaitForStore, classify_failure

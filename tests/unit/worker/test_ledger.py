@@ -11,10 +11,10 @@ from support.jobs.job_examples import House, held
 
 from agents.ports import CallKey, Charge, Event, Finished
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
-from jobs.record import JobRecord
+from jobs.model.record import JobRecord
 from jobs.store import Charge as Payment
 from jobs.store import Writes
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 from worker.ledger import Ledger
 
 

@@ -18,10 +18,10 @@ from agents.models.errors import (
     ReplyMalformed,
 )
 from api.metrics import Metrics
-from jobs import lifecycle
-from jobs.change import Change
-from jobs.record import Reason, Result
+from jobs.model.record import Reason, Result
 from jobs.store import Charge
+from jobs.transitions import lifecycle
+from jobs.transitions.change import Change
 from sandbox.protocol import PoolCount
 from settings.sandbox import REPOSITORY
 from worker.metrics.figures import Figures, outcome

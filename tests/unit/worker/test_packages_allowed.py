@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from worker.packages.allowed import ListUnfit, read
+from worker.egress.packages.allowed import ListUnfit, read
 
 MARKERS = {"python_version": "3.11", "python_full_version": "3.11.7", "sys_platform": "linux"}
 HASH = "a" * 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from worker.heartbeat import LoopWatchdog
+from worker.background.heartbeat import LoopWatchdog
 
 
 def test_a_loop_that_answers_beats() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ToolRefused
-from worker.reach.address import require
-from worker.reach.hosts import Hosts, parsed
+from worker.egress.address import require
+from worker.egress.hosts import Hosts, parsed
 
 PUBLIC = ("8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8")
 INTRANET = ("10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "127.0.0.1", "::1", "fd00::1",

@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from agents.errors import ToolRefused
-from worker.reach.connect import resolved
-from worker.reach.hosts import Hosts, parsed
-from worker.reach.reach import Reach
+from worker.egress.client import Reach
+from worker.egress.connect import resolved
+from worker.egress.hosts import Hosts, parsed
 
 
 @pytest.mark.parametrize("location", ["//a:b:c/", "\x00", "https://[::1/"])

@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 from support.jobs.job_examples import House
 
-from jobs.record import Status
-from jobs.store.redis import RedisStore
+from jobs.model.record import Status
+from jobs.store.redis_store import RedisStore
 from sandbox.protocol import Command, Layer, Limits, RunResult, SandboxUnavailable
 from worker.adapters.sandbox import Readiness
 from worker.attempts import Attempts

@@ -9,7 +9,7 @@ import pytest
 from langgraph.types import PregelTask, StateSnapshot
 from support.jobs.job_examples import queued
 
-from jobs.record import JobRecord
+from jobs.model.record import JobRecord
 from worker.resumption import reopened, reopens
 
 ENDED = {"job": {"task": "t", "max_revisions": 3}, "approved_by": None, "exhausted": True}

@@ -5,10 +5,10 @@ from typing import Any
 
 from langgraph.types import Command, Interrupt, PregelTask, StateSnapshot
 
-from jobs import lifecycle
-from jobs.record import JobRecord
-from jobs.review import Action, Decision
-from jobs.spec import JobSpec
+from jobs.model.record import JobRecord
+from jobs.model.review import Action, Decision
+from jobs.model.spec import JobSpec
+from jobs.transitions import lifecycle
 from worker.resumption import Asked, Begin, Ended, GoOn, resumption
 
 

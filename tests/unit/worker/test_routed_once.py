@@ -12,9 +12,9 @@ from agents.models import ModelOptions, ModelPool
 from agents.models.role_models import RoleModels
 from agents.models.router import Routes
 from agents.ports.memory import MemoryRecord, ports_over
-from jobs.events import NewEvent
+from jobs.model.events import NewEvent
 from jobs.store import Writes
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
 from worker.adapters.routing import routed
 
 

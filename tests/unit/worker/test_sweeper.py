@@ -12,13 +12,13 @@ import pytest
 from redis.asyncio import Redis
 from support.jobs.job_examples import House, held
 
-from jobs import keys
 from jobs.errors import StoreUnavailable
-from jobs.keys import JobKeys
-from jobs.record import JobRecord
+from jobs.model.record import JobRecord
+from jobs.redis import keys
+from jobs.redis.keys import JobKeys
 from jobs.store import Held, Loaded
 from jobs.store.fleet import LeaderLock
-from jobs.store.redis import RedisStore, connect
+from jobs.store.redis_store import RedisStore, connect
 from worker.background.sweeper import sweep_forever
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from agents.models import Redaction
-from jobs.blobs import DirectoryBlobs
-from jobs.events import NewEvent
-from jobs.operations import Operations, Submitted
-from jobs.record import JobRecord
-from jobs.recording import recording
-from jobs.spec import JobSpec
+from jobs.blobs.directory import DirectoryBlobs
+from jobs.model.events import NewEvent
+from jobs.model.record import JobRecord
+from jobs.model.spec import JobSpec
+from jobs.service import Operations, Submitted
 from jobs.store import Writes
-from jobs.store.redis import RedisStore
+from jobs.store.redis_store import RedisStore
+from jobs.view.recording import recording
 from settings.worker import WorkerSettings
 from worker.adapters.recordings import Recordings, redaction
 

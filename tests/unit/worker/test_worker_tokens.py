@@ -11,9 +11,9 @@ from redis.asyncio import Redis
 
 from agents.models import Chunk
 from jobs.errors import StoreUnavailable
-from jobs.store.channels import Tokens
-from jobs.store.connection import connect
-from jobs.store.listener import Listener
+from jobs.redis.channels import Tokens
+from jobs.redis.connection import connect
+from jobs.redis.listener import Listener
 from worker.adapters import tokens
 from worker.adapters.tokens import LiveTokens
 

@@ -1,0 +1,1 @@
+"""The HTTP API as the command line calls it."""

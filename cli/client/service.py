@@ -1,0 +1,291 @@
+"""The service over HTTP: one method a call of the API.
+
+Refusals raise `Refused`, silence and 5xx `Unreachable`. When the service asks for it (429 and 503
+with Retry-After), a call is tried again that may be made twice: all but a POST, a cancel, and what
+carries an Idempotency-Key.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from cli.client.events import Event
+from cli.client.stream import PASSING, Hear, follow
+from cli.errors import CliError, Problem, Refused, Unreachable
+
+Job = Mapping[str, Any]
+
+CHECK_SECONDS = 60.0
+"""Longer than the service gives a worker for it."""
+TRIES = 4
+MOST_WAIT_SECONDS = 20.0
+TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+BUSY = frozenset({429, 503})
+START_IT = "start it with `fettle up` (or `make up`), or name its address: --url, FETTLE_URL"
+
+
+class Service:
+    """A service at `url`, spoken to with one key; `tries` bounds how often a busy one is asked."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        tries: int = TRIES,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.key = key
+        self._tries = tries
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"X-API-Key": key, "User-Agent": "fettle-cli"},
+            timeout=TIMEOUT,
+            trust_env=not _loopback(self.url),  # a proxy cannot reach this machine's loopback
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def submit(self, spec: Mapping[str, Any], *, once: str | None = None) -> Job:
+        """POST /jobs: {id, kind, status, version, links} of the accepted job; `once` is the
+        Idempotency-Key, else a new one."""
+        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
+        return self._json("POST", "/jobs", json=spec, headers=headers)
+
+    def jobs(self, **query: Any) -> Mapping[str, Any]:
+        """GET /jobs: {jobs, total, limit, offset}; newest first."""
+        return self._json("GET", "/jobs", params=_given(query))
+
+    def job(self, job_id: str) -> Job:
+        """GET /jobs/{id}."""
+        return self._json("GET", _path(job_id))
+
+    def decide(self, job_id: str, decision: Mapping[str, Any]) -> Job:
+        """POST /jobs/{id}/review."""
+        return self._json("POST", f"{_path(job_id)}/review", json=decision)
+
+    def cancel(self, job_id: str) -> Job:
+        """POST /jobs/{id}/cancel; a second one is as good as the first."""
+        return self._json("POST", f"{_path(job_id)}/cancel")
+
+    def delete(self, job_id: str) -> None:
+        """DELETE /jobs/{id}."""
+        self._send("DELETE", _path(job_id))
+
+    def retry(self, job_id: str, *, once: str | None = None) -> Job:
+        """POST /jobs/{id}/retry: the new job; `once` as in `submit`."""
+        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
+        return self._json("POST", f"{_path(job_id)}/retry", headers=headers)
+
+    def drain(self, worker: str) -> None:
+        """POST /workers/{id}/drain."""
+        self._send("POST", f"/workers/{quote(worker, safe=':')}/drain")
+
+    def files(self, job_id: str, *, at: str = "now") -> Sequence[Mapping[str, Any]]:
+        """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks."""
+        found = self._json("GET", f"{_path(job_id)}/files", params={"at": at})
+        listed: Sequence[Mapping[str, Any]] = found["files"]
+        return listed
+
+    def file(self, job_id: str, path: str, *, at: str = "now") -> bytes:
+        """GET /jobs/{id}/files/{path}: its bytes."""
+        name = f"{_path(job_id)}/files/{quote(path)}"
+        return self._send("GET", name, params={"at": at}).content
+
+    def recording(self, job_id: str) -> bytes:
+        """GET /jobs/{id}/recording: the model's side, as YAML."""
+        return self._send("GET", f"{_path(job_id)}/recording").content
+
+    def artifact(self, job_id: str, name: str, *, digest: str | None = None) -> bytes:
+        """GET /jobs/{id}/artifacts/{name}: the bytes of that version, else of the newest."""
+        params = {"digest": digest} if digest else None
+        return self._send("GET", f"{_path(job_id)}/artifacts/{quote(name)}", params=params).content
+
+    def verify(self, request: Mapping[str, Any], *, once: str | None = None) -> Job:
+        """POST /verifications: the accepted job, of kind `verification`."""
+        headers = {"Idempotency-Key": once or secrets.token_hex(16)}
+        return self._json("POST", "/verifications", json=request, headers=headers)
+
+    def text(self, href: str) -> str:
+        """A text that an answer links to."""
+        return self._send("GET", href).text
+
+    def events(self, job_id: str, after: int = 0, hear: Hear | None = None) -> Iterator[Event]:
+        """GET /jobs/{id}/events: each event once, to the final one, over broken connections.
+
+        `hear` is told what models say meanwhile.
+        """
+        path = f"{_path(job_id)}/events"
+        return follow(self._http, path, after, self._sleep, self._trouble, hear)
+
+    def create_key(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """POST /keys: the record, and the key itself this once."""
+        return self._json("POST", "/keys", json=request)
+
+    def keys(self) -> Sequence[Mapping[str, Any]]:
+        """GET /keys."""
+        listed: Sequence[Mapping[str, Any]] = self._json("GET", "/keys")["keys"]
+        return listed
+
+    def limit_key(self, key_id: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
+        """PUT /keys/{id}/limits: the record."""
+        return self._json("PUT", f"/keys/{quote(key_id, safe='')}/limits", json=limits)
+
+    def tenants(self) -> Sequence[Mapping[str, Any]]:
+        """GET /tenants."""
+        listed: Sequence[Mapping[str, Any]] = self._json("GET", "/tenants")["tenants"]
+        return listed
+
+    def limit_tenant(self, name: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
+        """PUT /tenants/{tenant}/limits: the tenant."""
+        return self._json("PUT", f"/tenants/{quote(name, safe='')}/limits", json=limits)
+
+    def revoke_key(self, key_id: str) -> None:
+        """DELETE /keys/{id}."""
+        self._send("DELETE", f"/keys/{quote(key_id, safe='')}")
+
+    def sign_in_link(self) -> str:
+        """POST /sign-in-links: the path of a link that signs a browser in with this key, once."""
+        return str(self._json("POST", "/sign-in-links")["path"])
+
+    def decisions(self, query: Mapping[str, Any]) -> Mapping[str, Any]:
+        """GET /decisions: {decisions, total, limit, offset}; oldest first."""
+        return self._json("GET", "/decisions", params=_given(query))
+
+    def decisions_csv(self, query: Mapping[str, Any]) -> tuple[str, int]:
+        """GET /decisions as CSV, and how many there are in all."""
+        answer = self._send("GET", "/decisions", params={**_given(query), "format": "csv"})
+        return answer.text, int(answer.headers["X-Total-Count"])
+
+    def webhooks(self) -> Mapping[str, Any]:
+        """GET /webhook-deliveries: {waiting, waiting_total, dead, dead_total}."""
+        return self._json("GET", "/webhook-deliveries")
+
+    def retry_webhook(self, delivery_id: str) -> None:
+        """POST /webhook-deliveries/{id}/retry."""
+        self._send("POST", f"/webhook-deliveries/{quote(delivery_id, safe='')}/retry")
+
+    def system(self) -> Mapping[str, Any]:
+        """GET /system: what API and workers say of themselves."""
+        return self._json("GET", "/system")
+
+    def models(self) -> Mapping[str, Any]:
+        """GET /models: which there are, for which role, at which price, and what is missing."""
+        return self._json("GET", "/models")
+
+    def check_models(self, names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """POST /models/check: what came of a short call of each; of all that there are if none."""
+        request = {"models": list(names)} if names else {}
+        answer = self._json("POST", "/models/check", json=request, timeout=CHECK_SECONDS)
+        results: Sequence[Mapping[str, Any]] = answer["models"]
+        return results
+
+    def ready(self, workers: int) -> bool:
+        """Whether it takes jobs (GET /readyz), and lists as many workers (GET /system)."""
+        try:
+            answer = self._http.get("/readyz", timeout=2.0)
+            return answer.is_success and len(self.system()["workers"]) >= workers
+        except (httpx.HTTPError, Unreachable):
+            return False
+
+    def _json(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        answer = self._send(method, path, **request)
+        content = _object(answer)
+        if content is None:
+            raise self._stranger(answer)
+        return content
+
+    def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        twice_is_once = method != "POST" or path.endswith("/cancel")
+        repeatable = twice_is_once or "Idempotency-Key" in request.get("headers", {})
+        for left in reversed(range(self._tries)):
+            try:
+                answer = self._http.request(method, path, **request)
+            except httpx.TransportError as error:
+                raise self._trouble(error) from None
+            if answer.is_success:
+                return answer
+            if answer.status_code not in BUSY or not left or not repeatable:
+                break
+            self._sleep(_retry_after(answer))
+        raise self._trouble(answer)
+
+    def _trouble(self, answer: httpx.Response | httpx.TransportError) -> CliError:
+        if isinstance(answer, httpx.TransportError):
+            return self._gone(answer)
+        problem = _problem(answer)
+        if problem is None:
+            return self._stranger(answer)
+        if answer.status_code in PASSING:
+            return Unreachable(problem.title, problem.detail, "try again in a moment")
+        return Refused(problem)
+
+    def _gone(self, error: httpx.TransportError) -> Unreachable:
+        detail = "it did not answer in time" if isinstance(error, httpx.TimeoutException) else ""
+        return Unreachable(f"no Fettle answers at {self.url}", detail, START_IT)
+
+    def _stranger(self, answer: httpx.Response) -> Unreachable:
+        return Unreachable(
+            f"what answers at {self.url} is not Fettle",
+            f"HTTP {answer.status_code} with {answer.headers.get('content-type', 'no type')}",
+            START_IT,
+        )
+
+
+def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if value not in (None, "")}
+
+
+def _path(job_id: str) -> str:
+    return f"/jobs/{quote(job_id, safe='')}"
+
+
+def _problem(answer: httpx.Response) -> Problem | None:
+    content = _object(answer)
+    if content is None or "title" not in content:
+        return None
+    return Problem(
+        status=answer.status_code,
+        title=str(content["title"]),
+        detail=str(content.get("detail") or ""),
+        retryable=bool(content.get("retryable")),
+        fields=tuple(f"{e['field']}: {e['message']}" for e in content.get("errors") or ()),
+        about=answer.request.url.path.strip("/").partition("/")[0],
+    )
+
+
+def _object(answer: httpx.Response) -> dict[str, Any] | None:
+    try:
+        content = answer.json()
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    try:
+        seconds = float(answer.headers.get("Retry-After", "1"))
+    except ValueError:  # an HTTP date: nobody of ours sends one
+        seconds = 1.0
+    return min(max(seconds, 0.1), MOST_WAIT_SECONDS)
+
+
+def _loopback(url: str) -> bool:
+    host = httpx.URL(url).host
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

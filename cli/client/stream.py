@@ -1,0 +1,74 @@
+"""A job's event stream, kept going over broken connections by Last-Event-ID."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx
+from httpx_sse import EventSource
+
+from cli.client.events import Event, read_event
+from cli.errors import CliError
+
+Hear = Callable[[Mapping[str, Any]], None]
+"""Takes {call, role, part, text, try}: see `GET /jobs/{id}/events?tokens=true`."""
+PATIENCE = 12
+"""Failures in a row before we give up: about a minute."""
+MOST_WAIT_SECONDS = 8.0
+SILENCE_SECONDS = 60.0
+"""The service sends a comment line more often than this; a stream that is quieter is dead."""
+PASSING = frozenset({429, 502, 503, 504})
+
+
+def follow(
+    http: httpx.Client,
+    path: str,
+    after: int,
+    sleep: Callable[[float], None],
+    trouble: Callable[[httpx.Response | httpx.TransportError], CliError],
+    hear: Hear | None = None,
+) -> Iterator[Event]:
+    """Every event after `after`, each once and in order, to the final one.
+
+    `hear` is told what models say meanwhile, as it comes.
+    Raises what `trouble` makes of a refusal, or of a failure that does not pass.
+    """
+    failures = 0
+    while True:
+        failure: httpx.Response | httpx.TransportError | None = None
+        try:
+            for event in _connection(http, path, after, hear):
+                failures = 0
+                if event.seq > after:
+                    after = event.seq
+                    yield event
+                if event.final:
+                    return
+        except httpx.TransportError as broken:
+            failure = broken
+        except httpx.HTTPStatusError as refused:
+            failure = refused.response
+            if failure.status_code not in PASSING:
+                raise trouble(failure) from None
+        failures += 1
+        if failure is not None and failures > PATIENCE:
+            raise trouble(failure)
+        sleep(min(0.1 * 2**failures, MOST_WAIT_SECONDS))
+
+
+def _connection(http: httpx.Client, path: str, after: int, hear: Hear | None) -> Iterator[Event]:
+    params = {} if hear is None else {"tokens": "true"}
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+    timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
+    with http.stream("GET", path, params=params, headers=headers, timeout=timeout) as response:
+        if not response.is_success:
+            response.read()
+            response.raise_for_status()
+        for sent in EventSource(response).iter_sse():
+            if sent.event == "tokens":
+                if hear is not None:
+                    hear(json.loads(sent.data))
+            elif sent.id and sent.data:
+                yield read_event(sent.data)

@@ -1,0 +1,1 @@
+"""Commands about a deployment: keys, limits, models, settings, workers."""

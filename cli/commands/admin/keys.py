@@ -1,0 +1,139 @@
+"""`fettle keys`: who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from api.quantities import money
+from cli.context import open_service
+from cli.output import Screen, print_json
+
+SCOPES = ("submit", "read", "review", "admin")
+
+
+def limits(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that bound what jobs may spend on a day."""
+    dollars = click.option(
+        "--max-cost-usd-per-day",
+        metavar="DOLLARS",
+        help="US dollars that its jobs may spend on a day (UTC).",
+    )
+    tokens = click.option(
+        "--max-tokens-per-day", type=int, metavar="N", help="Tokens that they may use on a day."
+    )
+    return dollars(tokens(command))
+
+
+@click.group()
+def command() -> None:
+    """Create, list and revoke API keys. Needs a key with the scope `admin`."""
+
+
+@command.command()
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    default=("submit", "read", "review"),
+    show_default=True,
+    help="What the key may do; may be given again.",
+)
+@click.option("--tenant", metavar="NAME", help="Whose jobs it sees; else your key's own tenant.")
+@limits
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def create(
+    flags: Mapping[str, Any],
+    /,
+    name: str,
+    *,
+    scopes: tuple[str, ...],
+    tenant: str | None,
+    as_json: bool,
+    **limited: Any,
+) -> None:
+    """Create a key named NAME: it signs decisions. Its secret is shown this once."""
+    asked = {"name": name, "scopes": list(scopes), "tenant": tenant, **limited}
+    asked = {field: value for field, value in asked.items() if value is not None}
+    with open_service(flags) as service:
+        key = service.create_key(asked)
+    if as_json:
+        print_json(key)
+        return
+    screen = Screen()
+    screen.line("key", f"{key['id']}, of tenant {key['tenant']}, may {', '.join(key['scopes'])}")
+    screen.line("secret", key["secret"])
+    screen.line("", "it is not shown again; use it as FETTLE_API_KEY or in the header X-API-Key")
+
+
+@command.command("limit")
+@click.argument("key_id", metavar="ID")
+@limits
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def limit(flags: Mapping[str, Any], /, key_id: str, *, as_json: bool, **limited: Any) -> None:
+    """Set what the jobs of the key ID may spend on a day; what is not given is as the settings say.
+
+    Only the operator may: an admin of the tenant `default`.
+    """
+    with open_service(flags) as service:
+        key = service.limit_key(key_id, limited)
+    if as_json:
+        print_json(key)
+    else:
+        Screen().line("limited", f"{key['id']}, a day: {limits_shown(key)}")
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def list_keys(flags: Mapping[str, Any], *, as_json: bool) -> None:
+    """List keys, oldest first, without their secrets."""
+    with open_service(flags) as service:
+        keys = service.keys()
+    if as_json:
+        print_json({"keys": keys})
+        return
+    heads = ("ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY")
+    Screen().rows(heads, (_row(key) for key in keys))
+
+
+@command.command()
+@click.argument("key_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def revoke(flags: Mapping[str, Any], key_id: str, *, as_json: bool) -> None:
+    """Revoke the key ID, for good."""
+    with open_service(flags) as service:
+        service.revoke_key(key_id)
+    if as_json:
+        print_json({"id": key_id, "revoked": True})
+    else:
+        Screen().line("revoked", key_id)
+
+
+def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
+    times = ((key[name] or "-")[:10] for name in ("created_at", "revoked_at"))
+    names = (key["id"], key["name"], key["tenant"], ",".join(key["scopes"]))
+    return (*names, *times, limits_shown(key), spent_shown(key))
+
+
+def spent_shown(key: Mapping[str, Any]) -> str:
+    """What a key or a tenant has spent today."""
+    spent = key.get("spent_today")
+    return f"{money(spent['cost_usd'])}, {spent['tokens']:,} tokens" if spent else "-"
+
+
+def limits_shown(key: Mapping[str, Any]) -> str:
+    """What a key or a tenant may spend on a day."""
+    dollars, tokens = key.get("max_cost_usd_per_day"), key.get("max_tokens_per_day")
+    parts = (
+        f"${dollars}" if dollars is not None else "",
+        f"{tokens:,} tokens" if tokens is not None else "",
+    )
+    return ", ".join(filter(None, parts)) or "-"

@@ -1,0 +1,53 @@
+"""`fettle webhooks`: messages that have not arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from api.http.foreign_text import first_line
+from api.quantities import plural
+from cli.context import open_service
+from cli.output import Screen, print_json
+from cli.render.words import printable
+
+
+@click.group()
+def command() -> None:
+    """See the webhook's outbox. Needs an operator's key with the scope `admin`."""
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def listing(flags: Mapping[str, Any], /, *, as_json: bool) -> None:
+    """List messages that have not arrived, and those that are tried no more."""
+    with open_service(flags) as service:
+        outbox = service.webhooks()
+    if as_json:
+        print_json(outbox)
+        return
+    rows = [_row("waiting", each) for each in outbox["waiting"]]
+    rows += [_row("dead", each) for each in outbox["dead"]]
+    screen = Screen()
+    screen.rows(("ID", "STATE", "TYPE", "JOB", "TRIES", "WHY"), rows)
+    if screen.drawing:
+        waiting, dead = outbox["waiting_total"], outbox["dead_total"]
+        screen.text(f"{plural(waiting, 'message')} waiting, {dead} dead", "dim")
+
+
+@command.command()
+@click.argument("delivery_id", metavar="ID")
+@click.pass_obj
+def retry(flags: Mapping[str, Any], /, delivery_id: str) -> None:
+    """Send the dead message ID again."""
+    with open_service(flags) as service:
+        service.retry_webhook(delivery_id)
+    Screen().line("webhook", f"{delivery_id} is sent again")
+
+
+def _row(state: str, each: Mapping[str, Any]) -> tuple[str, ...]:
+    why = first_line(printable(each["error"]), 60)
+    return each["id"], state, each["type"], each["job_id"], str(each["tries"]), why

@@ -1,0 +1,107 @@
+"""`fettle export`: a job's transcript."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.client.events import FINAL, Event
+from cli.client.service import Job, Service
+from cli.context import open_service
+from cli.errors import CliError
+from cli.render.transcript import transcript
+from cli.render.transcript_events import Texts
+
+FORMAT = 1
+PARTS = ("code", "stdout", "stderr")
+
+
+@click.command()
+@click.argument("job_id", metavar="ID")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["md", "json"]),
+    help="Markdown, else as FILE's name ends.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to FILE, not to stdout.",
+)
+@click.pass_obj
+def command(
+    flags: Mapping[str, Any], /, job_id: str, form: str | None, output: Path | None
+) -> None:
+    """Write the transcript of the job ID: task, plan, each run with its code and whole output,
+    repairs, verdicts, decisions, cost.
+
+    JSON holds the job and its events as the API tells them, and beside them the whole texts that
+    it tells cut. A job that is still running is written as far as it has come.
+    """
+    chosen = form or ("json" if output is not None and output.suffix == ".json" else "md")
+    with open_service(flags) as service:
+        job = service.job(job_id)
+        events = _events(service, job)
+        texts = _whole(service, job_id, events)
+    text = _as_json(job, events, texts) if chosen == "json" else transcript(job, events, texts)
+    _write(output, text)
+
+
+def _events(service: Service, job: Job) -> list[Event]:
+    """All that is told of the job so far; the stream of one that runs would not end."""
+    found = []
+    if job["last_event"]:
+        for event in service.events(job["id"]):
+            found.append(event)
+            if event.seq >= job["last_event"] or event.kind in FINAL:
+                break
+    return found
+
+
+def _whole(service: Service, job_id: str, events: list[Event]) -> Texts:
+    cut = (
+        (event.data, part)
+        for event in events
+        if event.kind == "run_finished"
+        for part in PARTS
+        if event.data[part].get("digest")
+    )
+    texts = {
+        (run["id"], part): service.text(f"/jobs/{job_id}/runs/{run['number']}/{part}")
+        for run, part in cut
+    }
+    for event in events:
+        if event.kind == "repaired" and event.data["diff"].get("digest"):
+            run_id = event.data["run"]
+            texts[run_id, "diff"] = service.text(f"/jobs/{job_id}/repairs/{run_id}/diff")
+    return texts
+
+
+def _as_json(job: Job, events: list[Event], texts: Texts) -> str:
+    told = {
+        "format": FORMAT,
+        "job": job,
+        "events": [
+            {"seq": e.seq, "at": e.at.isoformat(), "kind": e.kind, "data": e.data} for e in events
+        ],
+        "texts": {f"{run}/{part}": text for (run, part), text in texts.items()},
+    }
+    return json.dumps(told, ensure_ascii=False, indent=2) + "\n"
+
+
+def _write(output: Path | None, text: str) -> None:
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CliError(f"{output} cannot be written", str(error.strerror)) from None

@@ -1,0 +1,40 @@
+"""`fettle retry`: try a failed or cancelled job anew, by intent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from cli.context import open_service
+from cli.exit_codes import HELP
+from cli.follow.follow import to_the_end
+from cli.output import Screen, print_json
+
+
+@click.command(epilog=HELP)
+@click.argument("job_id", metavar="ID")
+@click.option("--no-wait", is_flag=True, help="Print the new job's id and leave.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the new job as one JSON object; with --no-wait its id and status.",
+)
+@click.pass_obj
+def command(flags: Mapping[str, Any], job_id: str, *, no_wait: bool, as_json: bool) -> int:
+    """Try the failed or cancelled job ID anew, as a new job that goes on where it stopped.
+
+    What it has paid for is not paid again; one that ended unapproved gets fresh revisions. It is
+    followed as `fettle run` does.
+    """
+    with open_service(flags) as service:
+        job = service.retry(job_id)
+        if not no_wait:
+            return to_the_end(service, job["id"], as_json=as_json)
+    if as_json:
+        print_json(job)
+    else:
+        Screen().line("submitted", job["id"])
+    return 0

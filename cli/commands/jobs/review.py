@@ -1,0 +1,100 @@
+"""`fettle review`: decide a job's open review."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.client.service import Service
+from cli.context import open_service
+from cli.follow.review_prompt import whole_code
+from cli.output import Screen, print_json
+from cli.render.review import CHOICES
+
+
+@click.command()
+@click.argument("job_id", metavar="ID")
+@click.argument("action", type=click.Choice((*CHOICES, "answer")))
+@click.option("-m", "--message", "feedback", metavar="TEXT", help="What to change, or why not.")
+@click.option(
+    "--code",
+    "code_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="For edit: the code to run instead of opening $EDITOR.",
+)
+@click.option(
+    "--answer",
+    "answers",
+    metavar="TEXT",
+    multiple=True,
+    help="For answer: one for each question, in their order; an empty one is the default.",
+)
+@click.option("--review-id", metavar="ID", help="The review meant; refused if another is open.")
+@click.option("--digest", metavar="SHA256", help="What you looked at, as the review says it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the job's id and status as JSON.")
+@click.pass_obj
+def command(
+    flags: Mapping[str, Any],
+    *,
+    job_id: str,
+    action: str,
+    feedback: str | None,
+    code_file: Path | None,
+    answers: tuple[str, ...],
+    review_id: str | None,
+    digest: str | None,
+    as_json: bool,
+) -> None:
+    """Decide the open review of the job ID.
+
+    approve takes the work as it is; revise sends it back with TEXT; edit runs your own code
+    instead; reject ends the job; delegate lets the critic decide this time, unless two people's
+    approval is needed.
+
+    Where the job has questions, answer answers them, and reject ends it.
+
+    Where no worker can resume the job since an upgrade, approve begins it anew, delegate leaves it
+    to a worker that can (start one first), and reject ends it.
+    """
+    if action in ("revise", "reject") and not feedback:
+        raise click.UsageError(f"{action} needs a message: -m TEXT")
+    if code_file and action != "edit":
+        raise click.UsageError("--code goes with edit")
+    if answers and action != "answer":
+        raise click.UsageError("--answer goes with answer")
+    with open_service(flags) as service:
+        decision = {
+            "action": action,
+            "feedback": feedback,
+            "review_id": review_id,
+            "digest": digest,
+            "answers": list(answers) or None,
+        }
+        if action == "edit":
+            decision["code"] = _code(service, job_id, code_file)
+        given = {name: value for name, value in decision.items() if value is not None}
+        job = service.decide(job_id, given)
+    if as_json:
+        print_json(job)
+    else:
+        Screen().line("decided", f"{action}; {_where(job)}")
+
+
+def _where(job: Mapping[str, Any]) -> str:
+    """Where the decision has left the job."""
+    if job["status"] == "awaiting_review":  # only a first approval of two leaves it there
+        return "that is 1 of 2 approvals, and another person's is needed"
+    return f"the job is {job['status'].replace('_', ' ')}"
+
+
+def _code(service: Service, job_id: str, code_file: Path | None) -> str:
+    if code_file is not None:
+        return code_file.read_text(encoding="utf-8")
+    edited = click.edit(whole_code(service, service.job(job_id)), extension=".py")
+    if edited is None:
+        raise click.UsageError("the editor saved nothing: not decided")
+    return edited

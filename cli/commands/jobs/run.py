@@ -1,0 +1,227 @@
+"""`fettle run`: submit a task, follow it, print the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any
+
+import click
+
+from cli.client.files import save_recording
+from cli.context import open_service
+from cli.durations import Duration
+from cli.exit_codes import DETACHED, HELP
+from cli.follow.follow import to_the_end
+from cli.output import Screen, print_json
+
+OF_THE_CHECKS = frozenset({"check_command", "cases"})
+"""Options that are part of the field `checks`; every other has the name of its field."""
+
+
+@click.command(epilog=HELP)
+@click.argument("task")
+@click.option("--review", is_flag=True, help="Ask a person before the critic decides.")
+@click.option(
+    "--review-expires",
+    "review_expires_seconds",
+    metavar="TIME",
+    type=Duration(),
+    help="How long a review waits for a person, as in 2h.",
+)
+@click.option(
+    "--on-expiry", type=click.Choice(["approve", "reject", "stay"]), help="What counts then."
+)
+@click.option(
+    "--remind",
+    "review_remind_seconds",
+    metavar="TIME",
+    type=Duration(),
+    help="Tell of a review again after it.",
+)
+@click.option(
+    "--escalate",
+    "review_escalate_seconds",
+    metavar="TIME",
+    type=Duration(),
+    help="Tell of it as escalated after.",
+)
+@click.option("--approvals", type=click.IntRange(1, 2), help="People who have to approve.")
+@click.option(
+    "--pause",
+    type=click.Choice(["before_critic", "every_run"]),
+    help="When a reviewed job asks: before the critic, or behind every run of code, too.",
+)
+@click.option("--model", metavar="P:M", help="provider:model, from the operator's allow-list.")
+@click.option(
+    "--file",
+    "files",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A text file that the job starts with; may be given again.",
+)
+@click.option(
+    "--conversation",
+    "conversation_id",
+    metavar="ID",
+    help="The conversation that this job follows up.",
+)
+@click.option("--step", "steps", metavar="TEXT", multiple=True, help="A step of your own plan.")
+@click.option("--label", "labels", metavar="WORD", multiple=True, help="A word to find it by.")
+@click.option("--priority", type=click.Choice(["high", "normal", "low"]))
+@click.option("--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most.")
+@click.option(
+    "--verify",
+    metavar="COMMAND",
+    help="The command that proves the work, as in 'pytest -q'; no shell runs it. Else the model "
+    "declares one.",
+)
+@click.option(
+    "--evidence",
+    type=click.Choice(["run", "none"]),
+    help="What the critic needs to approve: a run, or none (for documents).",
+)
+@click.option(
+    "--on-exhausted",
+    type=click.Choice(["accept", "fail"]),
+    help="When nobody has approved it in the end: accept the best result, or fail (the default).",
+)
+@click.option(
+    "--check",
+    "checks",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A test file that the work has to pass; may be given again.",
+)
+@click.option(
+    "--check-command",
+    metavar="COMMAND",
+    help="How they are run; else by pytest. pytest and unittest are told test by test; of anything "
+    "else but `python PATH` the exit code alone decides.",
+)
+@click.option(
+    "--cases",
+    metavar="FILE.json",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Programs to start, and what each must print and leave: a list of {argv, stdin, stdout, "
+    "...}, see docs/checks.md.",
+)
+@click.option("--write-tests", is_flag=True, help="Have a tester write such tests first.")
+@click.option("--questions", is_flag=True, help="Let the planner ask up to three questions first.")
+@click.option("--parallel", is_flag=True, help="Let independent steps of the plan go side by side.")
+@click.option(
+    "--questions-expire",
+    "questions_expire_seconds",
+    type=int,
+    metavar="SECONDS",
+    help="How long they wait; then its own answers count.",
+)
+@click.option(
+    "--timeout", "timeout_seconds", type=int, metavar="SECONDS", help="Bound on the running time."
+)
+@click.option("--max-cost-usd", metavar="DOLLARS", help="The most that it may spend on models.")
+@click.option("--max-tokens", type=int, metavar="N", help="The most tokens that it may use.")
+@click.option(
+    "--record",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the model's side down, to be played as recording:NAME.",
+)
+@click.option("--no-wait", is_flag=True, help="Print the job's id and leave.")
+@click.option("--json", "as_json", is_flag=True, help="Print the final job as one JSON object.")
+@click.pass_obj
+def command(
+    flags: Mapping[str, Any],
+    /,
+    *,
+    record: Path | None,
+    no_wait: bool,
+    as_json: bool,
+    **asked: Any,
+) -> int:
+    """Submit TASK (`-` reads it from stdin), show its progress, print its answer.
+
+    On a terminal you are asked at a review; elsewhere the command says how to decide, and waits.
+    """
+    spec = _spec(asked)
+    if record:
+        spec["record"] = _can_be_written(record, no_wait=no_wait)
+    with open_service(flags) as service:
+        job = service.submit(spec)
+        if no_wait:
+            if as_json:
+                print_json(job)
+            else:
+                click.echo(job["id"])
+            return 0
+        screen = Screen(stderr=as_json)
+        screen.line("job", job["id"])
+        code = to_the_end(service, job["id"], as_json=as_json)
+        if record and code != DETACHED:
+            save_recording(service, job["id"], record)
+            screen.line("recorded", str(record))
+        return code
+
+
+def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
+    task = sys.stdin.read() if asked["task"] == "-" else asked["task"]
+    files = dict(_file(path, "--file") for path in asked["files"])
+    spec = {**asked, "task": task, "files": files, "checks": _checks(asked)}
+    return {
+        name: value
+        for name, value in spec.items()
+        if name not in OF_THE_CHECKS and value is not False and value not in (None, (), {})
+    }
+
+
+def _can_be_written(path: Path, *, no_wait: bool) -> bool:
+    """Said before the job is paid for."""
+    if no_wait:
+        raise click.UsageError("--record waits for the job's end: it goes without --no-wait")
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}", param_hint="--record")
+    return True
+
+
+def _checks(asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    if asked["check_command"] and not asked["checks"]:
+        raise click.UsageError("--check-command wants the files that it is about: --check PATH")
+    files = dict(_file(path, "--check") for path in asked["checks"])
+    checks = {"files": files, "command": asked["check_command"], "cases": _cases(asked["cases"])}
+    return {name: value for name, value in checks.items() if value} or None
+
+
+def _cases(path: Path | None) -> list[Any]:
+    if path is None:
+        return []
+    try:
+        cases = json.loads(_file(path, "--cases")[1])
+    except ValueError as error:
+        raise click.BadParameter(f"{path} is no JSON: {error}", param_hint="--cases") from None
+    if not isinstance(cases, list) or not cases:
+        raise click.BadParameter(f"{path} has no list of cases", param_hint="--cases")
+    patterns = [case.get("stdout_matches") for case in cases if isinstance(case, dict)]
+    for pattern in patterns:
+        try:
+            re.compile(pattern if isinstance(pattern, str) else "")
+        except (re.error, OverflowError) as error:
+            why = f"{pattern!r} is no regular expression: {error}"
+            raise click.BadParameter(why, param_hint="--cases") from None
+    return cases
+
+
+def _file(path: Path, option: str) -> tuple[str, str]:
+    """A file's name in the workspace and its text; one from elsewhere goes by its last name."""
+    inside = not path.is_absolute() and ".." not in path.parts
+    name = PurePath(path).as_posix() if inside else path.name
+    try:
+        return name, path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise click.BadParameter(f"{path} is not a UTF-8 text", param_hint=option) from None
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None

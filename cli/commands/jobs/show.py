@@ -1,0 +1,40 @@
+"""`fettle show`: a whole job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.client.files import save
+from cli.context import open_service
+from cli.output import Screen, print_json
+from cli.render.events import Detail
+from cli.render.job import job_parts
+
+
+@click.command()
+@click.argument("job_id", metavar="ID")
+@click.option(
+    "--save",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Save the files of its workspace.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the job as one JSON object.")
+@click.pass_obj
+def command(flags: Mapping[str, Any], job_id: str, *, folder: Path | None, as_json: bool) -> None:
+    """Show the job ID: plan, each run's code and output, verdicts, answer, cost."""
+    screen = Screen(stderr=as_json)
+    with open_service(flags) as service:
+        job = service.job(job_id)
+        if as_json:
+            print_json(job)
+        else:
+            screen.parts(job_parts(job, Detail(None, None)))
+        if folder is not None:
+            for path in save(service, job_id, folder):
+                screen.line("saved", str(path))

@@ -1,0 +1,1 @@
+"""Commands that start programs on this machine."""

@@ -1,0 +1,195 @@
+"""`fettle bench`: how good the agent is at exercises with hidden tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.errors import CliError
+from cli.exit_codes import FAILED
+from cli.output import Screen, print_json
+from cli.render.parts import Tone
+from evals import extra
+from evals.report import bars, tables
+from evals.report.comparing import compare
+from evals.report.results import read
+from evals.report.summing import sum_up
+from evals.run import beginning, service
+from evals.run.canonical import Shown, canonical
+from evals.run.hidden_tests import NotVerified
+from evals.run.request import Asked
+from evals.run.session import Session
+from evals.sources import sets
+from evals.sources.exercise import ExerciseSet
+
+RESULTS = Path("bench-results")
+CACHE = Path("~/.cache/fettle").expanduser()
+AT_ONCE = 8
+
+PNG = click.option(
+    "--png", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Draw it, too."
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class Sets(click.Group):
+    """What is no command of its own is a set of exercises."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command and its arguments; a set stays among them."""
+        if args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        return None, run, args
+
+
+@click.group(
+    cls=Sets,
+    subcommand_metavar="SET|FILE.jsonl [OPTIONS] | compare A B | show FILE",
+    epilog="SET is humaneval, mbpp or custom; `fettle bench SET --help` tells the options.",
+)
+def command() -> None:
+    """Measure how good the agent is: exercises as jobs, judged by tests that it never sees."""
+
+
+@click.command(name="SET")
+@click.argument("name", metavar="SET|FILE.jsonl")
+@click.option("--model", metavar="P:M", help="The model that works, provider:model.")
+@click.option("--data", metavar="PATH", type=FILE, help="The file of HumanEval or MBPP.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N exercises alone.")
+@click.option("--no-repair", is_flag=True, help="Each job ends with its first run.")
+@click.option(
+    "--repeat", type=click.IntRange(1), default=1, metavar="K", help="Try each K times: pass@k."
+)
+@click.option("--judge", metavar="P:M", help="A model that scores, 0 to 3, what has no tests.")
+@click.option("--canonical", "shipped", is_flag=True, help="Try the shipped solutions; no model.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=RESULTS,
+    show_default=True,
+    help="Where results are kept; the same command goes on with them.",
+)
+@click.option("--fresh", is_flag=True, help="Put earlier results aside, and begin anew.")
+@click.option(
+    "--at-once", type=click.IntRange(1, 64), default=AT_ONCE, show_default=True, metavar="N"
+)
+@JSON
+@click.pass_obj
+def run(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options: Any) -> int:
+    """Work on a set of exercises (humaneval, mbpp, custom, or a file of your own), and judge.
+
+    With --url or FETTLE_URL the jobs go to that service, else to one that is started for them. What
+    is finished is kept at once: after a crash the same command goes on, and pays for nothing twice.
+    """
+    screen = Screen(stderr=as_json)
+    of = sets.load(name, options["data"], CACHE)
+    if options["shipped"]:
+        return _shipped(flags, screen, of, as_json=as_json, options=options)
+    if not options["model"]:
+        raise click.UsageError("name the model that works: --model provider:model")
+    asked = Asked(options["model"], repair=not options["no_repair"], judge=options["judge"])
+    file = beginning.path(options["out"], of, asked)
+    if options["fresh"]:
+        beginning.put_aside(file)
+    exercises = of.exercises[: options["limit"]]
+    session = Session(of, exercises, asked, options["repeat"], options["at_once"], file)
+    session.run(service.named(flags), screen)
+    png = file.with_suffix(".png")
+    return _shown(screen, file, as_json=as_json, png=png, wanted=False)
+
+
+@command.command()
+@click.argument("file", type=FILE)
+@PNG
+@JSON
+def show(file: Path, *, png: Path | None, as_json: bool) -> int:
+    """Show a file of results again."""
+    return _shown(Screen(stderr=as_json), file, as_json=as_json, png=png, wanted=True)
+
+
+@command.command(name="compare")
+@click.argument("first", metavar="A", type=FILE)
+@click.argument("second", metavar="B", type=FILE)
+@PNG
+@JSON
+def compared(first: Path, second: Path, *, png: Path | None, as_json: bool) -> None:
+    """Compare the results A and B, exercise by exercise: what differs, and whether by chance."""
+    screen = Screen(stderr=as_json)
+    one, other = read(first), read(second)
+    pairs = compare(one, other)
+    if not pairs:
+        raise CliError("there is nothing to compare", "no exercise is judged in both")
+    names = bars.names_of(one, other)
+    tables.show_compared(screen, pairs, names)
+    _drawn(screen, bars.of_two(pairs, names), png, wanted=png is not None)
+    if as_json:
+        print_json(
+            {"first": names[0], "second": names[1], "measures": [p.as_fields() for p in pairs]}
+        )
+
+
+def _shown(screen: Screen, file: Path, *, as_json: bool, png: Path | None, wanted: bool) -> int:
+    """The table and the plot of a file; 1 where something was not measured."""
+    header, results = read(file)
+    summary = sum_up(header, results)
+    tables.show(screen, header, summary)
+    drawing = bars.of_one(header, summary)
+    if drawing is not None:
+        _drawn(screen, drawing, png, wanted=wanted and png is not None)
+    screen.line("results", str(file))
+    if as_json:
+        as_fields = {"set": dict(header.set), "settings": dict(header.settings), "file": str(file)}
+        print_json({**as_fields, **summary.as_fields()})
+    return FAILED if summary.not_measured else 0
+
+
+def _drawn(screen: Screen, drawing: bars.Bars, png: Path | None, *, wanted: bool) -> None:
+    """The plot; where its libraries are missing and nobody asked for it, how to have it."""
+    try:
+        plots = extra.plots()
+    except CliError as error:
+        if wanted:
+            raise
+        screen.line("no plot", f"{error.detail}: {error.next_step}", Tone.QUIET)
+        return
+    if screen.drawing:
+        screen.text(plots.terminal(drawing, screen.console.width))
+    if png is not None:
+        plots.png(png, drawing)
+        screen.line("plot", str(png))
+
+
+def _shipped(
+    flags: Mapping[str, Any],
+    screen: Screen,
+    of: ExerciseSet,
+    *,
+    as_json: bool,
+    options: Mapping[str, Any],
+) -> int:
+    exercises = [each for each in of.exercises if each.tests and (each.right or each.wrong)]
+    if not exercises:
+        raise CliError(f"{of.name} has no solutions", "no exercise in it has `right` and `tests`")
+
+    def shown(one: Shown) -> None:
+        if not one.well:
+            screen.line(one.kind, f"{one.exercise}: {one.why or 'passes'}", Tone.BAD)
+
+    with service.running(service.named(flags), screen, None) as running:
+        try:
+            done = canonical(running, exercises[: options["limit"]], options["at_once"], shown)
+        except NotVerified as error:
+            raise CliError("the service could not run the tests", str(error)) from None
+    wrong = f", {done.wrong} wrong ones found out" if done.wrong else ""
+    tone = Tone.GOOD if done.passed == done.tasks else Tone.BAD
+    screen.line("canonical", f"{done.passed} of {done.tasks} pass{wrong}", tone)
+    if as_json:
+        print_json(done.as_fields())
+    return 0 if done.passed == done.tasks else FAILED

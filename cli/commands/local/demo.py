@@ -1,0 +1,79 @@
+"""`fettle demo`: what `make demo` runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import click
+
+from api.quantities import duration, money
+from cli.client.service import Job
+from cli.demo.jobs import JOBS
+from cli.demo.playing import Play, files_folder
+from cli.exit_codes import FAILED
+from cli.local.throwaway import throwaway
+from cli.output import Screen
+from cli.render.parts import Tone
+from settings.client import model_keys
+
+RECORDED = (
+    "no GROQ_API_KEY or GOOGLE_API_KEY: the models' side is played from recordings; "
+    "the code in them truly runs in the sandbox"
+)
+
+HOPELESS = {
+    "model_unavailable": "the other jobs would end alike; mend the key or unset it: without one, "
+    "recordings are played",
+    "sandbox_unavailable": "the other jobs would end alike; `fettle doctor` says what is missing",
+}
+"""Why no other job of the demo could do better, and what to do."""
+
+
+@click.command()
+def command() -> int:
+    """Run four jobs through a throw-away deployment, by its HTTP API, and show them.
+
+    It has its own Redis, API and worker on free ports, in a temporary directory. Without a model
+    key the models' side is played from recordings; the code truly runs in the sandbox.
+    """
+    begun = time.monotonic()
+    screen = Screen()
+    screen.title("Fettle: a coding task in, code that has been run out")
+    keys = model_keys()
+    screen.line("models", f"{keys[0]} is set: that provider is asked" if keys else RECORDED)
+    jobs: list[Job] = []
+    with throwaway(screen) as service:
+        play = Play(service, screen, files_folder(), recorded=not keys)
+        for number, job in enumerate(JOBS, 1):
+            screen.title(f"{number} of {len(JOBS)}: {job.title}")
+            conversation = jobs[-1]["conversation_id"] if jobs else None
+            jobs.append(play.job(job, conversation))
+            if jobs[-1]["reason"] in HOPELESS:
+                screen.line("stopping", HOPELESS[jobs[-1]["reason"]], Tone.BAD)
+                break
+        screen.title("in fine fettle" if all(map(_well, jobs)) else "not every job did well")
+        _sum_up(screen, jobs)
+    took = duration(time.monotonic() - begun)
+    screen.line("stopped", f"Redis, API and worker have ended, after {took}", Tone.GOOD)
+    if not all(map(_well, jobs)):
+        return FAILED
+    screen.line("next", "`make up` runs it all for daily use")
+    return 0
+
+
+def _well(job: Job) -> bool:
+    """Whether the job did what it should; that a person said no is the person's affair."""
+    return bool(job["status"] == "succeeded" or job["reason"] == "rejected")
+
+
+def _sum_up(screen: Screen, jobs: Sequence[Job]) -> None:
+    heads = ("TASK", "STATUS", "APPROVED BY", "RUNS", "COST", "TIME")
+    screen.rows(heads, (_row(demo.title, job) for demo, job in zip(JOBS, jobs, strict=False)))
+
+
+def _row(title: str, job: Job) -> tuple[str, ...]:
+    approved = job["result"]["approved_by"] if job["result"] else None
+    runs = " ".join("✓" if run["succeeded"] else "✗" for run in job["runs"])
+    cost = money(job["cost"]["total"]["cost_usd"])
+    return title, job["status"], approved or "-", runs, cost, duration(job["ran_seconds"])

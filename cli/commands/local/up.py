@@ -1,0 +1,168 @@
+"""`fettle up`: everything for daily use on one machine."""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.client.service import Service
+from cli.context import load
+from cli.errors import CliError
+from cli.local import bubblewrap, ports, redis_server
+from cli.local.banner import Addresses, banner
+from cli.local.deployment import Deployment, environment, flower_installed
+from cli.local.logs import Logs
+from cli.local.processes import running
+from cli.local.supervisor import Supervisor
+from cli.output import Screen
+from cli.render.parts import Tone
+from cli.signals import Signals, Stopped
+from settings.api import ApiSettings
+from settings.base import DEVELOPMENT_KEY
+from settings.client import UpSettings, inherited, model_keys
+from settings.worker import WorkerSettings
+
+TICK_SECONDS = 0.1
+LOOK_SECONDS = 0.5
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API (FETTLE_PORT).")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes (FETTLE_WORKERS).")
+@click.option("--flower-port", type=click.IntRange(1, 65_535), help="Port of Flower.")
+def command(**flags: int | None) -> None:
+    """Run Redis, the API, workers and Flower, with their logs, until Ctrl-C.
+
+    Jobs are kept in .fettle (FETTLE_DATA_DIR). What dies is started again.
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    api = load(ApiSettings, **_of(ApiSettings, given))
+    up = load(UpSettings, **_of(UpSettings, given))
+    worker = load(WorkerSettings)
+    if api.port == 0:  # the banner has to name it
+        api = api.model_copy(update={"port": ports.free(1)[0]})
+    screen = Screen()
+    with Signals() as signals, _alone(api.data_dir):
+        bubblewrap.ensure()
+        _free(api.host, api.port, "--port")
+        of_api = api.port if _reachable(api.host) == ports.LOOPBACK else None
+        _free(ports.LOOPBACK, up.flower_port, "--flower-port", of_api)
+        with running(signals) as processes:
+            supervisor = Supervisor(processes, Logs(screen))
+            try:
+                _run(supervisor, screen, api, up, worker)
+            except Stopped:  # which is how this command is meant to end
+                screen.text()
+                screen.line("stopping", "workers hand back what they hold; again: at once")
+        supervisor.show_last_lines()
+        screen.line("stopped", "Redis, API, workers and Flower have ended", Tone.GOOD)
+
+
+def _run(
+    supervisor: Supervisor,
+    screen: Screen,
+    api: ApiSettings,
+    up: UpSettings,
+    worker: WorkerSettings,
+) -> None:
+    redis_url, broker_url = _redis(supervisor, screen, api)
+    own = environment(
+        redis_url=redis_url,
+        broker_url=broker_url,
+        data_dir=str(api.data_dir.resolve()),
+        host=api.host,
+        port=api.port,
+        drain_seconds=worker.drain_seconds,
+    )
+    if "log_format" not in api.model_fields_set:
+        own["FETTLE_LOG_FORMAT"] = "console"
+    if flower_installed():
+        own.setdefault("FETTLE_FLOWER_URL", f"http://{ports.LOOPBACK}:{up.flower_port}")
+    deployment = Deployment(api.port, inherited(own))
+    password = up.flower_password
+    flower = password.get_secret_value() if password else secrets.token_urlsafe(12)
+    for program in (deployment.api(), *deployment.workers(up.workers)):
+        supervisor.start(program)
+    if flower_installed():
+        supervisor.start(deployment.flower(up.flower_port, flower))
+    key = api.api_key.get_secret_value() if api.api_key else DEVELOPMENT_KEY
+    where = Addresses(
+        url=f"http://{_reachable(api.host)}:{api.port}",
+        flower_port=up.flower_port if flower_installed() else None,
+        flower_password=None if password else flower,
+        key=key if key == DEVELOPMENT_KEY else None,
+        models=model_keys(),
+    )
+    with Service(where.url, key) as service:
+        _until_ready(service, supervisor)
+        link = service.sign_in_link()
+    supervisor.all_well()
+    banner(screen, replace(where, sign_in=link))
+    while True:
+        supervisor.tick(TICK_SECONDS)
+
+
+def _until_ready(service: Service, supervisor: Supervisor) -> None:
+    """Ask at a steady pace: the service logs every question, and each line wakes the supervisor."""
+    while not service.ready(workers=1):
+        next_look = time.monotonic() + LOOK_SECONDS
+        while time.monotonic() < next_look:
+            supervisor.tick(TICK_SECONDS)
+
+
+def _redis(supervisor: Supervisor, screen: Screen, api: ApiSettings) -> tuple[str, str]:
+    """The URLs of record and broker: as set, else those of two servers of our own."""
+    if api.model_fields_set & {"redis_url", "broker_url"}:
+        return api.redis_url, api.broker_url
+    port, broker_port = ports.free(2)
+    server = redis_server.prepare(api.data_dir / "redis", port, inherited({}))
+    broker = redis_server.prepare_broker(api.data_dir / "broker", broker_port, inherited({}))
+    screen.line("redis", f"{server.program.argv[0]}, data in {api.data_dir / 'redis'}")
+    for each in (server, broker):
+        redis_server.wait_ready(each, supervisor.start(each.program))
+    return server.url, broker.url
+
+
+@contextmanager
+def _alone(data_dir: Path) -> Iterator[None]:
+    """One `fettle up` a data directory: two servers on one append-only file would ruin it."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with (data_dir / "up.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CliError(
+                f"another `fettle up` runs on {data_dir.resolve()}",
+                next_step="use that one, or name another directory: FETTLE_DATA_DIR=...",
+            ) from None
+        yield
+
+
+def _free(host: str, port: int, flag: str, of_api: int | None = None) -> None:
+    if port == of_api:
+        raise CliError(
+            f"API and Flower cannot both listen on port {port}",
+            next_step=f"take another one: fettle up {flag} {port + 1}",
+        )
+    if ports.taken(host, port):
+        by = ports.owner(port)
+        raise CliError(
+            f"port {port} is taken" + (f" by {by}" if by else ""),
+            next_step=f"end that, or take another one: fettle up {flag} {port + 1}",
+        )
+
+
+def _of(kind: type[ApiSettings | UpSettings], flags: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if name in kind.model_fields}
+
+
+def _reachable(host: str) -> str:
+    return {"0.0.0.0": ports.LOOPBACK, "::": "[::1]"}.get(host, host)  # noqa: S104

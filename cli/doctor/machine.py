@@ -1,0 +1,79 @@
+"""What can be found out on this machine while no service answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from redis.asyncio import Redis
+
+from cli.doctor import deployment
+from cli.doctor.deployment import Finding, Health
+from cli.drill import engine_flags
+from cli.errors import CliError
+from cli.local import redis_server
+from jobs.errors import StoreUnavailable
+from jobs.redis.check import Fitness, examine
+from settings.client import model_keys
+from settings.worker import WorkerSettings
+
+SANDBOX_SECONDS = 60
+
+
+def findings(settings: WorkerSettings) -> Iterator[Finding]:
+    """Redis, sandbox and model keys, as a worker started here would find them."""
+    yield from _redis(settings)
+    yield from _sandbox(settings)
+    recordings = {path.stem for path in settings.recordings_dir.glob("*.yaml")}
+    yield from deployment.models(set(model_keys()), ", ".join(settings.model) or None, recordings)
+
+
+def _redis(settings: WorkerSettings) -> Iterator[Finding]:
+    if "redis_url" not in settings.model_fields_set:
+        try:
+            text = f"`fettle up` starts {redis_server.binary()}"
+        except CliError as error:
+            yield Finding("redis", Health.BAD, str(error), error.next_step)
+        else:
+            yield Finding("redis", Health.NOTE, text)
+        return
+    try:
+        fit = asyncio.run(_examine(settings.redis_url))
+    except StoreUnavailable as error:
+        yield Finding("redis", Health.BAD, str(error), "start it, or mend FETTLE_REDIS_URL")
+    else:
+        yield from deployment.redis(fit.server, fit.version, [asdict(one) for one in fit.findings])
+
+
+async def _examine(url: str) -> Fitness:
+    async with Redis.from_url(url, socket_timeout=5, socket_connect_timeout=2) as client:
+        return await examine(client)
+
+
+def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
+    """Tried in a process of its own: the sandbox is the worker's, not ours."""
+    argv = [sys.executable, "-P", "-m", "sandbox.doctor", "--json", *_flags(settings)]
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=SANDBOX_SECONDS, check=False)
+        told = json.loads(done.stdout)
+    except (subprocess.TimeoutExpired, ValueError) as error:
+        yield Finding("sandbox", Health.BAD, f"could not be tried: {error}")
+        return
+    yield from deployment.sandbox(
+        {
+            "backend": told["backend"],
+            "works": told["available"],
+            "why": told["reason"],
+            "layers": told["layers"],
+        }
+    )
+
+
+def _flags(settings: WorkerSettings) -> list[str]:
+    """What the backend that is set needs to be told."""
+    backend = ["--backend", settings.sandbox, "--python", str(settings.sandbox_python)]
+    return [*backend, *engine_flags(settings)]

@@ -1,0 +1,59 @@
+"""Following a job to its end, as `run` and `watch` do: live, asking at a review where one can."""
+
+from __future__ import annotations
+
+from cli.client.files import text_of
+from cli.client.service import Job, Service
+from cli.exit_codes import DETACHED, of_job
+from cli.follow.live_view import LiveView
+from cli.follow.review_prompt import Later, ask
+from cli.output import Screen, print_json
+from cli.render.checks import questions_parts
+from cli.render.events import Detail
+from cli.render.job import outcome_parts
+from cli.render.review import how_to_decide
+
+
+def follow(service: Service, job_id: str, screen: Screen, *, asking: bool) -> Job:
+    """Show a job's events to the final one; returns the job as it then is."""
+    with LiveView(screen, Detail(), text_of(service, job_id)) as view:
+        for event in service.events(job_id, hear=view.hear if screen.drawing else None):
+            view.show(event)
+            if event.kind == "review_opened":
+                _at_review(service, job_id, str(event.data["review_id"]), view, screen, asking)
+    return service.job(job_id)
+
+
+def to_the_end(service: Service, job_id: str, *, as_json: bool) -> int:
+    """Follow a job and print what came of it; the exit code says how it ended."""
+    screen = Screen(stderr=as_json)
+    try:
+        job = follow(service, job_id, screen, asking=screen.asking and not as_json)
+    except (KeyboardInterrupt, Later):
+        screen.text()
+        screen.line("detached", f"the job goes on; `fettle watch {job_id}` shows it again,")
+        screen.line("", f"`fettle cancel {job_id}` ends it")
+        return DETACHED
+    if as_json:
+        print_json(job)
+    else:
+        screen.parts(outcome_parts(job))
+        if job["result"] and job["result"]["artifacts"]:
+            screen.line("", f"`fettle show {job_id} --save DIR` saves the files")
+    return of_job(job)
+
+
+def _at_review(
+    service: Service, job_id: str, review_id: str, view: LiveView, screen: Screen, asking: bool
+) -> None:
+    job = service.job(job_id)
+    if not job["review"] or job["review"]["id"] != review_id:  # decided since
+        return
+    if not asking:
+        if job["review"]["kind"] == "questions":
+            screen.parts(questions_parts(job["review"]["payload"]["questions"]))
+        screen.line("decide", how_to_decide(job_id, job["review"]))
+        return
+    view.pause()
+    ask(service, job, screen)
+    view.resume()

@@ -1,0 +1,163 @@
+"""Asking a person at a terminal to decide a review."""
+
+from __future__ import annotations
+
+import select
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import click
+
+from cli.client.files import as_text, save
+from cli.client.service import Job, Service
+from cli.errors import Refused
+from cli.output import Screen
+from cli.render.checks import questions_parts
+from cli.render.drawn import INSET
+from cli.render.parts import Code
+from cli.render.review import CHOICES, choices, review_parts, upgrade_parts
+from cli.render.words import clip, printable
+
+PICTURE_ROWS = 28
+SOURCES = frozenset({".py", ".md", ".txt", ".toml", ".sql", ".sh"})
+SOURCE_LINES = 200
+
+
+class Later(Exception):
+    """Nothing was decided now."""
+
+
+def ask(service: Service, job: Job, screen: Screen) -> None:
+    """Show the open review and apply what the person decides. Raises Later at end of input."""
+    review = job["review"]
+    show(service, job, screen, Path(mkdtemp(prefix="fettle-review-")))
+    while True:
+        decision = {
+            **_decided(service, job, screen),
+            "review_id": review["id"],
+            "digest": review["digest"],
+        }
+        try:
+            service.decide(job["id"], decision)
+        except Refused as refused:
+            screen.line("refused", str(refused))
+            if refused.problem.status == 409:  # somebody else was quicker
+                return
+        else:
+            return
+
+
+def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
+    """Show what is asked; its files are saved to `folder`, and pictures drawn."""
+    payload = job["review"]["payload"]
+    if job["review"]["kind"] == "questions":
+        screen.title("before it begins: it would like to know")
+        screen.parts(questions_parts(payload["questions"]))
+        return
+    screen.title("review: it is your decision")
+    if job["review"]["kind"] == "upgrade":
+        screen.parts(upgrade_parts(payload))
+        return
+    screen.parts(review_parts(payload))
+    names = {artifact["name"] for artifact in payload["artifacts"]}
+    for path in save(service, job["id"], folder, names):
+        content = path.read_bytes()
+        draw(screen, content)
+        screen.line("saved", printable(str(path)))
+        if path.suffix in SOURCES and (text := as_text(content)):
+            screen.part(Code(clip(printable(text), SOURCE_LINES)))
+
+
+def draw(screen: Screen, data: bytes) -> None:
+    """Draw a picture, where the bytes are one, a terminal can show it and Pillow is installed."""
+    if not screen.drawing or screen.console.no_color or not find_spec("PIL"):
+        return
+    picture = import_module("cli.render.picture").picture  # Pillow is an extra: `plots`
+    rows = min(screen.console.height - 8, PICTURE_ROWS)
+    drawn = picture(data, min(screen.console.width - INSET, 100), max(rows, 8))
+    if drawn is not None:
+        screen.picture(drawn)
+
+
+def whole_code(service: Service, job: Job) -> str:
+    """The last run's code, whole: the review itself may carry its head and tail only."""
+    code = job["runs"][-1]["code"] if job["runs"] else None
+    if code is None:
+        return ""
+    return service.text(code["href"]) if code["digest"] else str(code["text"])
+
+
+def _decided(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
+    review = job["review"]
+    given: dict[str, Any] = {}
+    given |= _decision(screen, choices(review), lambda: whole_code(service, job))
+    if given["action"] == "answer":
+        asked = review["payload"]["questions"]
+        given["answers"] = [_answer(f"answer {number}: ") for number in range(1, len(asked) + 1)]
+    return given
+
+
+def _decision(
+    screen: Screen, offered: Mapping[str, str], code_to_edit: Callable[[], str]
+) -> dict[str, str]:
+    screen.text()
+    for name, meaning in offered.items():
+        screen.text(f"  {name:<10}{meaning}")
+    while True:
+        action = matching(_answer("decide: "), offered)
+        if action == "edit":
+            if (code := click.edit(code_to_edit(), extension=".py")) is not None:
+                return {"action": action, "code": code}
+            screen.text("nothing was saved: not decided")
+        elif action in ("revise", "reject"):
+            question = "what should change? " if action == "revise" else "why? "
+            if feedback := _answer(question):
+                return {"action": action, "feedback": feedback}
+        elif action:
+            return {"action": action}
+        else:
+            screen.text(f"please one of {', '.join(offered)}")
+
+
+def matching(typed: str, offered: Iterable[str] = tuple(CHOICES)) -> str | None:
+    """The one choice that begins with what was typed."""
+    found = [name for name in offered if typed and name.startswith(typed.lower())]
+    return found[0] if len(found) == 1 else None
+
+
+def confirmed(question: str) -> bool:
+    """A yes or no; plain Enter and end of input are yes."""
+    try:
+        return not ask_line(f"{question} [Y/n] ").lower().startswith("n")
+    except EOFError:
+        return True
+
+
+def _answer(question: str) -> str:
+    try:
+        return ask_line(question)
+    except EOFError:
+        raise Later from None
+
+
+LOOK_SECONDS = 0.2
+
+
+def ask_line(question: str) -> str:
+    """What was typed behind the question, without spaces around it. Raises EOFError at its end.
+
+    Python's own `input` sleeps through a signal that comes just before it begins to wait.
+    """
+    sys.stdout.write(question)
+    sys.stdout.flush()
+    while not select.select([sys.stdin], [], [], LOOK_SECONDS)[0]:
+        continue
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.strip()

@@ -1,0 +1,107 @@
+"""A deployment in a temporary directory, on free ports, that ends with the demo."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cli.client.service import Service
+from cli.doctor import deployment
+from cli.doctor.deployment import Health
+from cli.errors import CliError
+from cli.local import bubblewrap, ports, redis_server
+from cli.local.deployment import Deployment, environment
+from cli.local.processes import LoggedProcesses, running
+from cli.output import Screen
+from cli.signals import Signals
+from settings.client import sealed
+
+READY_SECONDS = 90.0
+
+
+@contextmanager
+def throwaway(
+    screen: Screen,
+    *,
+    workers: int = 1,
+    env: Mapping[str, str] | None = None,
+    key: str | None = None,
+    keep: Path | None = None,
+) -> Iterator[Service]:
+    """A service that is ready for jobs; `env` goes to its processes, over what they are given.
+
+    Its key is `key`, else one that nobody knows. In the folder `keep`, if there is one, everything
+    stays, and goes on where an earlier service in it has stopped, however that did.
+
+    Raises CliError where it cannot become so.
+    """
+    with Signals() as signals, ExitStack() as stack:
+        with signals.held():  # a signal in the middle of it would leave the directory behind
+            folder = keep or stack.enter_context(
+                TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True)
+            )
+        programs = LoggedProcesses(stack.enter_context(running(signals)), Path(folder))
+        bubblewrap.ensure()
+        begun = time.monotonic()
+        own = {"FETTLE_API_KEY": key or secrets.token_urlsafe(24)}
+        own = {**_servers(screen, programs), **own, **(env or {})}
+        with _service(screen, programs, own, workers) as service:
+            _refuse_what_cannot_work(service)
+            seconds = time.monotonic() - begun
+            ready = f"{service.url}, {_workers(workers)}, ready in {seconds:.1f} s"
+            screen.line("service", ready)
+            yield service
+
+
+def _servers(screen: Screen, programs: LoggedProcesses) -> dict[str, str]:
+    """Start Redis; what the other programs are given."""
+    folder = programs.folder
+    redis_server.wait_gone(folder / "redis")
+    redis_port, broker_port, api_port = ports.free(3)
+    server = redis_server.prepare(folder / "redis", redis_port, sealed({}))
+    broker = redis_server.prepare_broker(folder / "broker", broker_port, sealed({}))
+    for each in (server, broker):
+        try:
+            redis_server.wait_ready(each, programs.start(each.program))
+        except CliError as error:
+            raise programs.failure(each.program, error.title) from None
+    screen.line("redis", f"{server.program.argv[0]} on port {redis_port}")
+    own = environment(
+        redis_url=server.url,
+        broker_url=broker.url,
+        data_dir=str(folder / "data"),
+        host=ports.LOOPBACK,
+        port=api_port,
+    )
+    return own | {"FETTLE_CONFIG": str(folder / "fettle.toml"), "FETTLE_RETRY_SECONDS": "1"}
+
+
+def _service(
+    screen: Screen, programs: LoggedProcesses, env: Mapping[str, str], workers: int
+) -> Service:
+    """Start API and workers, and wait until a job could run."""
+    port = int(env["FETTLE_PORT"])
+    deployment = Deployment(port, sealed(dict(env)))
+    children = [programs.start(p) for p in (deployment.api(), *deployment.workers(workers))]
+    service = Service(f"http://{ports.LOOPBACK}:{port}", env["FETTLE_API_KEY"])
+    with screen.waiting("starting the API and a worker"):
+        programs.until(
+            lambda: service.ready(workers), "it is ready", *children, seconds=READY_SECONDS
+        )
+    return service
+
+
+def _refuse_what_cannot_work(service: Service) -> None:
+    """Say at once what would make every job fail."""
+    for finding in deployment.findings(service.system()):
+        if finding.health is Health.BAD:
+            title = f"no job can run here: {finding.name.strip()}"
+            raise CliError(title, finding.text, finding.advice or "see `fettle doctor`")
+
+
+def _workers(count: int) -> str:
+    return "one worker" if count == 1 else f"{count} workers"

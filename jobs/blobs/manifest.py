@@ -1,0 +1,103 @@
+"""Manifest: a workspace as a value, path -> (digest, size). Only what changed is stored anew.
+
+There is no directory of a job on any host, so there are no links to follow: a path is a name in a
+manifest, and its bytes are a blob.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from jobs.blobs.directory import Blobs
+from jobs.errors import PathRefused
+
+LONGEST_PATH = 240
+"""Bytes of a path. A sandbox's own limit may be wider, never narrower."""
+DEEPEST_PATH = 32
+"""Parts of a path, and so levels of directories: what a sandbox takes."""
+
+
+class FileEntry(NamedTuple):
+    """A file: sha256 of its bytes, and how many there are."""
+
+    digest: str
+    size: int
+
+
+def checked_path(path: str) -> str:
+    """`path` in its one normal form: relative, `/` between the parts; raises PathRefused."""
+    shown = path[:80]
+    known = path[: LONGEST_PATH + 1]  # it may be as long as a body, and has lost by then
+    if any(not character.isprintable() for character in known):
+        raise PathRefused(f"a path has printable characters only: {shown!r}")
+    if not path or len(known.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in known:
+        said = f"a path is relative, with '/', up to {LONGEST_PATH} bytes"
+        raise PathRefused(f"{said}: {shown!r}")
+    parts = [part for part in path.split("/") if part != "."]
+    if not parts or any(part in ("", "..") for part in parts):
+        raise PathRefused(f"a path has no empty parts and no '..': {path!r}")
+    if len(parts) > DEEPEST_PATH:
+        raise PathRefused(f"a path has at most {DEEPEST_PATH} parts, not {len(parts)}")
+    return "/".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of a workspace by path."""
+
+    files: Mapping[str, FileEntry] = field(default_factory=dict)
+
+    def with_files(self, changed: Mapping[str, FileEntry], deleted: frozenset[str]) -> Manifest:
+        """This manifest after a run: `changed` laid over it, `deleted` taken away."""
+        kept = {path: entry for path, entry in self.files.items() if path not in deleted}
+        return Manifest({**kept, **changed})
+
+    def dump(self) -> bytes:
+        """Its bytes: sorted, so that the same files have the same digest."""
+        plain = {path: list(entry) for path, entry in sorted(self.files.items())}
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
+
+    @classmethod
+    def read(cls, content: bytes) -> Manifest:
+        """What `dump` wrote."""
+        return cls({path: FileEntry(*entry) for path, entry in json.loads(content).items()})
+
+
+async def load(blobs: Blobs, digest: str | None) -> Manifest:
+    """The manifest of this digest; None is the empty workspace."""
+    return Manifest.read(await blobs.get(digest)) if digest else Manifest()
+
+
+async def save(blobs: Blobs, files: Mapping[str, bytes]) -> str | None:
+    """Store files as a workspace; returns its digest, None for no files.
+
+    Raises PathRefused, also where two names are one path, or a file is another's directory.
+    """
+    if not files:
+        return None
+    contents = _by_path(files)
+    digests = await asyncio.gather(*map(blobs.put, contents.values()))
+    entries = {
+        path: FileEntry(digest, len(content))
+        for (path, content), digest in zip(contents.items(), digests, strict=True)
+    }
+    return await blobs.put(Manifest(entries).dump())
+
+
+def _by_path(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    contents: dict[str, bytes] = {}
+    for name, content in files.items():
+        path = checked_path(name)
+        if path in contents:
+            raise PathRefused(f"two names are the same path: {path!r}")
+        contents[path] = content
+    for path in contents:
+        for directory in map(str, PurePosixPath(path).parents):
+            if directory in contents:
+                raise PathRefused(f"{directory!r} cannot be a file and hold {path!r}")
+    return contents

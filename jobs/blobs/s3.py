@@ -1,0 +1,115 @@
+"""Blobs in a bucket of S3-compatible storage, for workers on several machines.
+
+One object a blob, named by its digest below a prefix, as in the directory. An object is whole or
+absent, and a name stands for its content, so nothing has to be compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import S3Store
+
+from jobs.blobs.directory import checked_digest, digest_of
+from jobs.errors import BlobMissing, BlobsUnavailable
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config  # it exists for checkers alone
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Where the blobs lie. Without keys, what the environment offers is taken: a role of the
+    instance, of the container, a profile. `endpoint` None is Amazon's own.
+
+    seconds: how long one request may take; it is tried twice more where the storage is away.
+    """
+
+    name: str
+    prefix: str = ""
+    endpoint: str | None = None
+    region: str = "us-east-1"
+    access_key: str | None = None
+    secret_key: str | None = None
+    seconds: float = 10.0
+
+
+class S3Blobs:
+    """The Blobs of a bucket. Raises BlobsUnavailable where the storage fails or refuses."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        config: S3Config = {"region": bucket.region}
+        if bucket.endpoint is not None:
+            # Most storage that is not Amazon's has one host name for all buckets.
+            config |= {"endpoint": bucket.endpoint, "virtual_hosted_style_request": False}
+        if bucket.access_key is not None and bucket.secret_key is not None:
+            config |= {
+                "access_key_id": bucket.access_key,
+                "secret_access_key": bucket.secret_key,
+            }
+        plain = (bucket.endpoint or "").startswith("http://")
+        limit = dt.timedelta(seconds=bucket.seconds)
+        self._store = S3Store(
+            bucket.name,
+            prefix=bucket.prefix or None,
+            config=config,
+            client_options={"allow_http": plain, "timeout": limit},
+            retry_config={"max_retries": 2, "retry_timeout": limit * 3},
+        )
+
+    async def put(self, content: bytes) -> str:
+        """See Blobs."""
+        digest = await asyncio.to_thread(digest_of, content)
+        try:
+            await obstore.head_async(self._store, _name(digest))
+        except FileNotFoundError:
+            await self._answer(self._create(digest, content))
+        except BaseError as error:
+            raise self._unavailable(error) from error
+        return digest
+
+    async def get(self, digest: str) -> bytes:
+        """See Blobs."""
+        try:
+            found = await self._answer(obstore.get_async(self._store, _name(digest)))
+            return bytes(await self._answer(found.bytes_async()))
+        except FileNotFoundError:
+            raise BlobMissing(digest) from None
+
+    async def remove(self, digest: str) -> None:
+        """See Blobs."""
+        await self._answer(obstore.delete_async(self._store, _name(digest)))
+
+    async def _create(self, digest: str, content: bytes) -> None:
+        with contextlib.suppress(AlreadyExistsError):  # another put of the same bytes was first
+            await obstore.put_async(self._store, _name(digest), content, mode="create")
+
+    async def _answer(self, asked: Awaitable[T]) -> T:
+        try:
+            return await asked
+        except BaseError as error:
+            raise self._unavailable(error) from error
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise self._unavailable(error) from error
+            raise
+
+    def _unavailable(self, error: Exception) -> BlobsUnavailable:
+        # The library's text goes on with its source code's view of the failure.
+        said = str(error).split("\n\nDebug source:")[0].strip()
+        return BlobsUnavailable(f"the bucket {self._bucket.name}: {said}")
+
+
+def _name(digest: str) -> str:
+    checked_digest(digest)
+    return f"{digest[:2]}/{digest[2:]}"

@@ -1,0 +1,1 @@
+"""The records of the domain: what was asked, what stands, what happened. Frozen values."""

@@ -1,0 +1,187 @@
+"""Records and events as the bytes that Redis keeps, and back.
+
+A record is a hash: what scripts compare (`status`, `version`, `epoch`, `ends_by`) and what an
+attempt's fenced writes change (`progress_epoch`, `workspace`, `graph`) are fields of their own, and
+so is `due_at`, which moves without a new version: a heartbeat prolongs a lease, a job's turn in its
+line comes. The immutable `spec` is one JSON field, the rest (`state`) another.
+
+Releases run side by side while a fleet is upgraded, so each reads past fields that it does not
+know. What such a one must not drop when it writes is a field of the hash's own, as `graph` is, and
+`authors`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from jobs.model.credentials import Person
+from jobs.model.events import Event, NewEvent
+from jobs.model.graph_format import GraphFormat
+from jobs.model.record import JobRecord, Lease, Reason, Result, Status
+from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
+from jobs.model.spec import JobSpec
+
+_SPEC = TypeAdapter(JobSpec)
+
+_OWN_FIELDS = (
+    "spec",
+    "status",
+    "version",
+    "epoch",
+    "due_at",
+    "progress_epoch",
+    "workspace",
+    "graph",
+    "authors",
+    "ends_by",
+    "once",
+)
+
+
+def dump(value: Any, *, in_order: bool = False) -> str:
+    """JSON as Redis keeps it: compact, text as it is; `in_order`: keys sorted.
+
+    Half a surrogate pair, which models do write, is no text: it becomes U+FFFD.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=in_order)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
+    """The hash fields of a record; the spec only for a new one, since it never changes."""
+    state = {
+        field.name: getattr(record, field.name)
+        for field in dataclasses.fields(record)
+        if field.name not in _OWN_FIELDS
+    }
+    fields = {
+        "status": str(record.status),
+        "version": str(record.version),
+        "epoch": str(record.epoch),
+        "due_at": str(record.due_at),
+        "state": dump(_plain(state)),
+        "authors": dump([[each.name, each.key_id] for each in record.authors]),
+        "ends_by": str(record.ends_by or ""),
+    }
+    if new:
+        fields["spec"] = dump(plain_spec(record.spec))
+        fields["workspace"] = record.workspace or ""
+        fields["progress_epoch"] = str(record.progress_epoch)
+        fields["graph"] = str(record.graph or "")
+        fields["once"] = record.once
+    return fields
+
+
+T = TypeVar("T")
+
+
+def _made(kind: type[T], data: Mapping[str, Any], /, **read: Any) -> T:
+    """A record from those of its fields that this release knows; `read` are ready values."""
+    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: data[name] for name in known & data.keys()} | read)
+
+
+def read_record(fields: Mapping[str, str]) -> JobRecord:
+    """The record that `record_fields` wrote, with what fenced writes have changed since."""
+    state = json.loads(fields["state"])
+    due_at = int(fields["due_at"])
+    if state["lease"]:
+        state["lease"] = _made(Lease, state["lease"], until=due_at)
+    if review := state["review"]:
+        votes = tuple(_made(Approval, vote) for vote in review.get("approvals", ()))
+        kind = ReviewKind(review["kind"])
+        state["review"] = _made(Review, review, kind=kind, approvals=votes)
+    if decision := state["decision"]:
+        state["decision"] = _made(
+            Decision,
+            decision,
+            action=Action(decision["action"]),
+            answers=tuple(decision.get("answers", ())),
+        )
+    if result := state["result"]:
+        state["result"] = _made(Result, result, artifacts=tuple(result["artifacts"]))
+    state["reason"] = Reason(state["reason"]) if state["reason"] else None
+    return _made(
+        JobRecord,
+        state,
+        spec=read_spec(json.loads(fields["spec"])),
+        status=Status(fields["status"]),
+        version=int(fields["version"]),
+        epoch=int(fields["epoch"]),
+        due_at=due_at,
+        progress_epoch=int(fields["progress_epoch"]),
+        workspace=fields["workspace"] or None,
+        graph=GraphFormat.parse(graph) if (graph := fields.get("graph")) else None,
+        once=fields.get("once", ""),
+        ends_by=int(ends) if (ends := fields.get("ends_by")) else None,
+        authors=tuple(Person(*each) for each in json.loads(fields.get("authors", "[]"))),
+    )
+
+
+def read_spec(data: Mapping[str, Any]) -> JobSpec:
+    """A spec from its plain form; fields that this release does not know are left out."""
+    return _SPEC.validate_python(data)
+
+
+def plain_spec(spec: JobSpec) -> dict[str, Any]:
+    """A spec in the plain form that `read_spec` takes."""
+    plain: dict[str, Any] = _SPEC.dump_python(spec, mode="json")
+    return plain
+
+
+def event_body(event: NewEvent, epoch: int | None = None) -> str:
+    """What the list keeps behind the time; `epoch`: of the attempt that tells it."""
+    told = {} if epoch is None else {"epoch": epoch}
+    return dump({"kind": event.kind, **told, "data": _plain(event.data)})
+
+
+def read_event(seq: int, stored: bytes) -> Event:
+    """The event at place `seq` (from 1), packed or not."""
+    at, _, body = stored.partition(b" ")
+    content = json.loads(unpacked(body))
+    kind, data = content["kind"], content["data"]
+    return Event(seq=seq, at=int(at), kind=kind, data=data, epoch=content.get("epoch"))
+
+
+def read_message(message: str) -> list[Event]:
+    """The events that a message of a job's channel carries: the first one's number, a line each."""
+    first, *stored = message.split("\n")
+    return [read_event(int(first) + i, line.encode()) for i, line in enumerate(stored)]
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+MARK = b"z"
+"""Begins a packed body; JSON begins with a brace."""
+
+
+def packed(stored: bytes) -> bytes | None:
+    """A stored event ("at body") in fewer bytes; None where that gains nothing."""
+    at, _, body = stored.partition(b" ")
+    if body.startswith(MARK):
+        return None
+    smaller = b" ".join((at, MARK + zlib.compress(body)))
+    return smaller if len(smaller) < len(stored) else None
+
+
+def unpacked(body: bytes) -> bytes:
+    """The body of an event, packed or not."""
+    return zlib.decompress(body[len(MARK) :]) if body.startswith(MARK) else body

@@ -1,0 +1,400 @@
+"""What each kind of event tells: declared here, and nowhere else.
+
+`LIFE` tells of the job's own life, `WORK` of work done. What may be missing (`NotRequired`) either
+belongs to some jobs alone or was not told by an older release. The description of the HTTP API is
+made of these declarations, and tests hold what real workers tell against them.
+
+Steps that go side by side are branches: what model_called, run_finished, repaired and tool_used
+tell of one has `step`, its number in the plan. Numbers of runs are unique, but for gaps where
+branches have not made as many as their neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypeAliasType, TypedDict
+
+from jobs.model.record import Reason
+from jobs.model.review import Action, ReviewKind
+from jobs.model.run_data import (
+    ArtifactData,
+    CheckReportData,
+    FailureKind,
+    RunData,
+    RunEnd,
+    StepOfBranch,
+    TextData,
+)
+from jobs.model.spec import OnExpiry, Priority
+
+Verdict = TypeAliasType("Verdict", Literal["approve", "revise"])
+
+
+class SubmittedData(TypedDict):
+    """The job is on record; `retry_of` is the job that it tries anew."""
+
+    by: str
+    task: str
+    review: bool
+    model: str | None
+    priority: Priority
+    retry_of: NotRequired[str]
+
+
+class StartedData(TypedDict):
+    """A worker has claimed it."""
+
+    attempt: int
+    worker: str
+
+
+class RoutedData(TypedDict):
+    """Which model the router has chosen for the executor; null: the default."""
+
+    difficulty: Literal["simple", "medium", "hard"]
+    model: str | None
+    reason: str
+    by: Literal["model", "default", "signals"]
+
+
+class PlannedData(TypedDict):
+    """The plan. `waves`: numbers of the steps that go side by side, of a job that wants that."""
+
+    steps: list[str]
+    source: Literal["model", "caller", "default"]
+    note: str | None
+    waves: NotRequired[list[list[int]]]
+
+
+class ConflictData(TypedDict):
+    """A file that branches have left differently; `copies` are the paths of what they left."""
+
+    path: str
+    steps: list[int]
+    copies: list[str]
+    what: str
+
+
+class LeftOutData(TypedDict):
+    """A branch whose files did not fit."""
+
+    step: int
+    why: str
+
+
+class MergedData(TypedDict):
+    """What branches have left was laid into one workspace; `files` are paths laid or removed."""
+
+    steps: list[int]
+    files: list[str]
+    conflicts: list[ConflictData]
+    left_out: list[LeftOutData]
+    artifacts: list[ArtifactData]
+
+
+class PassedOverData(TypedDict):
+    """A model that did not answer."""
+
+    model: str
+    reason: str
+
+
+class ModelCalledData(StepOfBranch):
+    """A reply of a model. `cost_usd` is null where no price is known; `fell_back_from` are models
+    passed over for the one that answered; `recorded` the digest of its turn."""
+
+    call: str
+    role: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: str | None
+    seconds: float
+    cached_input_tokens: NotRequired[int]
+    fell_back_from: NotRequired[list[PassedOverData]]
+    recorded: NotRequired[str]
+
+
+class StepData(TypedDict):
+    """A step of the plan, from 1, began or ended as the executor says; a branch that comes back
+    says `text` and which `runs` it has made."""
+
+    step: int
+    revision: int
+    text: NotRequired[str]
+    runs: NotRequired[list[str]]
+
+
+class QuestionData(TypedDict):
+    """A question of the planner's, and what counts where nobody answers."""
+
+    question: str
+    default: str
+
+
+class AskedData(TypedDict):
+    """What the planner would like to know."""
+
+    questions: list[QuestionData]
+    note: str
+
+
+class DroppedData(TypedDict):
+    """A test that shows nothing."""
+
+    id: str
+    why: str
+
+
+class TestsWrittenData(TypedDict):
+    """The tester's tests; `files` are paths, `tests` names."""
+
+    files: list[str]
+    tests: list[str]
+    dropped: list[DroppedData]
+    interface: str
+    note: str
+
+
+class LinesData(TypedDict):
+    """How much was changed."""
+
+    added: int
+    removed: int
+
+
+class _RepairedData(StepOfBranch):
+    run: str
+    of: str
+    cause: str
+    diff: TextData
+    lines: LinesData
+    model: str
+    level: int
+    attempt: int
+    revision: int
+    fixed: bool
+    closed: NotRequired[list[str]]
+    same: NotRequired[Literal["code", "failure"] | None]
+
+
+_Class = TypedDict("_Class", {"class": FailureKind})  # a word of Python's
+
+
+class RepairedData(_RepairedData, _Class):
+    """The verification `run` ended well after `of` had failed: what was changed between them.
+    `closed`, `same` and `fixed: false` are of older releases, where each run after a failed one was
+    a repair."""
+
+
+class ExperimentData(TypedDict):
+    """The verification run again with the files `replaced` by ones that cannot load: `still_green`
+    if it ended well all the same, and so does not exercise them."""
+
+    replaced: list[str]
+    still_green: bool
+    end: RunEnd
+    exit_code: int | None
+    stdout: TextData
+    stderr: TextData
+    seconds: float
+
+
+Source = TypeAliasType("Source", Literal["job", "checks", "model", "default", "program"])
+
+
+class VerifiedData(TypedDict):
+    """Whether what a pass, or a person's edit, has left is shown to work: `command` ended well in
+    `run`, over exactly these files, and `experiments` show that it can fail. `source` is where the
+    command comes from (`program`: the job leaves no source files, and its last program is the
+    work), null where nothing was run; `problem` says why it is no evidence; `workspace` is the
+    digest of the files."""
+
+    revision: int
+    source: Source | None
+    command: str | None
+    run: str | None
+    holds: bool
+    problem: str | None
+    experiments: list[ExperimentData]
+    workspace: str | None
+
+
+class ToolUsedData(StepOfBranch):
+    """A tool that runs nothing; `artifacts`: what it wrote."""
+
+    tool: str
+    path: str | None
+    ok: bool
+    note: NotRequired[str]
+    artifacts: NotRequired[list[ArtifactData]]
+
+
+class AnsweredData(TypedDict):
+    """The executor's answer at the end of a pass."""
+
+    revision: int
+    text: str
+
+
+class ReviewOpenedData(TypedDict):
+    """A person is asked; `digest`: of what the review shows, see `model.review_digest`."""
+
+    review_id: str
+    kind: ReviewKind
+    digest: NotRequired[str]
+
+
+class ReviewWaitsData(TypedDict):
+    """A review still waits."""
+
+    review_id: str
+    waited_seconds: int
+
+
+class ReviewExpiredData(TypedDict):
+    """Nobody has decided in time, and what counts then."""
+
+    review_id: str
+    then: OnExpiry | Literal["answer"]
+
+
+class _PersonsData(TypedDict):
+    review_id: str
+    by: str
+    key_id: NotRequired[str]
+    feedback: NotRequired[str]
+    override: NotRequired[bool]
+    digest: NotRequired[str]
+    digest_named: NotRequired[bool]
+
+
+class VotedData(_PersonsData):
+    """A person's approval of a review that takes more; `approvals`: so many now. `digest_named`:
+    the author has named what it is about."""
+
+    approvals: int
+    approvals_needed: int
+
+
+class DecidedData(_PersonsData):
+    """A review is closed; `approvals` are the names of everyone who approved, `answers` those to
+    questions."""
+
+    action: Action
+    approvals: NotRequired[list[str]]
+    answers: NotRequired[list[str]]
+
+
+class BegunAnewData(TypedDict):
+    """The graph begins anew; `format` is that of the checkpoints that do not count any more."""
+
+    by: str
+    format: int | None
+
+
+class CheckedData(CheckReportData):
+    """A run of the acceptance checks; `revision` is null of a verification."""
+
+    revision: int | None
+
+
+class CritiquedData(TypedDict):
+    """A judgement. `overruled` says why the critic's word did not count, `ends` why the job does
+    although revisions are left; `checks` is how many passed, and the total."""
+
+    revision: int
+    verdict: Verdict
+    feedback: str
+    run: str | int | None
+    runs: NotRequired[list[str]]
+    score: NotRequired[float | None]
+    failed: NotRequired[list[str]]
+    overruled: NotRequired[str | None]
+    by: NotRequired[Literal["critic", "rules"]]
+    ends: NotRequired[str | None]
+    checks: NotRequired[dict[str, int] | None]
+
+
+class SummarizedData(TypedDict):
+    """What the conversation remembers of the job."""
+
+    text: str
+
+
+class GivenBackData(TypedDict):
+    """A worker has let go of the job in good order: it drains, or cannot go on (`drained`, no try
+    of the job's), or it is tried again later (`retry`)."""
+
+    why: Literal["drained", "retry"]
+    detail: str
+    delay_ms: int
+
+
+class LeaseLostData(TypedDict):
+    """A worker fell silent."""
+
+    worker: str
+    crashes: int
+
+
+class SucceededData(TypedDict):
+    """The end: critic, rules (of older releases), the name of a key, or null: nobody has approved
+    it, and it was accepted because it was asked for so
+    (`unapproved`), or it is a verification."""
+
+    approved_by: str | None
+    unapproved: NotRequired[bool]
+
+
+class FailedData(TypedDict):
+    """The end, and why."""
+
+    reason: Reason
+    detail: str
+
+
+class CancelledData(TypedDict):
+    """The end, by whom."""
+
+    by: str
+
+
+Data = Mapping[str, type[Any]]
+WORK: Data = {
+    "routed": RoutedData,
+    "asked": AskedData,
+    "tests_written": TestsWrittenData,
+    "planned": PlannedData,
+    "model_called": ModelCalledData,
+    "run_finished": RunData,
+    "repaired": RepairedData,
+    "tool_used": ToolUsedData,
+    "answered": AnsweredData,
+    "step_started": StepData,
+    "step_finished": StepData,
+    "merged": MergedData,
+    "checked": CheckedData,
+    "verified": VerifiedData,
+    "critiqued": CritiquedData,
+    "summarized": SummarizedData,
+}
+LIFE: Data = {
+    "submitted": SubmittedData,
+    "started": StartedData,
+    "review_opened": ReviewOpenedData,
+    "review_reminded": ReviewWaitsData,
+    "review_escalated": ReviewWaitsData,
+    "review_expired": ReviewExpiredData,
+    "voted": VotedData,
+    "decided": DecidedData,
+    "begun_anew": BegunAnewData,
+    "given_back": GivenBackData,
+    "lease_lost": LeaseLostData,
+    "succeeded": SucceededData,
+    "failed": FailedData,
+    "cancelled": CancelledData,
+}
+KINDS: Data = {**LIFE, **WORK}

@@ -1,0 +1,63 @@
+"""Event: a past-tense fact about a job, appended once, numbered without gaps from 1 (J12).
+
+What each kind tells is declared in `jobs.model.event_data`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.model import event_data
+
+EVENTS_AT_ONCE = 16
+"""How many events a reader of a stream is handed at a time."""
+FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
+WORK = frozenset(event_data.WORK)
+"""Events that tell of work done. The others tell of the job's own life."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """A fact that is to be appended. `key` is deterministic: a known key is not appended again."""
+
+    key: str
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact on record: `seq` counts from 1, `at` is Redis' time in ms.
+
+    `epoch`: that of the attempt that has told of its work; None for the job's own life, and for
+    what older releases have told.
+    """
+
+    seq: int
+    at: int
+    kind: str
+    data: Mapping[str, Any]
+    epoch: int | None = None
+
+    @property
+    def final(self) -> bool:
+        """Whether no event can follow."""
+        return self.kind in FINAL_KINDS
+
+
+def current(told: Sequence[Event]) -> Sequence[Event]:
+    """The events since the job was begun anew, if it was: what was made before is given up."""
+    begun = [place for place, event in enumerate(told, start=1) if event.kind == "begun_anew"]
+    return told[begun[-1] :] if begun else told
+
+
+def last_known(told: Sequence[Event]) -> str:
+    """Where the work had come to, in words."""
+    done = next((event for event in reversed(told) if event.kind in WORK), None)
+    if done is None:
+        return "before its first call had finished"
+    names = (done.data.get(name) for name in ("role", "id", "tool"))
+    whose = next((f" ({name})" for name in names if name), "")
+    return f"behind event {done.seq}, {done.kind}{whose}"

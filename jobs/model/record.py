@@ -1,0 +1,180 @@
+"""JobRecord: the truth about one job. Frozen; a change is a new record.
+
+Times are milliseconds since the epoch by Redis' clock; ids are strings; money is a decimal string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from jobs.model.credentials import Person
+from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
+from jobs.model.review import Decision, Review
+from jobs.model.spec import JobSpec, Kind
+
+
+class Status(StrEnum):
+    """Where a job is in its life; the last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    AWAITING_REVIEW = "awaiting_review"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing can change any more (J6)."""
+        return self in (Status.SUCCEEDED, Status.FAILED, Status.CANCELLED)
+
+
+class Reason(StrEnum):
+    """Why a job failed: a closed set."""
+
+    MODEL_UNAVAILABLE = "model_unavailable"
+    SANDBOX_UNAVAILABLE = "sandbox_unavailable"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    DEADLINE = "deadline"
+    POISONED = "poisoned"
+    REJECTED = "rejected"
+    UNAPPROVED = "unapproved"
+    INCOMPATIBLE = "incompatible"
+    INTERNAL = "internal"
+
+
+OVER = frozenset({Reason.REJECTED, Reason.INCOMPATIBLE})
+"""Why a job failed that leaves nothing to go on from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a job until `until` (ms), which is also when the job is due.
+
+    `alone`: in a process that holds no other.
+    """
+
+    worker: str
+    until: int
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a job hands back. `approved_by` is `critic`, a key's name, or None.
+
+    artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced. `checks`
+    is the last report of its acceptance checks, `verification` what the event `verified` tells of
+    these files (see `jobs.model.event_data`); None where there is none.
+    """
+
+    answer: str
+    approved_by: str | None
+    artifacts: tuple[Mapping[str, Any], ...] = ()
+    override: bool = False
+    checks: Mapping[str, Any] | None = None
+    verification: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """One job. `version` counts its changes, `epoch` its claims, `hints` those since the last one.
+
+    `due_at` is when the sweeper looks at it next; heartbeats and a job's turn in its line move it
+    without a new version.
+    `inherits` is the job whose checkpoints and journal this one goes on from, if it does.
+    `graph` is the format of its newest checkpoint, None where none was written by a release that
+    says; see `checkpointed`.
+    `decided_epoch` is the epoch that `decision` was made after: the next attempt resumes a pause.
+    `ends_by` is when the worker that holds it must have let it go: from then on its lease is not
+    renewed (see `overdue`).
+    `progress_epoch` is the last epoch under which a checkpoint or a journal entry was written;
+    `workspace` the manifest digest that the last finished tool call left; `ran_ms` the running
+    time before the present attempt. `submitted_by` is the name of the API key that brought it,
+    which may be given to another one later, and `key_id` its id. `authors` are the others whose
+    work this is: the owners of the jobs it retries, and whose edits have run (see
+    `jobs.transitions.reviews`).
+    `revisions` are the executor's passes, as they were counted at its last pause or at its end.
+    `once` is the Idempotency-Key that it came with: it stands for this job until that is removed.
+    """
+
+    id: str
+    tenant: str
+    spec: JobSpec
+    conversation_id: str
+    created_at: int
+    updated_at: int
+    due_at: int
+    status: Status = Status.QUEUED
+    version: int = 1
+    epoch: int = 0
+    attempts: int = 0
+    crashes: int = 0
+    retries: int = 0
+    hints: int = 0
+    progress_epoch: int = 0
+    ran_ms: int = 0
+    lease: Lease | None = None
+    review: Review | None = None
+    decision: Decision | None = None
+    workspace: str | None = None
+    decided_epoch: int = 0
+    claimed_at: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    ends_by: int | None = None
+    reason: Reason | None = None
+    detail: str = ""
+    result: Result | None = None
+    inherits: str | None = None
+    graph: GraphFormat | None = None
+    submitted_by: str = ""
+    key_id: str = ""
+    request_id: str = ""
+    revisions: int = 0
+    authors: tuple[Person, ...] = ()
+    once: str = ""
+
+    def ran(self, now: int) -> int:
+        """How long it was worked on, in ms: a worker that fell silent did so to its lease's end."""
+        if self.lease is None or self.claimed_at is None:
+            return self.ran_ms
+        return self.ran_ms + max(min(now, self.lease.until) - self.claimed_at, 0)
+
+    @property
+    def overdue(self) -> bool:
+        """Whether a worker holds it for longer than any may: one whose own deadline does nothing.
+
+        By the lease, not by the time: what nobody could renew while Redis was away counts not.
+        """
+        leased = self.lease is not None and self.ends_by is not None
+        return leased and self.due_at > (self.ends_by or 0)
+
+    @property
+    def resumes_pause(self) -> bool:
+        """Whether this attempt is the first behind a Decision: no call can have been in flight."""
+        return self.decision is not None and self.epoch == self.decided_epoch + 1
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing goes on from its checkpoints and journal: no attempt, and no retry."""
+        return self.status is Status.SUCCEEDED or self.reason in OVER
+
+    @property
+    def unapproved(self) -> bool:
+        """Whether it has ended without anybody's approval of its work: failed for that reason, or
+        accepted because it was asked for so. A verification is not approved by anybody."""
+        if self.status is Status.SUCCEEDED and self.spec.kind is Kind.TASK:
+            return self.result is None or self.result.approved_by is None
+        return self.reason is Reason.UNAPPROVED
+
+    @property
+    def checkpointed(self) -> GraphFormat | None:
+        """The format that whoever goes on has to read; None where there is nothing to read yet."""
+        if self.graph is not None:
+            return None if self.graph == ANEW else self.graph
+        tried = self.attempts - (self.status is Status.RUNNING)
+        return UNSAID if tried > 0 or self.inherits is not None else None

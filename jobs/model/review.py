@@ -1,0 +1,95 @@
+"""Review: the pause that asks a person. Decision: the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class ReviewKind(StrEnum):
+    """What is asked: `review` wants an Action, `questions` answers, `upgrade` an operator who knows
+    which releases run (see jobs.transitions.upgrade)."""
+
+    REVIEW = "review"
+    QUESTIONS = "questions"
+    UPGRADE = "upgrade"
+
+
+class Action(StrEnum):
+    """What a person can decide. `delegate` lets the critic decide this time; `answer` is for
+    questions alone."""
+
+    APPROVE = "approve"
+    REVISE = "revise"
+    EDIT = "edit"
+    REJECT = "reject"
+    DELEGATE = "delegate"
+    ANSWER = "answer"
+
+
+EXPIRY = "expiry"
+"""Who decided where nobody did in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One person's approval of a Review that needs more than one; `at` in ms."""
+
+    by: str
+    key_id: str
+    at: int
+    override: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """An open question. `payload` is all a person needs to see.
+
+    `id` is the graph's interrupt id where the graph asks. payload of a `review`: {plan: [str],
+    answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
+    decisions: [decision], revision: int, checks: report or null}; of `questions`: {task: str,
+    questions: [{question, default}]}; of an `upgrade`: see jobs.transitions.upgrade.
+    `opened_at` (ms) is set as it is put on record. `expires_at` is when it is told to have expired,
+    once; `expired`: it was, and stays open.
+    `remind_at` and `escalate_at` are when it is told of again; None: never, or it was.
+    `approvals` are those that it has while it needs more; the next Review begins with none.
+    """
+
+    id: str
+    kind: ReviewKind
+    payload: Mapping[str, Any]
+    opened_at: int = 0
+    expires_at: int | None = None
+    expired: bool = False
+    approvals: tuple[Approval, ...] = ()
+    remind_at: int | None = None
+    escalate_at: int | None = None
+
+    @property
+    def look_at(self) -> int | None:
+        """When the sweeper has to look at it; None: never."""
+        expires_at = None if self.expired else self.expires_at
+        times = (self.remind_at, self.escalate_at, expires_at)
+        return min((time for time in times if time is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's answer to the Review `review_id`; `by` is the name of the key that gave it, which
+    another one may bear later, and `key_id` its id. `digest` is that of what the person saw (see
+    jobs.model.review_digest); '' from a caller who does not say.
+    """
+
+    review_id: str
+    action: Action
+    by: str
+    feedback: str = ""
+    code: str = ""
+    override: bool = False
+    """Approved although the evidence failed: recorded as an override."""
+    key_id: str = ""
+    digest: str = ""
+    answers: tuple[str, ...] = ()
+    """To questions, in their order; a blank or a missing one leaves it to the default."""

@@ -1,0 +1,131 @@
+"""JobSpec: what was asked. Immutable; the front validates it, nobody changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Priority(StrEnum):
+    """Orders claims among the jobs that wait."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+class Kind(StrEnum):
+    """What a job is for: a task that agents work on, or checks that are run over files."""
+
+    TASK = "task"
+    VERIFICATION = "verification"
+
+
+class OnExhausted(StrEnum):
+    """How a job ends that nobody has approved: as failed (`unapproved`), or accepted all the same
+    with its best result, unless its acceptance checks fail."""
+
+    ACCEPT = "accept"
+    FAIL = "fail"
+
+
+class Evidence(StrEnum):
+    """What an approval by the critic needs: a run that verifies the work, or nothing (`none`: for
+    work that nothing can execute, such as documents)."""
+
+    RUN = "run"
+    NONE = "none"
+
+
+class OnExpiry(StrEnum):
+    """What counts where no person has decided in time.
+
+    `approve` holds for what has a successful run; the rest stays open: no one vouches for it.
+    """
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    STAY = "stay"
+
+
+class Pause(StrEnum):
+    """When a reviewed job asks a person: right before the critic, when the executor has come to an
+    end; or behind every run, too: then a pass of the executor ends with the model's reply whose
+    code has run, whatever came out, and nothing more happens unseen."""
+
+    BEFORE_CRITIC = "before_critic"
+    EVERY_RUN = "every_run"
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A request. `workspace` is the digest of the manifest of the files that came with it.
+
+    `model` is `provider:model` or None for the worker's default. `conversation_id` None makes the
+    job the first of a conversation that bears its own id. `timeout_seconds` counts running time.
+    `max_cost_usd` (a decimal string) and `max_tokens` bound what it may spend; None: no bound.
+    `retry_of` is the job that this one tries anew. `review_expires_seconds` is how long each review
+    waits for a person before `on_expiry` counts; None: for ever. `approvals` is how many a review
+    takes, 1 or 2 (see `jobs.transitions.reviews`). After `review_remind_seconds` and
+    `review_escalate_seconds` an event announces a review that still waits once more. `record`: the
+    model's side is written down, see `jobs.view.recording`. Without `repair` the work ends with the
+    first code that has run: no failure is repaired, and no revision follows the critic's verdict.
+    `verify` is the command that proves the work, word by word (empty: the executor declares one);
+    `evidence` says whether the critic needs one. `checks` have to pass before the critic may
+    approve; with `write_tests` a tester writes some first. With `questions` the planner may ask a
+    person before it plans; after `questions_expire_seconds` its own defaults count (None: it waits
+    for ever). With `parallel` steps of the plan that need nothing of each other go side by side.
+    """
+
+    task: str
+    review: bool = False
+    model: str | None = None
+    steps: tuple[str, ...] = ()
+    workspace: str | None = None
+    conversation_id: str | None = None
+    max_revisions: int = 3
+    on_exhausted: OnExhausted = OnExhausted.FAIL
+    timeout_seconds: int = 900
+    priority: Priority = Priority.NORMAL
+    labels: tuple[str, ...] = ()
+    retry_of: str | None = None
+    review_expires_seconds: int | None = None
+    on_expiry: OnExpiry = OnExpiry.STAY
+    record: bool = False
+    approvals: int = 1
+    repair: bool = True
+    max_cost_usd: str | None = None
+    max_tokens: int | None = None
+    kind: Kind = Kind.TASK
+    checks: CheckSpec | None = None
+    write_tests: bool = False
+    questions: bool = False
+    questions_expire_seconds: int | None = None
+    parallel: bool = False
+    pause: Pause = Pause.BEFORE_CRITIC
+    review_remind_seconds: int | None = None
+    review_escalate_seconds: int | None = None
+    verify: tuple[str, ...] = ()
+    evidence: Evidence = Evidence.RUN
+
+    @property
+    def shows_each_run(self) -> bool:
+        """Whether a person is asked behind every run."""
+        return self.review and self.pause is Pause.EVERY_RUN
+
+
+CASES_PATH = ".fettle/cases.json"
+"""Where the manifest of the checks has their cases, in the form that `POST /jobs` takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSpec:
+    """Test files with a command, and cases. `manifest` is the digest of the manifest of the files,
+    which are no part of the workspace, and of the cases; `paths` are the test files' names;
+    `command` None: pytest on them; `cases` are the cases' ids.
+    """
+
+    manifest: str
+    paths: tuple[str, ...]
+    command: str | None = None
+    cases: tuple[str, ...] = ()

@@ -1,0 +1,174 @@
+"""Hints: the Celery message that says "look at this job". Losing or doubling one must not matter.
+
+The only place of this package that knows Celery.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from typing import Any
+
+from celery import Celery
+from kombu.entity import Exchange, Queue
+from kombu.exceptions import KombuError
+from redis.exceptions import RedisError
+
+from jobs.model.credentials import OPERATOR
+from jobs.model.record import JobRecord
+from jobs.model.spec import Priority
+from jobs.queue.ready import Ready
+
+NAME = "fettle.look"
+QUEUE = "fettle"
+MOST_WAITING = 10_000
+"""Hints held back while the broker is away; the sweeper makes up for what is dropped."""
+MOST_IN_BROKER = 10_000
+"""Hints of one priority that wait in the broker. Above it none is added: while workers have plenty
+to look at, the sweeper's reminders would only pile up."""
+
+PRIORITIES = {Priority.HIGH: 0, Priority.NORMAL: 3, Priority.LOW: 6}
+"""Redis under Celery takes 0 as the most urgent; one list a step."""
+_BY_STEP = {step: priority for priority, step in PRIORITIES.items()}
+SEPARATOR = "\x06\x16"
+LOST = (KombuError, RedisError, OSError)
+"""What a broker that is away, hangs or has no room raises."""
+
+
+def celery_app(broker_url: str, **options: Any) -> Celery:
+    """The Celery app both ends share: no results, no retries, JSON, one queue with priorities.
+
+    `broker_url` is a Redis URL as redis-py reads it: redis://, rediss:// or unix://.
+    """
+    app = Celery("fettle", broker=_spelled_for_kombu(broker_url), set_as_current=False)
+    app.conf.update(
+        # no_ack: a hint may be lost, so nobody keeps book of those under way (3 round trips each)
+        task_queues=[Queue(QUEUE, Exchange(QUEUE, "direct"), QUEUE, no_ack=True)],
+        task_default_queue=QUEUE,
+        task_ignore_result=True,
+        task_serializer="json",
+        accept_content=["json"],
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={
+            "priority_steps": sorted(PRIORITIES.values()),
+            "sep": SEPARATOR,
+            "socket_timeout": 5,
+            "socket_connect_timeout": 2,
+        },
+        **options,
+    )
+    return app
+
+
+def list_of(priority: Priority) -> str:
+    """The Redis list in the broker that hints of this priority wait in."""
+    step = PRIORITIES[priority]
+    return f"{QUEUE}{SEPARATOR}{step}" if step else QUEUE
+
+
+def _spelled_for_kombu(url: str) -> str:
+    if not url.startswith("unix://"):
+        return url
+    return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
+
+
+class Hints:
+    """Sends hints from a thread of its own, so that nobody waits for the broker.
+
+    The broker need not be there; a URL that names no kind of broker raises here and now.
+    """
+
+    def __init__(self, broker_url: str) -> None:
+        self._line = _Line(celery_app(broker_url))
+        self._waiting: queue.Queue[tuple[str, Priority, str] | None] = queue.Queue(MOST_WAITING)
+        self._given_up = threading.Event()
+        self._sender = threading.Thread(target=self._send_all, name="hints", daemon=True)
+        self._sender.start()
+
+    def hint(self, record: JobRecord) -> None:
+        """Have a hint at a job sent soon."""
+        self.send(record.id, record.spec.priority, record.tenant)
+
+    def send(self, job_id: str, priority: Priority, tenant: str = OPERATOR) -> None:
+        """Have a hint sent soon; drops it where too many wait."""
+        try:
+            self._waiting.put_nowait((job_id, priority, tenant))
+        except queue.Full:
+            return
+
+    def close(self, seconds: float = 2.0) -> None:
+        """Send what waits, for at most `seconds`; the rest is dropped."""
+        try:
+            self._waiting.put_nowait(None)
+        except queue.Full:
+            self._given_up.set()
+        self._sender.join(seconds)
+        self._given_up.set()
+
+    def _send_all(self) -> None:
+        while (waiting := self._waiting.get()) is not None and not self._given_up.is_set():
+            try:
+                self._line.send(*waiting)
+            except LOST:
+                self._line.hang_up()  # a lost hint does not matter: the sweeper sends another
+        self._line.hang_up()
+
+
+class Turns:
+    """Which job a hint stands for, as a worker asks that has taken it. For one thread."""
+
+    def __init__(self, broker_url: str) -> None:
+        self._app = celery_app(broker_url)
+        self._connection: Any = None
+
+    def of(self, job_id: str, step: int | None) -> str:
+        """The job whose turn it is in the priority of the hint; the hint's own where none is known,
+        or the broker does not say."""
+        priority = _BY_STEP.get(step) if step is not None else None
+        if priority is None:
+            return job_id
+        try:
+            self._connection = self._connection or _dialled(self._app)
+            return Ready(self._connection.default_channel.client).next(priority) or job_id
+        except LOST:
+            self._connection = None
+            return job_id
+
+
+def _dialled(app: Celery) -> Any:
+    """A connection to the broker that gives up within seconds: kombu would wait and try again."""
+    bound = {"connect_retries_timeout": 1, "interval_start": 0, "socket_timeout": 2}
+    return app.connection_for_write(transport_options=bound)
+
+
+class _Line:
+    """One kept connection to the broker, made when it is needed. For one thread."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._dial()
+
+    def send(self, job_id: str, priority: Priority, tenant: str) -> None:
+        """Send a hint, unless plenty wait. Raises within seconds where the broker is away."""
+        Ready(self._producer.channel.client).add(job_id, priority, tenant)
+        if self._producer.channel.client.llen(list_of(priority)) >= MOST_IN_BROKER:
+            return
+        self._app.send_task(
+            NAME,
+            args=[job_id],
+            priority=PRIORITIES[priority],
+            producer=self._producer,
+            retry=False,
+            ignore_result=True,
+        )
+
+    def hang_up(self) -> None:
+        """Drop the connection, whatever state it is in; the next hint makes another."""
+        with contextlib.suppress(*LOST):
+            self._connection.close()
+        self._dial()
+
+    def _dial(self) -> None:
+        self._connection = _dialled(self._app)
+        self._producer: Any = self._app.amqp.Producer(self._connection, auto_declare=False)

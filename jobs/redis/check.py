@@ -1,0 +1,151 @@
+"""Whether a Redis can keep jobs: what it says of itself, and what to set (pure but for `examine`).
+
+`unusable` is for what no process can work with, `refuse` for what loses jobs (production does not
+start), `warn` for what an operator should know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from jobs.redis.connection import ask, translate_redis_errors
+
+OLDEST = (7, 0)
+"""As `redis_version`, which every Valkey from its first release, 7.2, gives for compatibility."""
+
+
+class Verdict(StrEnum):
+    """What a finding means for jobs."""
+
+    OK = "ok"
+    WARN = "warn"
+    REFUSE = "refuse"
+    UNUSABLE = "unusable"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: `advice` says what to set, and is empty where nothing is wrong."""
+
+    name: str
+    value: str
+    verdict: Verdict = Verdict.OK
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """A server and its findings."""
+
+    server: str
+    version: str
+    findings: tuple[Finding, ...]
+
+    def at(self, verdict: Verdict) -> Sequence[Finding]:
+        """The findings with this verdict."""
+        return [finding for finding in self.findings if finding.verdict is verdict]
+
+    def complaints(self, *, production: bool) -> tuple[Sequence[str], bool]:
+        """What is wrong, in words, and whether a process must not start on this server."""
+        unusable = self.at(Verdict.UNUSABLE)
+        wrong = [*unusable, *self.at(Verdict.REFUSE)]
+        words = [f"Redis: {each.name} is {each.value}: {each.advice}" for each in wrong]
+        return words, bool(unusable) or (production and bool(wrong))
+
+
+async def examine(redis: Redis) -> Fitness:
+    """Ask a server about itself. Raises StoreUnavailable."""
+    info = await ask(redis.info())
+    config: Mapping[Any, Any] | None
+    async with translate_redis_errors():
+        try:
+            config = await redis.config_get("append*")
+        except ResponseError:  # forbidden or renamed, as hosted servers do
+            config = None
+    return judge(info, _texts(config) if config is not None else None)
+
+
+def judge(info: Mapping[str, Any], config: Mapping[str, str] | None) -> Fitness:
+    """Findings from INFO and, where it is allowed (else None), CONFIG GET."""
+    valkey = info.get("valkey_version")
+    version = str(valkey or info.get("redis_version", "unknown"))
+    findings = (
+        _version(str(info.get("redis_version", "0"))),
+        _mode(str(info.get("redis_mode", "standalone"))),
+        _role(str(info.get("role", "master"))),
+        _append_only(bool(info.get("aof_enabled"))),
+        _append_sync((config or {}).get("appendfsync")),
+        _last_write(str(info.get("aof_last_write_status", "ok"))),
+        _eviction(str(info.get("maxmemory_policy", "unknown")), int(info.get("maxmemory", 0))),
+    )
+    return Fitness("valkey" if valkey else "redis", version, findings)
+
+
+def _version(version: str) -> Finding:
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if numbers >= OLDEST:
+        return Finding("version", version)
+    advice = "use Redis 7.0 or newer, or Valkey 7.2 or newer"
+    return Finding("version", version, Verdict.UNUSABLE, advice)
+
+
+def _mode(mode: str) -> Finding:
+    if mode != "cluster":
+        return Finding("mode", mode)
+    advice = "a commit touches several keys: use one server, not Redis Cluster"
+    return Finding("mode", mode, Verdict.REFUSE, advice)
+
+
+def _role(role: str) -> Finding:
+    if role != "slave":
+        return Finding("role", role)
+    return Finding("role", "replica", Verdict.REFUSE, "a replica takes no writes: name its primary")
+
+
+def _append_only(enabled: bool) -> Finding:
+    if enabled:
+        return Finding("appendonly", "yes")
+    advice = "jobs are lost when Redis restarts: set `appendonly yes`"
+    return Finding("appendonly", "no", Verdict.REFUSE, advice)
+
+
+def _append_sync(policy: str | None) -> Finding:
+    if policy == "always":
+        return Finding("appendfsync", policy)
+    if policy is None:
+        advice = "CONFIG GET is not allowed here, so this could not be checked: want `always`"
+        return Finding("appendfsync", "unknown", Verdict.WARN, advice)
+    advice = "a power cut loses the last accepted jobs: set `appendfsync always`"
+    return Finding("appendfsync", policy, Verdict.WARN, advice)
+
+
+def _last_write(status: str) -> Finding:
+    if status == "ok":
+        return Finding("aof_last_write_status", status)
+    advice = "Redis could not write its file: look at its log and its disk"
+    return Finding("aof_last_write_status", status, Verdict.REFUSE, advice)
+
+
+def _eviction(policy: str, maxmemory: int) -> Finding:
+    if policy == "noeviction":
+        return Finding("maxmemory-policy", policy)
+    if policy == "unknown":
+        advice = "the server does not tell its policy: want `maxmemory-policy noeviction`"
+        return Finding("maxmemory-policy", policy, Verdict.WARN, advice)
+    when = f"at {maxmemory} bytes " if maxmemory else ""
+    advice = f"Redis may {when}throw jobs away: set `maxmemory-policy noeviction`"
+    return Finding("maxmemory-policy", policy, Verdict.REFUSE, advice)
+
+
+def _texts(config: Mapping[Any, Any]) -> dict[str, str]:
+    return {_text(key): _text(value) for key, value in config.items()}
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

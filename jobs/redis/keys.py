@@ -1,0 +1,289 @@
+"""The names of everything Fettle keeps in Redis, in one place.
+
+fettle:job:{id}             hash    the record
+fettle:job:{id}:events      list    "at body": its number is its place; packed when the job is final
+fettle:job:{id}:facts       set     keys of the events that were appended  } as long as an attempt,
+fettle:job:{id}:journal     hash    finished calls                         } or a retry, goes on
+fettle:job:{id}:charges     hash    what was paid, by call id
+fettle:job:{id}:spend       hash    its account, see lua/reserve.lua; and of each call
+                                    (cached:{call}) the input tokens out of a cache
+fettle:spend:{key}:{day}    hash    a key's account of a day (days since 1970, UTC); expires
+fettle:spend:tenant:{t}:{d} hash    a tenant's
+fettle:job:{id}:decided     list    what of it is in the decisions
+fettle:job:{id}:blobs       set     digests of the bytes it refers to
+fettle:due                  zset    jobs that are queued or running, by when to look at them
+fettle:awaiting_review      zset    jobs that wait for a person, by when the review expires (+inf)
+fettle:finished             zset    jobs that are final, by since when
+fettle:blobs:references     hash    digest: how many jobs refer to it
+fettle:blobs:loose          zset    digests that perhaps no job refers to, by since when
+fettle:blobs:going          hash    digests whose bytes are being removed: until when
+fettle:slots:{provider}     list    its last and next requests, counted by slots; expires
+fettle:hold:{model}         string  the model is not to be asked until it expires
+fettle:turn:{name}          string  whoever set it does what one worker at a time does; expires
+fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label; what is
+                                    no task has its own, behind `:kind:{k}`
+fettle:barred:{tenant}:{p}  zset    jobs whose open review a person may not approve
+fettle:words:{tenant}       zset    every word that finds a job, by its letters
+fettle:word:{tenant}:{w}    zset    the jobs that a word finds, by creation
+fettle:deliveries           zset    messages to the webhook that have not arrived, by when to try
+fettle:deliveries:dead      zset    those that are tried no more, by since when
+fettle:delivery:{id}        hash    one of them
+fettle:decisions:{tenant}   zset    job:number of the events that are decisions, by when
+fettle:unindexed            list    jobs that wait for their entry in the words
+fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
+fettle:behind:{tenant}      hash    jobs that are not the first of their line: their priority
+fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
+fettle:once:{tenant}:{key}  hash    idempotency keys; each goes with its job
+fettle:counts               hash    jobs by status, queued ones by priority, and those of them that
+                                    are behind another of their line
+fettle:changes              hash    how often jobs of a tenant have come, changed or gone
+fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counting; expires
+fettle:ready:{priority}     list    in the broker: tenants in turn, whose jobs stand in
+fettle:ready:{p}:{tenant}   zset    those that were hinted at, by when
+fettle:rate...              string  in the broker: requests of a key; expires
+fettle:worker:{id}          string  what a worker announced, expiring
+fettle:drain:{id}           string  this worker is asked to stop in good order; expires
+fettle:workers              zset    when it last did
+fettle:key:{digest}         hash    an API key
+fettle:keys                 hash    the id of each key -> its digest
+fettle:key-names            hash    tenant:name of the active keys -> id
+fettle:tenant:{t}           hash    what a tenant may spend
+fettle:tenants              set     tenants that have such limits
+fettle:checkpoint:{id}...           the checkpoints of a job, and fettle:checkpoint!...: see
+                                    worker.checkpoints
+fettle:pages:secret         string  signs the cookies of the pages
+fettle:pages:link:{digest}  string  a link that signs in once, expiring
+fettle:pages:ended:{nonce}  string  a session that was signed out, expiring
+fettle:events:{id}          channel the number of the newest event
+fettle:tokens:{id}          channel what its models say right now
+fettle:inquiries            channel what any one worker may answer
+fettle:inquiry:{id}         string  a worker has taken it; expires
+fettle:answers:{id}         channel the answer
+fettle:stop                 channel ids of jobs whose attempt shall stop now
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PREFIX = "fettle:"
+JOB = PREFIX + "job:"
+DUE = PREFIX + "due"
+AWAITING_REVIEW = PREFIX + "awaiting_review"
+FINISHED = PREFIX + "finished"
+REFERENCES = PREFIX + "blobs:references"
+LOOSE = PREFIX + "blobs:loose"
+GOING = PREFIX + "blobs:going"
+COUNTS = PREFIX + "counts"
+CHANGES = PREFIX + "changes"
+WORKERS = PREFIX + "workers"
+TENANTS = PREFIX + "tenants"
+DELIVERIES = PREFIX + "deliveries"
+DEAD_DELIVERIES = PREFIX + "deliveries:dead"
+UNINDEXED = PREFIX + "unindexed"
+STOP = PREFIX + "stop"
+INQUIRIES = PREFIX + "inquiries"
+CHECKPOINT = PREFIX + "checkpoint"
+PAGES_SECRET = PREFIX + "pages:secret"
+
+
+@dataclass(frozen=True, slots=True)
+class JobKeys:
+    """The keys of one job."""
+
+    id: str
+
+    @property
+    def record(self) -> str:
+        """Hash."""
+        return f"{JOB}{self.id}"
+
+    @property
+    def events(self) -> str:
+        """List."""
+        return f"{JOB}{self.id}:events"
+
+    @property
+    def facts(self) -> str:
+        """Set."""
+        return f"{JOB}{self.id}:facts"
+
+    @property
+    def journal(self) -> str:
+        """Hash."""
+        return f"{JOB}{self.id}:journal"
+
+    @property
+    def charges(self) -> str:
+        """Hash."""
+        return f"{JOB}{self.id}:charges"
+
+    @property
+    def spend(self) -> str:
+        """Hash."""
+        return f"{JOB}{self.id}:spend"
+
+    @property
+    def blobs(self) -> str:
+        """Set."""
+        return f"{JOB}{self.id}:blobs"
+
+    @property
+    def decided(self) -> str:
+        """List."""
+        return f"{JOB}{self.id}:decided"
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every key that lives and dies with the job, but for its checkpoints."""
+        kept = (self.record, self.events, self.facts, self.journal, self.charges, self.spend)
+        return (*kept, self.blobs, self.decided)
+
+    @property
+    def working(self) -> tuple[str, ...]:
+        """What only serves to go on, beside the checkpoints."""
+        return (self.journal, self.facts)
+
+    @property
+    def channel(self) -> str:
+        """Channel."""
+        return f"{PREFIX}events:{self.id}"
+
+    @property
+    def tokens(self) -> str:
+        """Channel."""
+        return f"{PREFIX}tokens:{self.id}"
+
+
+def _part(tenant: str) -> str:
+    """A tenant's name as a part of a key: no name reaches into another's keys."""
+    return tenant.replace("%", "%25").replace(":", "%3A")
+
+
+def worker(worker_id: str) -> str:
+    """String that expires."""
+    return f"{PREFIX}worker:{worker_id}"
+
+
+def drain(worker_id: str) -> str:
+    """String that expires: this worker is asked to stop in good order."""
+    return f"{PREFIX}drain:{worker_id}"
+
+
+def spend_of_key(key_id: str, day: str) -> str:
+    """Hash that expires: what a key's jobs have spent on a day."""
+    return f"{PREFIX}spend:{key_id}:{day}"
+
+
+def spend_of_tenant(tenant: str, day: str) -> str:
+    """Hash that expires: what a tenant's jobs have spent on a day. No key has the id `tenant`."""
+    return f"{PREFIX}spend:tenant:{_part(tenant)}:{day}"
+
+
+def tenant_limits(tenant: str) -> str:
+    """Hash: max_cost_usd_per_day, max_tokens_per_day."""
+    return f"{PREFIX}tenant:{_part(tenant)}"
+
+
+def slots(provider: str) -> str:
+    """List that expires: when a provider is asked."""
+    return f"{PREFIX}slots:{provider}"
+
+
+def hold(model: str) -> str:
+    """String that expires: the model is not to be asked before."""
+    return f"{PREFIX}hold:{model}"
+
+
+def turn(name: str) -> str:
+    """String that expires."""
+    return f"{PREFIX}turn:{name}"
+
+
+def line(tenant: str, conversation_id: str) -> str:
+    """List of the conversation's jobs that are not final."""
+    return f"{PREFIX}line:{_part(tenant)}:{conversation_id}"
+
+
+def turns(tenant: str, conversation_id: str) -> str:
+    """List of the conversation's finished jobs, newest first."""
+    return f"{PREFIX}turns:{_part(tenant)}:{conversation_id}"
+
+
+def queued(priority: str) -> str:
+    """Field of `counts`: how many jobs of this priority are queued."""
+    return f"queued:{priority}"
+
+
+def behind(tenant: str) -> str:
+    """Hash: what waits for another job of its conversation."""
+    return f"{PREFIX}behind:{_part(tenant)}"
+
+
+def sign_in_link(digest: str) -> str:
+    """String that expires: whom the link whose token has this digest signs in."""
+    return f"{PREFIX}pages:link:{digest}"
+
+
+def ended_session(nonce: str) -> str:
+    """String that expires with the session."""
+    return f"{PREFIX}pages:ended:{nonce}"
+
+
+def numbers(tenant: str, day: str) -> str:
+    """Hash that expires."""
+    return f"{PREFIX}numbers:{_part(tenant)}:{day}"
+
+
+def once(tenant: str, idempotency_key: str) -> str:
+    """Hash: job, body."""
+    return f"{PREFIX}once:{_part(tenant)}:{idempotency_key}"
+
+
+def listing(
+    tenant: str, *, status: str | None = None, label: str | None = None, kind: str = "task"
+) -> str:
+    """Sorted set of job ids by creation time."""
+    every = f"{PREFIX}jobs:{_part(tenant)}"
+    if kind != "task":
+        every = f"{every}:kind:{kind}"
+    if status is not None:
+        return f"{every}:status:{status}"
+    if label is not None:
+        return f"{every}:label:{label}"
+    return every
+
+
+def delivery(delivery_id: str) -> str:
+    """Hash: body, tries, error."""
+    return f"{PREFIX}delivery:{delivery_id}"
+
+
+def decisions(tenant: str) -> str:
+    """Sorted set of job:number of events, by when they were told."""
+    return f"{PREFIX}decisions:{_part(tenant)}"
+
+
+def barred(tenant: str, mark: str) -> str:
+    """Sorted set of jobs, by creation time, that whoever bears this mark may not approve."""
+    return f"{PREFIX}barred:{_part(tenant)}:{mark}"
+
+
+def words(tenant: str) -> str:
+    """Sorted set of words, in the order of their letters."""
+    return f"{PREFIX}words:{_part(tenant)}"
+
+
+def word(tenant: str, which: str) -> str:
+    """Sorted set of job ids by creation time."""
+    return f"{PREFIX}word:{_part(tenant)}:{which}"
+
+
+def inquiry(inquiry_id: str) -> str:
+    """String."""
+    return f"{PREFIX}inquiry:{inquiry_id}"
+
+
+def answers(inquiry_id: str) -> str:
+    """Channel."""
+    return f"{PREFIX}answers:{inquiry_id}"

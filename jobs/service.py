@@ -1,0 +1,240 @@
+"""What the house may do to a job: load, decide (lifecycle), commit; on conflict, decide again.
+
+Each operation returns the new record, or the Refusal that says why it does not apply.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from jobs.commits import UNKNOWN, Commits
+from jobs.errors import StoreUnavailable
+from jobs.model.record import JobRecord, Reason, Result
+from jobs.model.review import Decision, Review
+from jobs.model.spec import JobSpec
+from jobs.store import Existing, Held, Idempotency, Loaded, Turn
+from jobs.store.redis_store import RedisStore
+from jobs.sweep import sweep
+from jobs.transitions import lifecycle, retry
+from jobs.transitions.lifecycle import Policy, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """An accepted job; `new` is False where an idempotency key had brought it before."""
+
+    record: JobRecord
+    new: bool
+
+
+class Operations:
+    """The operations over one store. `hint(record)` sends a Celery message, or nothing:
+    it must not raise and must not wait, since losing it does not matter. `webhooks`: what is
+    decided goes into the outbox, too."""
+
+    def __init__(
+        self,
+        store: RedisStore,
+        hint: Callable[[JobRecord], None],
+        policy: Policy | None = None,
+        *,
+        webhooks: bool = False,
+    ) -> None:
+        self.store = store
+        self._hint = hint
+        self._commits = Commits(store, hint, webhooks=webhooks)
+        self.policy = policy or Policy()
+
+    async def submit(
+        self,
+        tenant: str,
+        spec: JobSpec,
+        *,
+        by: str,
+        key_id: str = "",
+        request_id: str = "",
+        idempotency: Idempotency | None = None,
+        blobs: Sequence[str] = (),
+    ) -> Submitted | Refusal:
+        """Put a job on record; it is durable when this returns (J1).
+
+        `blobs` are the digests of the bytes that came with it.
+        """
+        job_id = secrets.token_hex(10)
+        now = await self.store.now()
+        change = lifecycle.submit(
+            job_id, tenant, spec, now, by=by, request_id=request_id, key_id=key_id
+        )
+        existing = await self.store.create(change, idempotency, blobs)
+        if existing is None:
+            await self._hint_new(change.after)
+            return Submitted(change.after, new=True)
+        return await self._known(existing, idempotency)
+
+    async def replayed(
+        self, tenant: str, idempotency: Idempotency | None
+    ) -> Submitted | Refusal | None:
+        """What an idempotency key stands for already; None where it is new, or there is none."""
+        if idempotency is None:
+            return None
+        existing = await self.store.known(tenant, idempotency.key)
+        return await self._known(existing, idempotency) if existing else None
+
+    async def try_anew(
+        self,
+        job_id: str,
+        *,
+        by: str,
+        key_id: str = "",
+        request_id: str = "",
+        idempotency: Idempotency | None = None,
+    ) -> Submitted | Refusal:
+        """A new job that tries a failed or cancelled one again, from where that had come to."""
+        loaded = await self.store.load(job_id)
+        if loaded is None:
+            return UNKNOWN
+        told = await self.store.events(job_id)
+        heir_id = secrets.token_hex(10)
+        change = retry.anew(
+            loaded.record,
+            told,
+            heir_id,
+            loaded.now,
+            by=by,
+            request_id=request_id,
+            key_id=key_id,
+        )
+        if isinstance(change, Refusal):
+            return change
+        existing = await self.store.create(change, idempotency, parent=loaded.record)
+        if existing is None:
+            await self._hint_new(change.after)
+            return Submitted(change.after, new=True)
+        return await self._known(existing, idempotency)
+
+    async def claim(
+        self, job_id: str, worker: str, *, alone: bool = False, reads: Collection[int] | None = None
+    ) -> JobRecord | Refusal:
+        """Take a lease. Only the first job of a conversation's line can be claimed."""
+        return await self._commits.change(
+            job_id,
+            lambda record, now: lifecycle.claim(
+                record, now, worker=worker, policy=self.policy, alone=alone, reads=reads
+            ),
+            first=True,
+        )
+
+    async def pause(self, held: Held, review: Review) -> JobRecord | Refusal:
+        """Ask a person, and let go of the job."""
+        return await self._commits.own(
+            held, lambda record, now: lifecycle.pause(record, now, review=review)
+        )
+
+    async def decide(
+        self, job_id: str, decision: Decision, known: Loaded | None = None
+    ) -> JobRecord | Refusal:
+        """Apply a person's Decision; what is then queued gets its hint. `known`: the job as it was
+        read just now.
+        """
+        changed = await self._commits.change(
+            job_id,
+            lambda record, now: lifecycle.decide(record, now, decision=decision),
+            known=known,
+        )
+        return await self._commits.nudged(changed)
+
+    async def cancel(self, job_id: str, by: str) -> JobRecord | Refusal:
+        """End a job for good, from any state that is not final."""
+        changed = await self._commits.change(
+            job_id, lambda record, now: lifecycle.cancel(record, now, by=by)
+        )
+        return await self._commits.nudged(changed)
+
+    async def delete(self, job_id: str) -> Refusal | None:
+        """Remove a final job with all that is kept of it; None when it is gone."""
+        loaded = await self.store.load(job_id)
+        if loaded is None:
+            return UNKNOWN
+        if not loaded.record.status.final:
+            detail = f"the job is {loaded.record.status}: cancel it first"
+            return Refusal("not_final", detail, loaded.record.status)
+        # a final record never changes (J6): what is not removed here, another has removed
+        return None if await self.store.remove(loaded.record) else UNKNOWN
+
+    async def succeed(
+        self, held: Held, result: Result, summary: str | None = None
+    ) -> JobRecord | Refusal:
+        """End a job with its result, and add it to its conversation, where there is a summary."""
+
+        def turn(record: JobRecord) -> Turn:
+            return Turn(record.id, record.spec.task, summary or "", record.workspace)
+
+        changed = await self._commits.own(
+            held,
+            lambda record, now: lifecycle.succeed(record, now, result=result),
+            None if summary is None else turn,
+        )
+        return await self._commits.nudged(changed)
+
+    async def fail(
+        self, held: Held, reason: Reason, detail: str, result: Result | None = None
+    ) -> JobRecord | Refusal:
+        """End a job without success."""
+        changed = await self._commits.own(
+            held,
+            lambda record, now: lifecycle.fail(
+                record, now, reason=reason, detail=detail, result=result
+            ),
+        )
+        return await self._commits.nudged(changed)
+
+    async def retry(self, held: Held, reason: Reason, detail: str) -> JobRecord | Refusal:
+        """Infrastructure trouble: later again, or failed when that was tried often enough."""
+        changed = await self._commits.own(
+            held,
+            lambda record, now: lifecycle.retry(
+                record, now, reason=reason, detail=detail, policy=self.policy
+            ),
+        )
+        return await self._commits.nudged(changed)
+
+    async def give_back(self, held: Held, detail: str) -> JobRecord | Refusal:
+        """The worker drains, or cannot go on: the job is queued again with its checkpoint."""
+        changed = await self._commits.own(
+            held,
+            lambda record, now: lifecycle.give_back(record, now, why="drained", detail=detail),
+        )
+        return await self._commits.nudged(changed)
+
+    async def sweep(self, together: int = 32) -> int:
+        """Look at all jobs whose time has come: hint those that wait, take back lost leases (J8),
+        and let reviews expire.
+
+        Returns how many were changed; `together` are looked at side by side. A job that cannot be
+        looked at hinders no other: what it raised is raised when all others have had their turn.
+        """
+        return await sweep(self._commits, together)
+
+    async def _hint_new(self, record: JobRecord) -> None:
+        """Hint at a new job, unless it waits for another of its conversation."""
+        if record.conversation_id != record.id:
+            # the job is on record, whether or not Redis still answers: the sweeper hints too
+            with contextlib.suppress(StoreUnavailable):
+                head = await self.store.next_in_line(record.tenant, record.conversation_id)
+                if head != record.id:
+                    return
+        self._hint(record)
+
+    async def _known(
+        self, existing: Existing, idempotency: Idempotency | None
+    ) -> Submitted | Refusal:
+        if idempotency is None or existing.body_digest != idempotency.body_digest:
+            return Refusal("key_reused", "this Idempotency-Key came with another request before")
+        loaded = await self.store.load(existing.job_id)
+        if loaded is None:
+            why = "the job that came with this Idempotency-Key is too old, and was removed"
+            return Refusal("key_reused", f"{why}: take a new key")
+        return Submitted(loaded.record, new=False)

@@ -1,0 +1,95 @@
+"""Expiry: a review that nobody has answered in time. Pure, like lifecycle.
+
+First it is told of again (a reminder, then an escalation), then what its job's spec says counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobs.model.events import NewEvent
+from jobs.model.record import JobRecord
+from jobs.model.review import EXPIRY, Action, Decision, Review, ReviewKind
+from jobs.model.spec import JobSpec, OnExpiry
+from jobs.transitions.change import Change, Refusal, moved
+from jobs.transitions.reviews import decide, needed
+
+
+def timed(review: Review, spec: JobSpec, now: int) -> Review:
+    """A review that is opened now, with the times at which it is to be looked at."""
+
+    def after(seconds: int | None) -> int | None:
+        return None if seconds is None else now + seconds * 1000
+
+    asks = review.kind is ReviewKind.QUESTIONS
+    return replace(
+        review,
+        opened_at=now,
+        expires_at=after(spec.questions_expire_seconds if asks else spec.review_expires_seconds),
+        remind_at=after(spec.review_remind_seconds),
+        escalate_at=after(spec.review_escalate_seconds),
+    )
+
+
+def look(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
+    """What the sweeper does about a review whose time has come: the last of what is due counts."""
+    review = record.review
+    if review is None:
+        return Refusal("no_open_review", f"the job is {record.status}", record.status)
+    if review.look_at is None or review.look_at > now:
+        return Refusal("not_expired", "the review may wait longer", record.status)
+    if not review.expired and review.expires_at is not None and review.expires_at <= now:
+        return expire(record, now, evidence=evidence)
+    if review.escalate_at is not None and review.escalate_at <= now:
+        told, silent = "review_escalated", replace(review, escalate_at=None, remind_at=None)
+    else:
+        told, silent = "review_reminded", replace(review, remind_at=None)
+    data = {"review_id": review.id, "waited_seconds": (now - review.opened_at) // 1000}
+    return Change(
+        moved(record, now, review=silent), (NewEvent(f"{told}:{record.epoch}", told, data),)
+    )
+
+
+def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
+    """What the spec says then counts, by a Decision like any other (J10).
+
+    `evidence`: a run has succeeded. Without it nothing is approved, since no person vouches for it;
+    nor is what needs two people's approval, since a clock is none.
+    What stays open is told to have expired, once, and can still be decided.
+    """
+    review = record.review
+    if review is None:
+        return Refusal("no_open_review", f"the job is {record.status}", record.status)
+    if review.expired or review.expires_at is None or review.expires_at > now:
+        return Refusal("not_expired", "the review may wait longer", record.status)
+    if review.kind is ReviewKind.QUESTIONS:  # nobody has answered: the defaults count
+        data = {"review_id": review.id, "then": Action.ANSWER}
+        told = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
+        return _decided(record, now, Decision(review.id, Action.ANSWER, EXPIRY), told)
+    then = record.spec.on_expiry
+    vouched = evidence and review.kind is ReviewKind.REVIEW and needed(record, review) == 1
+    if then is OnExpiry.APPROVE and not vouched:
+        then = OnExpiry.STAY
+    data = {"review_id": review.id, "then": then}
+    told = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
+    if then is OnExpiry.STAY:
+        stays = replace(
+            review,
+            expired=True,  # what was to be told before that is late
+            remind_at=_yet(review.remind_at, now),
+            escalate_at=_yet(review.escalate_at, now),
+        )
+        return Change(moved(record, now, review=stays), (told,))
+    words = f"nobody decided within {record.spec.review_expires_seconds} s"
+    return _decided(record, now, Decision(review.id, Action(then), EXPIRY, words), told)
+
+
+def _yet(at: int | None, now: int) -> int | None:
+    return None if at is None or at <= now else at
+
+
+def _decided(record: JobRecord, now: int, decision: Decision, told: NewEvent) -> Change | Refusal:
+    decided = decide(record, now, decision=decision)
+    if isinstance(decided, Refusal):
+        return decided
+    return replace(decided, events=(told, *decided.events))

@@ -1,0 +1,247 @@
+"""What may happen to a job, as pure functions: (record, command, time) -> Change | Refusal.
+
+            +-----------------------------------------------------+
+            v                                                     |
+queued -> running -> awaiting_review --decision--> queued         |
+   |         |  \\-> queued (drained, lease lost, retry) ---------+
+   |         +-----> succeeded | failed
+   +------ cancelled (from any state that is not final)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from jobs.model.events import NewEvent
+from jobs.model.record import JobRecord, Lease, Reason, Result, Status
+from jobs.model.review import Review, ReviewKind
+from jobs.model.review_digest import digest_of
+from jobs.model.spec import JobSpec
+from jobs.transitions import expiry, upgrade
+from jobs.transitions.change import (
+    AFTER_CRASH_MS,
+    FIRST_HINT_MS,
+    IN_LINE_MS,
+    Change,
+    Refusal,
+    ended,
+    hinted,
+    left_worker,
+    moved,
+    not_running,
+)
+from jobs.transitions.reviews import decide
+
+__all__ = ["Change", "Policy", "Refusal", "decide"]
+
+MOST_HINT_MS = 60_000
+CRASHES_BEFORE_ALONE = 2
+RETRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Numbers that an operator sets; milliseconds."""
+
+    lease_ms: int = 15_000
+    retry_ms: int = 5_000
+    """Rest after infrastructure trouble, doubled each time."""
+    overdue_ms: int = 60_000
+    """How long a worker may take, behind a job's own time, to put its end on record."""
+
+
+def submit(
+    job_id: str,
+    tenant: str,
+    spec: JobSpec,
+    now: int,
+    *,
+    by: str,
+    request_id: str,
+    key_id: str = "",
+) -> Change:
+    """A new job, due at once; its first hint is on its way."""
+    record = JobRecord(
+        id=job_id,
+        tenant=tenant,
+        spec=spec,
+        conversation_id=spec.conversation_id or job_id,
+        created_at=now,
+        updated_at=now,
+        due_at=now + FIRST_HINT_MS,
+        workspace=spec.workspace,
+        hints=1,
+        submitted_by=by,
+        key_id=key_id,
+        request_id=request_id,
+    )
+    data = {
+        "by": by,
+        "task": spec.task,
+        "review": spec.review,
+        "model": spec.model,
+        "priority": spec.priority,
+    }
+    return Change(record, (NewEvent("submitted", "submitted", data),))
+
+
+def claim(
+    record: JobRecord,
+    now: int,
+    *,
+    worker: str,
+    policy: Policy,
+    alone: bool = False,
+    reads: Collection[int] | None = None,
+) -> Change | Refusal:
+    """A lease for `worker`; raises the epoch (J4). A job that crashed twice wants to be alone.
+
+    `reads`: the formats of checkpoints that the worker goes on from; None: whatever they are."""
+    if record.status is not Status.QUEUED:
+        return Refusal("not_queued", f"the job is {record.status}", record.status)
+    if _rests(record, now):
+        return Refusal("not_due", "the job rests until its next try", record.status)
+    if reads is not None and (written := upgrade.unread(record, reads)) is not None:
+        return Refusal("unreadable", f"its checkpoints are in format {written}", record.status)
+    if record.crashes >= CRASHES_BEFORE_ALONE and not alone:
+        detail = "the job crashed twice and runs next in a process of its own"
+        return Refusal("alone", detail, record.status)
+    until = now + policy.lease_ms
+    after = moved(
+        record,
+        now,
+        status=Status.RUNNING,
+        epoch=record.epoch + 1,
+        attempts=record.attempts + 1,
+        hints=0,
+        lease=Lease(worker, until, alone),
+        due_at=until,
+        claimed_at=now,
+        started_at=record.started_at or now,
+        ends_by=max(now + _left(record) + policy.overdue_ms, until),
+    )
+    data = {"attempt": after.attempts, "worker": worker}
+    return Change(after, (NewEvent(f"started:{after.epoch}", "started", data),))
+
+
+def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
+    """Ask a person: the job leaves its worker and holds nothing (J9)."""
+    if record.status is not Status.RUNNING:
+        return not_running(record)
+    review = expiry.timed(review, record.spec, now)
+    graph_asks = review.kind is not ReviewKind.UPGRADE  # or it may still wait for another answer
+    kept = None if graph_asks else record.decision
+    waits = Status.AWAITING_REVIEW
+    made = int(review.payload.get("revision", record.revisions))
+    after = left_worker(record, now, status=waits, review=review, decision=kept, revisions=made)
+    data = {"review_id": review.id, "kind": review.kind, "digest": digest_of(review)}
+    return Change(after, (NewEvent(f"review_opened:{record.epoch}", "review_opened", data),))
+
+
+def cancel(record: JobRecord, now: int, *, by: str) -> Change | Refusal:
+    """End a job from any state that is not final; sticky, one winner (J11)."""
+    if record.status.final:
+        return Refusal("final", f"the job is {record.status}", record.status)
+    return ended(record, now, Status.CANCELLED, by=by)
+
+
+def succeed(record: JobRecord, now: int, *, result: Result) -> Change | Refusal:
+    """The graph has ended with a result."""
+    if record.status is not Status.RUNNING:
+        return not_running(record)
+    return ended(record, now, Status.SUCCEEDED, result=result)
+
+
+def fail(
+    record: JobRecord, now: int, *, reason: Reason, detail: str, result: Result | None = None
+) -> Change | Refusal:
+    """The graph has ended without; the best result so far may be attached."""
+    if record.status is not Status.RUNNING:
+        return not_running(record)
+    return ended(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
+
+
+def give_back(record: JobRecord, now: int, *, why: str, detail: str = "") -> Change | Refusal:
+    """An orderly end without a result, and no try of the job's: its worker drains, or cannot go on,
+    as `detail` says (`drained`, both)."""
+    if record.status is not Status.RUNNING:
+        return not_running(record)
+    after = left_worker(record, now, **hinted(now))
+    data = {"why": why, "detail": detail, "delay_ms": 0}
+    return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
+
+
+def retry(
+    record: JobRecord, now: int, *, reason: Reason, detail: str, policy: Policy
+) -> Change | Refusal:
+    """Infrastructure trouble: try again after a delay, a bounded number of times, then fail.
+
+    What an attempt has finished resets the count, so that a long job may meet trouble more often.
+    """
+    if record.status is not Status.RUNNING:
+        return not_running(record)
+    before = 0 if record.progress_epoch == record.epoch else record.retries
+    if before >= RETRIES:
+        return ended(record, now, Status.FAILED, reason=reason, detail=detail)
+    delay = policy.retry_ms * 2**before
+    after = left_worker(
+        record, now, status=Status.QUEUED, retries=before + 1, hints=0, due_at=now + delay
+    )
+    data = {"why": "retry", "detail": f"{reason}: {detail}", "delay_ms": delay}
+    return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
+
+
+def expire(record: JobRecord, now: int, *, place: str = "") -> Change | Refusal:
+    """A lease ran out without a word: a crash (J7). Only one that was alone can be poison.
+
+    One that was not renewed because its job is overdue ends that. `place` is where the work had
+    come to, in words.
+    """
+    if record.status is not Status.RUNNING or record.lease is None:
+        return not_running(record)
+    if record.lease.until > now:
+        return Refusal("lease_held", "the lease has not run out", record.status)
+    progressed = record.progress_epoch == record.epoch
+    crashes = 1 if progressed else record.crashes + 1
+    data = {"worker": record.lease.worker, "crashes": crashes}
+    lost = NewEvent(f"lease_lost:{record.epoch}", "lease_lost", data)
+    if record.overdue:
+        detail = f"its worker did not end it within {record.spec.timeout_seconds} s, nor soon after"
+        change = ended(record, now, Status.FAILED, reason=Reason.DEADLINE, detail=detail)
+        return replace(change, events=(lost, *change.events))
+    if record.lease.alone and not progressed:
+        killed = f"attempt {record.attempts} killed its own process, {record.lease.worker}"
+        detail = ", ".join(filter(None, (killed, place)))
+        change = ended(record, now, Status.FAILED, reason=Reason.POISONED, detail=detail)
+        return replace(change, events=(lost, *change.events))
+    after = replace(left_worker(record, now, **hinted(now, AFTER_CRASH_MS)), crashes=crashes)
+    return Change(after, (lost,))
+
+
+def hint(record: JobRecord, now: int) -> Change | Refusal:
+    """Another hint for a job that is due and unclaimed, further apart each time."""
+    if record.status is not Status.QUEUED:
+        return Refusal("not_queued", f"the job is {record.status}", record.status)
+    if record.due_at > now:
+        return Refusal("not_due", "another sweeper was first", record.status)
+    first = AFTER_CRASH_MS if record.crashes else FIRST_HINT_MS
+    wait = min(first * 2 ** min(record.hints, 16), MOST_HINT_MS)
+    return Change(moved(record, now, hints=record.hints + 1, due_at=now + wait))
+
+
+def in_line(record: JobRecord, now: int) -> Change | Refusal:
+    """A job that is due, and waits for another of its conversation: due when its turn comes."""
+    if record.status is not Status.QUEUED or record.due_at > now:
+        return Refusal("not_due", "it was looked at meanwhile", record.status)
+    return Change(moved(record, now, due_at=now + IN_LINE_MS))
+
+
+def _left(record: JobRecord) -> int:
+    """How long the job may still run, in ms."""
+    return max(record.spec.timeout_seconds * 1000 - record.ran_ms, 0)
+
+
+def _rests(record: JobRecord, now: int) -> bool:
+    """Whether no hint is meant to come before `due_at`: a stray one must not cut a delay short."""
+    return record.hints == 0 and record.due_at > now

@@ -1,0 +1,214 @@
+"""Deciding: a person's answer to an open Review, and how many of them it takes. Pure.
+
+Where a Review needs two approvals (four eyes), each person has one vote, and whose work it is has
+none: who brought the job, or a try before it, and whose edit has run. Nobody may leave it to the
+critic, which is no person. Every other answer closes the Review at once, whoever gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jobs.model.credentials import Person
+from jobs.model.events import Event, NewEvent, current
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
+from jobs.model.review_digest import digest_of
+from jobs.transitions import upgrade
+from jobs.transitions.change import Change, Refusal, ended, hinted, moved
+
+TAKES: Mapping[ReviewKind, Collection[Action]] = {
+    ReviewKind.REVIEW: tuple(action for action in Action if action is not Action.ANSWER),
+    ReviewKind.QUESTIONS: (Action.ANSWER, Action.REJECT),
+    ReviewKind.UPGRADE: tuple(upgrade.TAKES),
+}
+"""What can be decided on a review of each kind."""
+
+
+def needed(record: JobRecord, review: Review) -> int:
+    """How many approvals the review takes."""
+    return record.spec.approvals if review.kind is ReviewKind.REVIEW else 1
+
+
+def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refusal:
+    """Apply a Decision once, to the Review it names, while that is open (J10).
+
+    One of two approvals is kept on the Review, which stays open."""
+    review = record.review
+    if record.status is not Status.AWAITING_REVIEW or review is None:
+        return Refusal("no_open_review", f"the job is {record.status}", record.status)
+    shown = digest_of(review)
+    if (refused := _misses(review, shown, decision) or _bars(record, review, decision)) is not None:
+        return refused
+    bound = replace(decision, digest=shown)
+    given = Approval(decision.by, decision.key_id, now, decision.override)
+    approvals = review.approvals
+    if decision.action is Action.APPROVE:
+        approvals = (*approvals, given)
+        if len(approvals) < needed(record, review):
+            return _vote(record, now, review, bound, approvals, named=bool(decision.digest))
+    return _close(record, now, review, bound, approvals, named=bool(decision.digest))
+
+
+def _misses(review: Review, shown: str, decision: Decision) -> Refusal | None:
+    """Whether the Decision is about something else than what is open."""
+    open_still = Status.AWAITING_REVIEW
+    if decision.review_id != review.id:
+        return Refusal("stale_review", f"the open review is {review.id}", open_still)
+    if decision.digest and decision.digest != shown:
+        detail = "code, output or artifacts are not those that the decision names"
+        return Refusal("stale_review", detail, open_still)
+    if decision.action not in TAKES[review.kind]:
+        detail = f"a review of kind {review.kind} takes {', '.join(TAKES[review.kind])}"
+        return Refusal("not_offered", detail, open_still)
+    if len(decision.answers) > (most := len(review.payload.get("questions", ()))):
+        detail = f"there are {most} questions, and {len(decision.answers)} answers"
+        return Refusal("not_offered", detail, open_still)
+    return None
+
+
+def _bars(record: JobRecord, review: Review, decision: Decision) -> Refusal | None:
+    """Whether this person's word does not count here, where two are needed."""
+    if needed(record, review) < 2:
+        return None
+    if decision.action is Action.DELEGATE:
+        detail = "two people's approval is needed, which the critic's word does not stand for"
+        return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
+    if decision.action is not Action.APPROVE:
+        return None
+    return not_theirs(record, review, Person(decision.by, decision.key_id))
+
+
+def not_theirs(record: JobRecord, review: Review, person: Person) -> Refusal | None:
+    """Why this person's approval of the job's open review would not count; None: it would."""
+    if needed(record, review) < 2:
+        return None
+    if person.is_also(_brought_by(record)):
+        detail = f"{person.name} brought the job: where two are needed, others approve it"
+        return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
+    if any(map(person.is_also, record.authors)):
+        detail = f"{person.name} brought an earlier try or edited the code: others approve it"
+        return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
+    if any(map(person.is_also, _voters(review))):
+        detail = f"{person.name} has approved already: another person's approval is needed"
+        return Refusal("voted_already", detail, Status.AWAITING_REVIEW)
+    return None
+
+
+def authors(record: JobRecord) -> tuple[Person, ...]:
+    """Whose work it is, each once."""
+    return tuple(dict.fromkeys((_brought_by(record), *record.authors)))
+
+
+def _brought_by(record: JobRecord) -> Person:
+    return Person(record.submitted_by, record.key_id)
+
+
+def barred(record: JobRecord) -> frozenset[str]:
+    """The marks of everyone whose approval the open review does not wait for."""
+    review = record.review
+    if review is None or needed(record, review) < 2:
+        return frozenset()
+    out = (*authors(record), *_voters(review))
+    return frozenset(mark for person in out for mark in person.marks)
+
+
+def _voters(review: Review) -> tuple[Person, ...]:
+    return tuple(Person(vote.by, vote.key_id) for vote in review.approvals)
+
+
+def _vote(
+    record: JobRecord,
+    now: int,
+    review: Review,
+    decision: Decision,
+    approvals: tuple[Approval, ...],
+    *,
+    named: bool,
+) -> Change:
+    data = {
+        **_said(review, decision, named=named),
+        "approvals": len(approvals),
+        "approvals_needed": needed(record, review),
+    }
+    kept = replace(review, approvals=approvals)
+    said = NewEvent(f"voted:{record.epoch}:{len(approvals)}", "voted", data)
+    return Change(moved(record, now, review=kept), (said,))
+
+
+def _close(
+    record: JobRecord,
+    now: int,
+    review: Review,
+    decision: Decision,
+    approvals: tuple[Approval, ...],
+    *,
+    named: bool,
+) -> Change:
+    """The Review is over: the job ends, or a worker goes on with it."""
+    data = {
+        **_said(review, decision, named=named),
+        "action": decision.action,
+        "approvals": [vote.by for vote in approvals],
+    }
+    if decision.action is Action.ANSWER:
+        data["answers"] = list(decision.answers)
+    told = [NewEvent(f"decided:{record.epoch}", "decided", data)]
+    upgrades = review.kind is ReviewKind.UPGRADE
+    if upgrades:
+        closed = upgrade.settled(record, decision)
+        told += upgrade.told(record, decision)
+    else:
+        closed = replace(
+            record, review=None, decision=_signed(decision, approvals), decided_epoch=record.epoch
+        )
+        closed = _edited(closed, decision)
+    if decision.action is Action.REJECT:
+        reason = Reason.INCOMPATIBLE if upgrades else Reason.REJECTED
+        detail = decision.feedback or f"rejected by {decision.by}"
+        change = ended(closed, now, Status.FAILED, reason=reason, detail=detail)
+        return replace(change, events=(*told, *change.events))
+    return Change(moved(closed, now, **hinted(now)), tuple(told))
+
+
+def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:
+    """Of a person's word, what its event tells whichever way it counts."""
+    return {
+        "review_id": review.id,
+        "by": decision.by,
+        "key_id": decision.key_id,
+        "feedback": decision.feedback,
+        "override": decision.override,
+        "digest": decision.digest,
+        "digest_named": named,
+    }
+
+
+def _edited(record: JobRecord, decision: Decision) -> JobRecord:
+    """With whose code runs next among its authors: for good, since what follows builds on it."""
+    editor = Person(decision.by, decision.key_id)
+    if decision.action is not Action.EDIT or editor in record.authors:
+        return record
+    return replace(record, authors=(*record.authors, editor))
+
+
+def _signed(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
+    """The Decision as the graph has it: an approval bears the name of everyone who gave it."""
+    if decision.action is not Action.APPROVE:
+        return decision
+    return replace(decision, by=" and ".join(vote.by for vote in approvals))
+
+
+def proven(review: Review, told: Sequence[Event]) -> bool:
+    """Whether an approval would rest on a verification that holds. The graph says so in the payload
+    (`unproven`: null, or why not); for an older release's review, a run that succeeded among
+    `told`, the job's events, does."""
+    if "unproven" in review.payload:
+        return review.payload["unproven"] is None
+    return any(_succeeded(current(told)))
+
+
+def _succeeded(told: Iterable[Event]) -> Iterable[bool]:
+    return (bool(event.data["succeeded"]) for event in told if event.kind == "run_finished")

@@ -1,0 +1,110 @@
+"""Upgrade: a job whose checkpoints the workers that are up cannot read. Pure.
+
+In a mixed fleet such a job is left to the workers that can. Where there is none, and has not been
+for a while, a person is asked: a review of kind `upgrade`. Its Decision is not for the graph, so
+one that was given before, and that the graph has not had yet, stays on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from jobs.model.events import NewEvent
+from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
+from jobs.model.record import JobRecord
+from jobs.model.review import Action, Decision, Review, ReviewKind
+
+HINTS_BEFORE_ASKING = 5
+"""Hints in vain before a person is asked: some 15 s, in which a worker that was being replaced is
+back. Nobody is to decide on a job because of a rolling restart."""
+MORE_AFTER_CRASH = 2
+"""A crashed job's first hints are a quarter as far apart."""
+
+TAKES: Mapping[Action, str] = {
+    Action.APPROVE: "begin anew from the task; what was paid stays on the job's bill",
+    Action.DELEGATE: "leave it to a worker that reads it: start one first",
+    Action.REJECT: "end the job",
+}
+"""What can be decided, and what it does."""
+
+
+def unread(record: JobRecord, reads: Collection[int]) -> GraphFormat | None:
+    """The format of the job's checkpoints, where a worker that reads `reads` cannot go on."""
+    written = record.checkpointed
+    return None if written is None or written.number in reads else written
+
+
+def abandoned(record: JobRecord, workers: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether nobody in the fleet can go on, and nobody has come. `workers` as they announced."""
+    enough = HINTS_BEFORE_ASKING + (MORE_AFTER_CRASH if record.crashes else 0)
+    if record.hints < enough:
+        return False
+    return all(unread(record, _reads(facts)) is not None for facts in workers)
+
+
+def _reads(facts: Mapping[str, Any]) -> Collection[int]:
+    """What a worker reads; a release that does not say reads what does not say."""
+    reads: Collection[int] = facts.get("graph", {}).get("reads", (UNSAID.number,))
+    return reads
+
+
+def question(
+    record: JobRecord, found: GraphFormat, reads: Collection[int], ours: GraphFormat
+) -> Review:
+    """What a person is asked: `found` is what the checkpoints are, `ours` what is written here.
+
+    payload: {reason, found: {format, release}, worker: {format, release, reads: [int]},
+    choices: {action: what it does}}
+    """
+    by = f", by Fettle {found.release}" if found.release else ""
+    able = f"a worker of Fettle {found.release}" if found.release else "a worker that reads it"
+    reason = (
+        f"The job's checkpoint is in graph format {found.number}{by}. Fettle {ours.release} reads "
+        f"{_listed(reads)}, and no worker that is up reads {found.number}. Begin it anew from its "
+        f"task (approve), run {able} and leave it to that (delegate), or end it (reject)."
+    )
+    payload = {
+        "reason": reason,
+        "found": {"format": found.number, "release": found.release},
+        "worker": {"format": ours.number, "release": ours.release, "reads": sorted(reads)},
+        "choices": {str(action): does for action, does in TAKES.items()},
+    }
+    return Review(f"upgrade-{record.epoch}", ReviewKind.UPGRADE, payload)
+
+
+def damaged(record: JobRecord, place: str, reads: Collection[int], ours: GraphFormat) -> Review:
+    """What a person is asked where the format is one that is read, and the checkpoint at `place` is
+    damaged, or holds a type that this release does not know. Nothing is removed before they say so.
+    The payload is that of `question`, and `place`."""
+    found = record.checkpointed or UNSAID
+    asked = question(record, found, reads, ours)
+    reason = (
+        f"The job's checkpoint cannot be decoded ({place}). Begin it anew from its task (approve), "
+        "have it mended or run a worker that knows it, and leave it to that (delegate), or end it "
+        "(reject)."
+    )
+    return replace(asked, payload={**asked.payload, "reason": reason, "place": place})
+
+
+def settled(record: JobRecord, decision: Decision) -> JobRecord:
+    """The record behind a decision on its upgrade."""
+    if decision.action is Action.APPROVE:
+        kept = replace(record, review=None, decision=None, inherits=None)
+        return replace(kept, graph=ANEW, ran_ms=0, retries=0)
+    return replace(record, review=None)
+
+
+def told(record: JobRecord, decision: Decision) -> tuple[NewEvent, ...]:
+    """What is said of the decision besides that it was made."""
+    if decision.action is not Action.APPROVE:
+        return ()
+    left = record.checkpointed
+    data = {"by": decision.by, "format": left.number if left else None}
+    return (NewEvent(f"begun_anew:{record.epoch}", "begun_anew", data),)
+
+
+def _listed(numbers: Collection[int]) -> str:
+    *others, last = map(str, sorted(numbers))
+    return f"formats {', '.join(others)} and {last}" if others else f"format {last}"

@@ -1,0 +1,1 @@
+"""Jobs, days and recordings in the form in which they are shown: pure projections."""

@@ -1,0 +1,252 @@
+"""A job as JSON: the pure projection of its record, its events and what was paid for it.
+
+Times are ISO 8601 in UTC, durations seconds, money decimal strings (null: not known).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from jobs.model.codec import plain_spec
+from jobs.model.events import Event, current
+from jobs.model.record import JobRecord, Result
+from jobs.model.review import Approval
+from jobs.model.review_digest import digest_of
+from jobs.model.spec import CheckSpec, JobSpec
+from jobs.store import Charge
+from jobs.transitions.reviews import needed
+from jobs.view.progress import progress
+
+_NOT_SHOWN = frozenset({"workspace", "conversation_id"})
+"""Of a spec: the job's files and its conversation are shown as of the job."""
+MAKERS = frozenset({"run_finished", "tool_used", "merged"})
+"""Events that tell of files: what branches made side by side stands as it was merged."""
+
+
+def iso(ms: int | None) -> str | None:
+    """A time as 2026-11-21T12:00:00.000Z."""
+    if ms is None:
+        return None
+    text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def summary(record: JobRecord, charges: Iterable[Charge] = (), now: int = 0) -> dict[str, Any]:
+    """What a listing shows of a job: what its record and what was paid tell, without its events.
+
+    `revisions` are counted when it pauses and when it ends.
+    """
+    paid = _spend(list(charges))
+    return {
+        "id": record.id,
+        "status": str(record.status),
+        "task": record.spec.task,
+        "conversation_id": record.conversation_id,
+        "labels": list(record.spec.labels),
+        "priority": str(record.spec.priority),
+        "model": record.spec.model,
+        "submitted_by": record.submitted_by,
+        "attempts": record.attempts,
+        "open_review": record.review.id if record.review else None,
+        "reason": str(record.reason) if record.reason else None,
+        "unapproved": record.unapproved,
+        "approved_by": record.result.approved_by if record.result else None,
+        "kind": str(record.spec.kind),
+        "revisions": record.revisions,
+        "cost_usd": paid["cost_usd"],
+        "known_usd": paid["known_usd"],
+        "review": _waiting(record, now),
+        **_times(record),
+    }
+
+
+def _waiting(record: JobRecord, now: int) -> dict[str, Any] | None:
+    """An open review, without what it shows."""
+    if (review := record.review) is None:
+        return None
+    return {
+        "id": review.id,
+        "kind": str(review.kind),
+        "opened_at": iso(review.opened_at),
+        "waiting_seconds": max(now - review.opened_at, 0) / 1000,
+        "expires_at": iso(review.expires_at),
+        "expired": review.expired,
+        "approvals": [vote.by for vote in review.approvals],
+        "approvals_needed": needed(record, review),
+    }
+
+
+def whole(
+    record: JobRecord, events: Sequence[Event], charges: Iterable[Charge], now: int
+) -> dict[str, Any]:
+    """The whole job; `now` is the store's time in ms."""
+    made = current(events)
+    critiques = _all(made, "critiqued")
+    return {
+        "id": record.id,
+        "kind": str(record.spec.kind),
+        "status": str(record.status),
+        "spec": spec(record.spec),
+        "conversation_id": record.conversation_id,
+        "submitted_by": record.submitted_by,
+        "request_id": record.request_id,
+        "route": _last(made, "routed"),
+        "plan": _plan(made),
+        "runs": sorted(_all(made, "run_finished"), key=lambda run: run["number"]),
+        "repairs": _all(made, "repaired"),
+        "critique": critiques[-1] if critiques else None,
+        "critiques": critiques,
+        "checks": _last(made, "checked"),
+        "verification": _last(made, "verified"),
+        "decisions": _all(events, "decided"),
+        "review": _review(record),
+        "result": _result(record.result),
+        "artifacts": list(artifacts(made).values()),
+        "reason": str(record.reason) if record.reason else None,
+        "unapproved": record.unapproved,
+        "detail": record.detail,
+        "cost": cost(charges),
+        "attempts": record.attempts,
+        "crashes": record.crashes,
+        "retries": record.retries,
+        "last_event": events[-1].seq if events else 0,
+        **_times(record),
+        "ran_seconds": record.ran(now) / 1000,
+    }
+
+
+def spec(asked: JobSpec) -> dict[str, Any]:
+    """What was asked, as it was asked."""
+    shown = {name: each for name, each in plain_spec(asked).items() if name not in _NOT_SHOWN}
+    return {**shown, "checks": _check_spec(asked.checks)}
+
+
+def event(fact: Event) -> dict[str, Any]:
+    """An event as it goes over the wire."""
+    return {"seq": fact.seq, "at": iso(fact.at), "kind": fact.kind, "data": dict(fact.data)}
+
+
+def artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
+    """The files that runs, tools and merges have made, by name: of each its newest version."""
+    found: dict[str, dict[str, Any]] = {}
+    for fact in current(events):
+        if fact.kind in MAKERS:
+            found.update({made["name"]: dict(made) for made in fact.data.get("artifacts", ())})
+    return found
+
+
+def version(events: Sequence[Event], name: str, digest: str) -> dict[str, Any] | None:
+    """A version of a file, by its digest: any that a run or a tool has left."""
+    told = (fact for fact in current(events) if fact.kind in MAKERS)
+    made = (one for fact in told for one in fact.data.get("artifacts", ()))
+    found = (one for one in made if (one["name"], one["digest"]) == (name, digest))
+    return next((dict(one) for one in found), None)
+
+
+def run(events: Sequence[Event], number: int) -> Mapping[str, Any] | None:
+    """The run of this number."""
+    runs = (fact.data for fact in current(events) if fact.kind == "run_finished")
+    return next((data for data in runs if data["number"] == number), None)
+
+
+def repair(events: Sequence[Event], run: str) -> Mapping[str, Any] | None:
+    """The repair that the run with this id was."""
+    repairs = (fact.data for fact in current(events) if fact.kind == "repaired")
+    return next((data for data in repairs if data["run"] == run), None)
+
+
+def cost(charges: Iterable[Charge]) -> dict[str, Any]:
+    """What was paid: {roles: {role: spend}, total: spend}.
+
+    A spend is {calls, input_tokens, cached_input_tokens, output_tokens, cost_usd, known_usd}.
+    `cost_usd` is null as soon as one call has no known price; `known_usd` adds up the others.
+    """
+    paid = list(charges)
+    roles = sorted({charge.role for charge in paid})
+    return {
+        "roles": {role: _spend([c for c in paid if c.role == role]) for role in roles},
+        "total": _spend(paid),
+    }
+
+
+def _spend(charges: Sequence[Charge]) -> dict[str, Any]:
+    prices = [charge.cost_usd for charge in charges]
+    known = sum((Decimal(price) for price in prices if price is not None), Decimal(0))
+    return {
+        "calls": len(charges),
+        "input_tokens": sum(charge.input_tokens for charge in charges),
+        "cached_input_tokens": sum(charge.cached_input_tokens for charge in charges),
+        "output_tokens": sum(charge.output_tokens for charge in charges),
+        "cost_usd": None if None in prices else f"{known:f}",
+        "known_usd": f"{known:f}",
+    }
+
+
+def _times(record: JobRecord) -> dict[str, Any]:
+    return {
+        "created_at": iso(record.created_at),
+        "updated_at": iso(record.updated_at),
+        "started_at": iso(record.started_at),
+        "finished_at": iso(record.finished_at),
+    }
+
+
+def _review(record: JobRecord) -> dict[str, Any] | None:
+    review = record.review
+    if review is None:
+        return None
+    return {
+        "id": review.id,
+        "kind": str(review.kind),
+        "opened_at": iso(review.opened_at),
+        "expires_at": iso(review.expires_at),
+        "expired": review.expired,
+        "digest": digest_of(review),
+        "approvals": [_approval(vote) for vote in review.approvals],
+        "approvals_needed": needed(record, review),
+        "payload": dict(review.payload),
+    }
+
+
+def _approval(vote: Approval) -> dict[str, Any]:
+    return {"by": vote.by, "at": iso(vote.at), "override": vote.override}
+
+
+def _result(result: Result | None) -> dict[str, Any] | None:
+    if result is None:
+        return None
+    return {
+        "answer": result.answer,
+        "approved_by": result.approved_by,
+        "override": result.override,
+        "checks": dict(result.checks) if result.checks else None,
+        "verification": dict(result.verification) if result.verification else None,
+        "artifacts": [dict(artifact) for artifact in result.artifacts],
+    }
+
+
+def _check_spec(asked: CheckSpec | None) -> dict[str, Any] | None:
+    if asked is None:
+        return None
+    return {"files": list(asked.paths), "command": asked.command, "cases": list(asked.cases)}
+
+
+def _all(events: Iterable[Event], kind: str) -> list[dict[str, Any]]:
+    return [{**fact.data, "at": iso(fact.at)} for fact in events if fact.kind == kind]
+
+
+def _plan(events: Sequence[Event]) -> dict[str, Any] | None:
+    """The plan, and how far its steps have come, where that is known."""
+    plan = _last(events, "planned")
+    if plan is None:
+        return None
+    told = progress(events)
+    return {**plan, "progress": None if told is None else [str(each) for each in told]}
+
+
+def _last(events: Sequence[Event], kind: str) -> dict[str, Any] | None:
+    found = _all(events, kind)
+    return found[-1] if found else None

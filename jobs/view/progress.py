@@ -1,0 +1,32 @@
+"""Progress: how far each step of the plan has come, as events tell it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from jobs.model.events import Event, current
+
+
+class Progress(StrEnum):
+    """Of a step. `begun` is not over, or was never said to be."""
+
+    TODO = "todo"
+    BEGUN = "begun"
+    DONE = "done"
+
+
+_MOVES = {"step_started": Progress.BEGUN, "step_finished": Progress.DONE}
+
+
+def progress(events: Sequence[Event]) -> Sequence[Progress] | None:
+    """How far each step of the latest plan has come; None while there is no plan, or nobody has
+    said of any step that it is at work: then nothing is known, whatever has become of the job."""
+    steps: list[Progress] = []
+    told = False
+    for fact in current(events):
+        if fact.kind == "planned":
+            steps, told = [Progress.TODO] * len(fact.data["steps"]), False
+        elif (moved := _MOVES.get(fact.kind)) and 1 <= fact.data["step"] <= len(steps):
+            steps[fact.data["step"] - 1], told = moved, True
+    return steps if told else None

@@ -1,0 +1,33 @@
+"""A job's recording: the turns that its events name, put together into one file.
+
+A worker keeps each turn of a recorded job as bytes of their own and names their digest in the
+call's `model_called` event (`recorded`). So the recording is as durable as the job, in the order of
+its events, whatever workers the calls were made on, and is removed with the job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+from jobs.blobs.directory import Blobs
+from jobs.model.events import Event, current
+
+SUFFIX = ".yaml"
+
+
+async def recording(job_id: str, events: Sequence[Event], blobs: Blobs) -> bytes | None:
+    """The file, UTF-8; None where the job was not recorded, or has not asked a model yet.
+
+    Raises BlobsUnavailable, or BlobMissing where bytes are gone.
+    """
+    calls = [event.data for event in current(events) if event.kind == "model_called"]
+    kept = [call["recorded"] for call in calls if call.get("recorded")]
+    if not kept:
+        return None
+    turns = await asyncio.gather(*map(blobs.get, kept))
+    models = sorted({str(call["model"]) for call in calls})
+    about = f"Job {job_id}, answered by {', '.join(models)}. Secrets are removed."
+    head = f"about: {json.dumps(about)}\nstrict: true\nturns:\n"  # a JSON text is YAML too
+    return b"".join([head.encode(), *turns])

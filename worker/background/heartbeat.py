@@ -1,0 +1,141 @@
+"""The heartbeat: one thread renews every lease of the process, and announces the worker.
+
+It has a connection and a loop of its own, so that a busy event loop does not lose leases. One that
+hangs must: nothing of its jobs goes on, and no deadline of theirs comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from jobs.errors import StoreUnavailable
+from jobs.store import Held
+from jobs.store.redis_store import RedisStore, connect
+from worker.abort import abort_process
+
+log = structlog.get_logger("worker.background.heartbeat")
+
+AGAIN_SECONDS = 1.0
+"""After a heartbeat that was missed: whoever is back first, sweeper or worker, has the job."""
+MISSED_ANNOUNCEMENTS = 3
+"""A worker is forgotten after this many heartbeats without a word."""
+
+
+class Leases:
+    """The heartbeat of a process. `facts()` is what it announces of itself; without a `pulse` of
+    the loop that works on jobs it ends (see abort_process). `drain()` is called once,
+    where asked for, `beaten()` whenever Redis has taken a heartbeat.
+    """
+
+    def __init__(
+        self,
+        worker_id: str,
+        redis_url: str,
+        *,
+        lease_seconds: float,
+        heartbeat_seconds: float,
+        held: Callable[[], Sequence[Held]],
+        lost: Callable[[Held], None],
+        facts: Callable[[], Mapping[str, Any]],
+        pulse: LoopWatchdog,
+        drain: Callable[[], None],
+        beaten: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._worker_id = worker_id
+        self._redis_url = redis_url
+        self._lease_ms = int(lease_seconds * 1000)
+        self._every = heartbeat_seconds
+        self._held = held
+        self._lost = lost
+        self._facts = facts
+        self._pulse = pulse
+        self._drain = drain
+        self._beaten = beaten
+        self._asked = False
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="leases", daemon=True)
+
+    def start(self) -> None:
+        """Begin to beat."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Beat no more, and say goodbye."""
+        self._stopping.set()
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._beat())
+        except BaseException as error:  # noqa: BLE001 - without a heartbeat every job here is lost
+            abort_process(error)
+
+    async def _beat(self) -> None:
+        store = RedisStore(connect(self._redis_url))
+        try:
+            wait = 0.0
+            while not self._stopping.is_set():
+                if not self._pulse.beats(wait):
+                    faulthandler.dump_traceback(sys.stderr)  # where it hangs
+                    abort_process(TimeoutError("the worker's event loop does not answer"))
+                wait = self._every
+                try:
+                    await self._beat_once(store)
+                except StoreUnavailable as error:
+                    log.warning("heartbeat missed", error=str(error))
+                    wait = min(wait, AGAIN_SECONDS)
+                except Exception as error:
+                    log.error("heartbeat failed", exc_info=error)
+                await asyncio.to_thread(self._stopping.wait, wait)
+            await store.withdraw(self._worker_id)
+        except StoreUnavailable as error:
+            log.warning("no goodbye", error=str(error))
+        finally:
+            await store.close()
+
+    async def _beat_once(self, store: RedisStore) -> None:
+        if held := self._held():
+            for lease in await store.renew(held, self._lease_ms):
+                self._lost(lease)
+        facts = {**self._facts(), "busy": len(held)}
+        forget = int(self._every * MISSED_ANNOUNCEMENTS) + 1
+        if await store.announce(self._worker_id, facts, forget) and not self._asked:
+            self._asked = True
+            log.info("asked to drain")
+            self._drain()
+        self._beaten()
+
+
+Ask = Callable[[Callable[[], None]], object]
+"""Has a loop call something, from any thread: `loop.call_soon_threadsafe`."""
+
+
+class LoopWatchdog:
+    """Asked at every heartbeat. Silence is measured in what the asker has waited: a process that
+    was frozen as a whole, or a machine that stood still, is no loop that hangs.
+    """
+
+    def __init__(self, ask: Ask, most_seconds: float) -> None:
+        self._ask = ask
+        self._most = most_seconds
+        self._answered = True
+        self._silent = 0.0
+
+    def beats(self, waited: float) -> bool:
+        """False where the loop has been silent for too long; `waited`: seconds since the last."""
+        if self._answered:
+            self._answered, self._silent = False, 0.0
+            self._ask(self._answer)
+        else:
+            self._silent += waited
+        return self._silent <= self._most
+
+    def _answer(self) -> None:
+        self._answered = True

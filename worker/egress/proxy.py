@@ -1,0 +1,116 @@
+"""Proxy: an HTTP proxy on loopback for a process that may reach an operator's hosts, and no others.
+
+Each connection is held against the list and goes to an address that was checked, as with `Reach`.
+TLS passes through it unread (CONNECT). A plain request has a connection to itself, so that a second
+one on it cannot go to another host. What comes back is bounded in size, over all connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import httpcore
+
+from agents.errors import ToolRefused
+from worker.egress.connect import Pinned
+from worker.egress.hosts import Hosts, parsed
+
+CONNECT_SECONDS = 10.0
+_CHUNK = 64 * 1024
+_HOP_HEADERS = re.compile(rb"\r\n(?:Connection|Proxy-[A-Za-z-]+):[^\r]*", re.IGNORECASE)
+_PORTS = {"https": 443, "http": 80}
+
+
+@dataclass(slots=True)
+class Proxy:
+    """`refused` says what was asked for and not allowed, in order."""
+
+    hosts: Hosts
+    backend: Pinned
+    most_bytes: int
+    refused: list[str] = field(default_factory=list)
+    _received: int = 0
+    _open: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[str]:
+        """Serve until the block ends; gives the proxy's address."""
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        finally:
+            server.close()
+            for task in self._open:
+                task.cancel()
+            await asyncio.gather(*self._open, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve_one(reader, writer))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self._forward(reader, writer)
+        except ToolRefused as error:
+            self.refused.append(str(error))
+            writer.write(
+                b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            )
+        except (OSError, httpcore.NetworkError, httpcore.TimeoutException):
+            writer.write(b"HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n\r\n")
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+            pass  # it asked for nothing, or not in HTTP
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        method, target, _ = head.partition(b"\r\n")[0].decode("ascii").split(" ")
+        tunnel = method == "CONNECT"
+        url = parsed(f"https://{target}" if tunnel else target)
+        self.hosts.require(url)
+        host = url.raw_host.decode("ascii")
+        port = url.port or _PORTS[url.scheme]
+        upstream = await self.backend.connect_tcp(host, port, CONNECT_SECONDS)
+        try:
+            if tunnel:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                await upstream.write(_to_origin(head, method, url.raw_path))
+            sending = asyncio.create_task(_copy(reader, upstream))
+            try:
+                await self._receive(upstream, writer)
+            finally:
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+        finally:
+            await upstream.aclose()
+
+    async def _receive(
+        self, upstream: httpcore.AsyncNetworkStream, writer: asyncio.StreamWriter
+    ) -> None:
+        while part := await upstream.read(_CHUNK):
+            self._received += len(part)
+            if self._received > self.most_bytes:
+                self.refused.append(f"the index sent more than {self.most_bytes} bytes")
+                return
+            writer.write(part)
+            await writer.drain()
+
+
+def _to_origin(head: bytes, method: str, path: bytes) -> bytes:
+    """A request to a proxy as the host itself gets it: one on its connection."""
+    headers = _HOP_HEADERS.sub(b"", head[head.index(b"\r\n") :])
+    return b"%s %s HTTP/1.1\r\nConnection: close%s" % (method.encode("ascii"), path, headers)
+
+
+async def _copy(reader: asyncio.StreamReader, upstream: httpcore.AsyncNetworkStream) -> None:
+    while part := await reader.read(_CHUNK):
+        await upstream.write(part)

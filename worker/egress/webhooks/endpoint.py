@@ -1,0 +1,103 @@
+"""Endpoint: the operator's address, and one try to bring it a message.
+
+Nothing is followed, no proxy of this machine's environment is asked, and the connection goes to an
+address that was looked at: what is not public is refused unless the operator allows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from dataclasses import dataclass, field
+
+import httpcore
+import httpx
+
+from agents.errors import ToolRefused
+from jobs.model.codec import dump
+from jobs.transitions.change import Delivery
+from jobs.view.job import iso
+from settings.webhooks import WebhookSettings
+from worker.egress.connect import Pinned, Resolver, resolved
+from worker.egress.webhooks.signing import headers, key_of
+
+READ = 65_536
+"""Bytes of an answer that are waited for: what it says beyond its status is nobody's."""
+GONE = 410
+
+
+@dataclass(frozen=True)
+class Missed(Exception):
+    """It did not arrive. `gone`: the receiver wants no more of it."""
+
+    why: str
+    gone: bool = False
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """`seconds` bounds a whole try; `private`: addresses of an intranet, and loopback, will do."""
+
+    url: httpx.URL
+    keys: tuple[bytes, ...]
+    seconds: float
+    private: bool = False
+    resolver: Resolver = field(default=resolved)
+
+    async def bring(self, delivery: Delivery, now_ms: int) -> None:
+        """Bring a message. Raises Missed where it is not known to have arrived."""
+        body = message(delivery)
+        sent = {
+            "Host": self.url.netloc.decode("ascii"),
+            "User-Agent": "fettle",
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            **headers(self.keys, delivery.id, now_ms // 1000, body),
+        }
+        try:
+            async with asyncio.timeout(self.seconds):
+                status = await self._post(sent, body)
+        except TimeoutError:
+            raise Missed(f"no answer within {self.seconds:g} s") from None
+        except ToolRefused as error:
+            raise Missed(str(error)) from None
+        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+            raise Missed(str(error) or type(error).__name__) from None
+        if not 200 <= status < 300:
+            raise Missed(f"it answered {status}", gone=status == GONE)
+
+    async def _post(self, sent: dict[str, str], body: bytes) -> int:
+        backend = Pinned(self.resolver, private=self.private)
+        context = ssl.create_default_context() if self.url.scheme == "https" else None
+        fields = [(name.encode(), value.encode()) for name, value in sent.items()]
+        async with (
+            httpcore.AsyncConnectionPool(context, network_backend=backend) as pool,
+            pool.stream("POST", str(self.url), headers=fields, content=body) as response,
+        ):
+            read = 0
+            async for part in response.aiter_stream():
+                read += len(part)
+                if read > READ:
+                    break
+            return int(response.status)
+
+
+def message(delivery: Delivery) -> bytes:
+    """The body: {type, timestamp, data}. The same at every try."""
+    told = {"type": delivery.type, "timestamp": iso(delivery.at), "data": dict(delivery.data)}
+    return dump(told).encode()
+
+
+def endpoint(settings: WebhookSettings) -> Endpoint | None:
+    """None where there is no address."""
+    if not settings.webhook_url:
+        return None
+    return Endpoint(
+        httpx.URL(settings.webhook_url),
+        tuple(key_of(secret) for secret in settings.webhook_secrets),
+        settings.webhook_seconds,
+        private=settings.webhook_private,
+    )

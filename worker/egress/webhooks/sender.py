@@ -1,0 +1,53 @@
+"""Sender: takes what is due from the outbox, brings it, and notes what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from jobs.outbox import rest_ms
+from jobs.store.outbox import Outbox
+from jobs.store.redis_store import RedisStore
+from jobs.transitions.change import Delivery
+from worker.background.loop import every_seconds
+from worker.egress.webhooks.endpoint import Endpoint, Missed
+
+AT_ONCE = 8
+SPARE_SECONDS = 5.0
+"""How much longer a lease is than a try may take: nobody else sends it meanwhile."""
+
+log = structlog.get_logger("worker.egress.webhooks")
+
+
+async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) -> None:
+    """Send until cancelled. Each worker does; what one has taken no other has at that moment."""
+
+    async def send() -> None:
+        while await send_some(store, endpoint) == AT_ONCE:
+            pass
+
+    await every_seconds(seconds, "webhooks", send)
+
+
+async def send_some(store: RedisStore, endpoint: Endpoint) -> int:
+    """Send what is due, a few side by side; how many there were. Raises StoreUnavailable."""
+    lease_ms = int((endpoint.seconds + SPARE_SECONDS) * 1000)
+    taken = await store.outbox.take(AT_ONCE, lease_ms)
+    if taken:
+        now = await store.now()
+        await asyncio.gather(*(_send(store.outbox, endpoint, each, now) for each in taken))
+    return len(taken)
+
+
+async def _send(outbox: Outbox, endpoint: Endpoint, delivery: Delivery, now: int) -> None:
+    say = log.bind(delivery=delivery.id, type=delivery.type, job_id=delivery.job_id)
+    try:
+        await endpoint.bring(delivery, now)
+    except Missed as missed:
+        rest = None if missed.gone else rest_ms(delivery.tries)
+        await outbox.missed(delivery, missed.why, rest)
+        say.warning("webhook missed", why=missed.why, tries=delivery.tries, dead=rest is None)
+    else:
+        await outbox.arrived(delivery)
+        say.info("webhook sent", tries=delivery.tries)
