@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from jobs.fail_point import FailPoint
 from jobs.model.record import JobRecord, Status
-from jobs.store import Existing, Idempotency, Turn
+from jobs.store import ConversationEntry, Existing, Idempotency
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Change
 
@@ -40,12 +40,17 @@ class MortalStore(RedisStore):
             return await super().create(change, idempotency, blobs, parent)
 
     async def commit(
-        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+        self,
+        before: JobRecord,
+        change: Change,
+        *,
+        entry: ConversationEntry | None = None,
+        first: bool = False,
     ) -> bool:
         """See RedisStore."""
         done = "cancel" if change.after.status is Status.CANCELLED else "decision"
         with self._point.around(done):
-            return await super().commit(before, change, turn=turn, first=first)
+            return await super().commit(before, change, entry=entry, first=first)
 
 
 def mortal(hint: Callable[[JobRecord], None], point: FailPoint) -> Callable[[JobRecord], None]:

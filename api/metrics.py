@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from api.schemas.system import Undelivered
 from jobs.model.record import Status
 from jobs.model.spec import Priority
-from jobs.queue.admission import Load
+from jobs.queue.admission import SystemLoad
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
@@ -77,7 +77,7 @@ class Metrics:
         self,
         jobs: Mapping[Status, int],
         queue: Mapping[Priority, int],
-        memory: Load,
+        memory: SystemLoad,
         workers: int,
         webhooks: Undelivered,
     ) -> None:

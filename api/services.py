@@ -22,10 +22,10 @@ from api.submission.admission import Admission
 from jobs.blobs.directory import Blobs, open_blobs
 from jobs.fail_point import FailPoint
 from jobs.model.record import JobRecord
-from jobs.queue.admission import Room
+from jobs.queue.admission import AdmissionLimits
 from jobs.queue.hints import Hints
 from jobs.queue.ready import Waiting
-from jobs.redis.check import Fitness, examine
+from jobs.redis.check import RedisReport, check_redis
 from jobs.service import Operations
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
@@ -54,9 +54,9 @@ class Services:
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: event streams end then instead of holding it up."""
 
-    async def fitness(self) -> Fitness:
+    async def fitness(self) -> RedisReport:
         """What Redis says of itself. Raises StoreUnavailable."""
-        return await examine(self.store.redis)
+        return await check_redis(self.store.redis)
 
 
 @contextlib.asynccontextmanager
@@ -76,7 +76,9 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             credentials=Credentials(redis),
             rate_limit=rate_limit,
             attempts=Attempts(settings.wrong_key_limit),
-            admission=Admission(store, Room(settings.admit_memory_ratio, settings.admit_queued)),
+            admission=Admission(
+                store, AdmissionLimits(settings.admit_memory_ratio, settings.admit_queued)
+            ),
             waiting=Waiting(broker, redis),
             sessions=Sessions(redis, settings.session_seconds),
         )

@@ -10,7 +10,7 @@ import structlog
 from api.services import Services
 from jobs.errors import StoreUnavailable
 from jobs.model.credentials import Scope
-from jobs.redis.check import Fitness, Verdict
+from jobs.redis.check import RedisReport, Verdict
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY, Environment
 
@@ -65,7 +65,7 @@ def key_reasons(settings: ApiSettings) -> Sequence[str]:
     return []
 
 
-async def _fitness(services: Services, patience: float) -> Fitness | None:
+async def _fitness(services: Services, patience: float) -> RedisReport | None:
     loop = asyncio.get_running_loop()
     ends = loop.time() + patience
     while True:

@@ -73,7 +73,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class ReservationRequest:
     """A call that wants to be made: `most` is what it can cost, `id` names the reservation.
 
     `key_id` and `tenant` are whose day it counts for, within `day` and `tenant_day`; '' counts for
@@ -100,7 +100,7 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Short:
+class BudgetShortfall:
     """Why a call may not be made: of `cap`, `used` is spent or set aside; it wants `asked`.
 
     `open` is the part of `used` that is set aside and not settled: some of it may come back.

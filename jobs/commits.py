@@ -11,7 +11,7 @@ from jobs.counting import counted, passes
 from jobs.errors import Contended, StoreUnavailable
 from jobs.model.record import JobRecord, Status
 from jobs.outbox import told
-from jobs.store import Held, Loaded, Turn
+from jobs.store import ConversationEntry, LeaseRef, Loaded
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.change import Change, Refusal
 
@@ -36,7 +36,7 @@ class Commits:
         self,
         job_id: str,
         decide: Decide,
-        turn: Callable[[JobRecord], Turn] | None = None,
+        entry: Callable[[JobRecord], ConversationEntry] | None = None,
         *,
         first: bool = False,
         known: Loaded | None = None,
@@ -54,8 +54,8 @@ class Commits:
             decided = await self._counted(loaded.record, decided)
             if self._webhooks:
                 decided = replace(decided, deliveries=told(decided))
-            said = turn(decided.after) if turn else None
-            if await self.store.commit(loaded.record, decided, turn=said, first=first):
+            written = entry(decided.after) if entry else None
+            if await self.store.commit(loaded.record, decided, entry=written, first=first):
                 return decided.after
             if first and (waits := await self._waits(loaded.record)):
                 return waits
@@ -63,9 +63,9 @@ class Commits:
 
     async def own(
         self,
-        held: Held,
+        held: LeaseRef,
         decide: Decide,
-        turn: Callable[[JobRecord], Turn] | None = None,
+        entry: Callable[[JobRecord], ConversationEntry] | None = None,
     ) -> JobRecord | Refusal:
         """A change by the attempt that holds `held`: an old epoch is refused (J5)."""
 
@@ -74,7 +74,7 @@ class Commits:
                 return Refusal("stale_epoch", f"epoch {held.epoch} is over", record.status)
             return decide(record, now)
 
-        return await self.change(held.job_id, fenced, turn)
+        return await self.change(held.job_id, fenced, entry)
 
     async def nudged(self, changed: JobRecord | Refusal) -> JobRecord | Refusal:
         """The same, and a hint to whom it concerns."""

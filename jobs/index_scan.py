@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from jobs.errors import StoreUnavailable
 
 
-class Tour:
+class IndexScan:
     """What is dealt with leaves the index; what stays in it, for whatever reason, is looked at once
     and hinders no other. `found` lists the first so many.
     """

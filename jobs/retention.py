@@ -12,7 +12,7 @@ from functools import partial
 
 from jobs.blobs.directory import Blobs
 from jobs.errors import BlobsUnavailable
-from jobs.index_scan import Tour
+from jobs.index_scan import IndexScan
 from jobs.store.blob_index import REMOVAL_MS
 from jobs.store.redis_store import RedisStore
 
@@ -36,7 +36,7 @@ async def remove_finished(store: RedisStore, retention: Retention) -> int:
     gone.
     """
     before = await store.now() - retention.jobs_ms
-    tour = Tour(partial(store.finished, before))
+    tour = IndexScan(partial(store.finished, before))
 
     async def remove(job_id: str) -> bool:
         if (loaded := await store.load(job_id)) is None:
@@ -51,7 +51,7 @@ async def remove_finished(store: RedisStore, retention: Retention) -> int:
     return count
 
 
-async def remove_loose(store: RedisStore, blobs: Blobs, retention: Retention) -> int:
+async def remove_unreferenced(store: RedisStore, blobs: Blobs, retention: Retention) -> int:
     """Remove one batch of bytes that nobody refers to; returns how many digests it looked at.
 
     What it does not come to within half of the time that its marks stand is found again when they

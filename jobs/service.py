@@ -15,7 +15,7 @@ from jobs.errors import StoreUnavailable
 from jobs.model.record import JobRecord, Reason, Result
 from jobs.model.review import Decision, Review
 from jobs.model.spec import JobSpec
-from jobs.store import Existing, Held, Idempotency, Loaded, Turn
+from jobs.store import ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
 from jobs.store.redis_store import RedisStore
 from jobs.sweep import sweep
 from jobs.transitions import lifecycle, retry
@@ -83,7 +83,7 @@ class Operations:
         existing = await self.store.known(tenant, idempotency.key)
         return await self._known(existing, idempotency) if existing else None
 
-    async def try_anew(
+    async def retry_as_new_job(
         self,
         job_id: str,
         *,
@@ -98,7 +98,7 @@ class Operations:
             return UNKNOWN
         told = await self.store.events(job_id)
         heir_id = secrets.token_hex(10)
-        change = retry.anew(
+        change = retry.retry_as_new_job(
             loaded.record,
             told,
             heir_id,
@@ -127,7 +127,7 @@ class Operations:
             first=True,
         )
 
-    async def pause(self, held: Held, review: Review) -> JobRecord | Refusal:
+    async def pause(self, held: LeaseRef, review: Review) -> JobRecord | Refusal:
         """Ask a person, and let go of the job."""
         return await self._commits.own(
             held, lambda record, now: lifecycle.pause(record, now, review=review)
@@ -165,22 +165,22 @@ class Operations:
         return None if await self.store.remove(loaded.record) else UNKNOWN
 
     async def succeed(
-        self, held: Held, result: Result, summary: str | None = None
+        self, held: LeaseRef, result: Result, summary: str | None = None
     ) -> JobRecord | Refusal:
         """End a job with its result, and add it to its conversation, where there is a summary."""
 
-        def turn(record: JobRecord) -> Turn:
-            return Turn(record.id, record.spec.task, summary or "", record.workspace)
+        def entry(record: JobRecord) -> ConversationEntry:
+            return ConversationEntry(record.id, record.spec.task, summary or "", record.workspace)
 
         changed = await self._commits.own(
             held,
             lambda record, now: lifecycle.succeed(record, now, result=result),
-            None if summary is None else turn,
+            None if summary is None else entry,
         )
         return await self._commits.nudged(changed)
 
     async def fail(
-        self, held: Held, reason: Reason, detail: str, result: Result | None = None
+        self, held: LeaseRef, reason: Reason, detail: str, result: Result | None = None
     ) -> JobRecord | Refusal:
         """End a job without success."""
         changed = await self._commits.own(
@@ -191,7 +191,7 @@ class Operations:
         )
         return await self._commits.nudged(changed)
 
-    async def retry(self, held: Held, reason: Reason, detail: str) -> JobRecord | Refusal:
+    async def retry(self, held: LeaseRef, reason: Reason, detail: str) -> JobRecord | Refusal:
         """Infrastructure trouble: later again, or failed when that was tried often enough."""
         changed = await self._commits.own(
             held,
@@ -201,11 +201,11 @@ class Operations:
         )
         return await self._commits.nudged(changed)
 
-    async def give_back(self, held: Held, detail: str) -> JobRecord | Refusal:
+    async def requeue(self, held: LeaseRef, detail: str) -> JobRecord | Refusal:
         """The worker drains, or cannot go on: the job is queued again with its checkpoint."""
         changed = await self._commits.own(
             held,
-            lambda record, now: lifecycle.give_back(record, now, why="drained", detail=detail),
+            lambda record, now: lifecycle.requeue(record, now, why="drained", detail=detail),
         )
         return await self._commits.nudged(changed)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from jobs.commits import Commits
-from jobs.index_scan import Tour
+from jobs.index_scan import IndexScan
 from jobs.model.events import last_known
 from jobs.model.record import JobRecord
 from jobs.transitions import expiry, lifecycle
@@ -16,7 +16,7 @@ from jobs.transitions.reviews import proven
 async def sweep(commits: Commits, together: int) -> int:
     """How many jobs were changed; `together` are looked at side by side."""
     store = commits.store
-    due, overdue = Tour(store.due), Tour(store.overdue)
+    due, overdue = IndexScan(store.due), IndexScan(store.overdue)
     swept = await _all(due, lambda job_id: _look(commits, job_id), together)
     reviews = await _all(overdue, lambda job_id: _look_at_review(commits, job_id), together)
     due.end()
@@ -24,7 +24,7 @@ async def sweep(commits: Commits, together: int) -> int:
     return swept + reviews
 
 
-async def _all(tour: Tour, look: Callable[[str], Awaitable[bool]], together: int) -> int:
+async def _all(tour: IndexScan, look: Callable[[str], Awaitable[bool]], together: int) -> int:
     total = 0
     while job_ids := await tour.next(together):
         total += await tour.deal(job_ids, look)

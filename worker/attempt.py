@@ -121,7 +121,7 @@ class Attempt:
                 return await drive.fail(reason, detail)
 
     async def _give_back(self, why: str) -> JobRecord | Refusal:
-        return await self.drive.operations.give_back(self.drive.held, why)
+        return await self.drive.operations.requeue(self.drive.held, why)
 
     async def _sandbox_works(self) -> bool:
         """Looked at again: one that is broken for all costs this job no try, and takes no other."""

@@ -14,7 +14,7 @@ from agents.graph.checkpoint_format import READS
 from jobs.errors import Contended, StoreUnavailable
 from jobs.model.record import JobRecord
 from jobs.service import Operations
-from jobs.store import Held
+from jobs.store import LeaseRef
 from jobs.transitions.lifecycle import Refusal
 from worker.attempt import Attempt
 from worker.context import WorkerContext
@@ -53,8 +53,8 @@ class Attempts:
         self._operations = operations
         self._equipment = equipment
         self._slots = asyncio.Semaphore(slots)
-        self._running: dict[Held, Running] = {}
-        self._held: tuple[Held, ...] = ()
+        self._running: dict[LeaseRef, Running] = {}
+        self._held: tuple[LeaseRef, ...] = ()
         self._starting: set[asyncio.Task[None]] = set()
         self._claiming: set[str] = set()
         self._draining = asyncio.Event()
@@ -62,7 +62,7 @@ class Attempts:
         self._isolated = IsolatedRunner(operations.store, lease_ms, self._draining)
         self._drained: asyncio.Task[None] | None = None
 
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[LeaseRef, ...]:
         """The leases of this process; safe to call from any thread."""
         return self._held
 
@@ -147,12 +147,12 @@ class Attempts:
             raise
 
     async def _disown(self, record: JobRecord) -> None:
-        held = Held(record.id, record.epoch)
+        held = LeaseRef(record.id, record.epoch)
         ours = record.lease is not None and record.lease.worker == self._worker_id
         if ours and held not in self._running:
-            await self._operations.give_back(held, "the answer to its claim was lost")
+            await self._operations.requeue(held, "the answer to its claim was lost")
 
-    def _begin(self, claimed: JobRecord) -> tuple[Held, asyncio.Task[None]]:
+    def _begin(self, claimed: JobRecord) -> tuple[LeaseRef, asyncio.Task[None]]:
         """Set an attempt to work.
 
         A cancel that was told before the attempt is known here meets its first write, which comes
@@ -173,11 +173,11 @@ class Attempts:
             if held.job_id == job_id:
                 self._stop_soon(held, lost=False)
 
-    def lease_lost(self, held: Held) -> None:
+    def lease_lost(self, held: LeaseRef) -> None:
         """End an attempt: its lease is lost. Kills its rooms."""
         self._stop_soon(held, lost=True)
 
-    def _stop_soon(self, held: Held, *, lost: bool) -> None:
+    def _stop_soon(self, held: LeaseRef, *, lost: bool) -> None:
         """An answer that has come already, as it has where the whole process was frozen, is read
         before: its price is on no record yet. And an attempt that has just let go of its job in
         good order has no lease either, until it is forgotten here: nothing is wrong with that one.
@@ -185,7 +185,7 @@ class Attempts:
         if held in self._running:
             asyncio.get_running_loop().call_later(READ_SECONDS, self._stop, held, lost)
 
-    def _stop(self, held: Held, lost: bool) -> None:
+    def _stop(self, held: LeaseRef, lost: bool) -> None:
         running = self._running.get(held)
         if running is None or running.work.done():
             return

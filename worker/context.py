@@ -21,8 +21,8 @@ from jobs.blobs.directory import Blobs, open_blobs
 from jobs.model.graph_format import ANEW
 from jobs.model.record import JobRecord
 from jobs.model.spec import CASES_PATH
-from jobs.store import Held
-from jobs.store.blob_index import HeldBlobs
+from jobs.store import LeaseRef
+from jobs.store.blob_index import PinnedBlobs
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import RETRIES
@@ -89,14 +89,14 @@ class WorkerContext:
         journal = {} if begins or record.resumes_pause else await self.store.journal(record.id)
         charges = [] if begins else await self.store.charges(record.id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
-        held = Held(record.id, record.epoch)
+        held = LeaseRef(record.id, record.epoch)
         return Ledger(self.store, held, journal, tokens, patience=self.patience)
 
     async def ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
         """The ports of one attempt. `base` is the workspace that a follow-up starts from."""
         spec = record.spec
         holding = PatientHolding(self.store.blobs, self.patience)
-        blobs = HeldBlobs(self.blobs, holding, lambda digest: ledger.refer([digest]))
+        blobs = PinnedBlobs(self.blobs, holding, lambda digest: ledger.refer([digest]))
         workspace = await ManifestWorkspace.open(blobs, record.workspace, base)
         if base is not None:
             ledger.refer(workspace.digests())  # the job that they come from may be removed first

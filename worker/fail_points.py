@@ -21,7 +21,7 @@ from redis.asyncio import Redis
 
 from jobs.fail_point import FailPoint
 from jobs.model.record import JobRecord, Status
-from jobs.store import Turn, Writes
+from jobs.store import ConversationEntry, Writes
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Change
 
@@ -45,11 +45,16 @@ class MortalStore(RedisStore):
         self._point = point
 
     async def commit(
-        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+        self,
+        before: JobRecord,
+        change: Change,
+        *,
+        entry: ConversationEntry | None = None,
+        first: bool = False,
     ) -> bool:
         """See RedisStore."""
         with self._point.around(step(before.status, change.after.status)):
-            return await super().commit(before, change, turn=turn, first=first)
+            return await super().commit(before, change, entry=entry, first=first)
 
     async def write(self, job_id: str, epoch: int, writes: Writes) -> None:
         """See RedisStore."""

@@ -19,7 +19,7 @@ from jobs.model.record import JobRecord, Reason, Result
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec, Kind
 from jobs.service import Operations
-from jobs.store import Held, Turn
+from jobs.store import ConversationEntry, LeaseRef
 from jobs.transitions.lifecycle import Refusal
 from worker import verification
 from worker.checkpoints.errors import CheckpointUnreadable
@@ -53,9 +53,9 @@ class GraphRunner:
     control: RunControl
 
     @property
-    def held(self) -> Held:
+    def held(self) -> LeaseRef:
         """The lease that the job is driven under, as far as is known here."""
-        return Held(self.record.id, self.record.epoch)
+        return LeaseRef(self.record.id, self.record.epoch)
 
     async def run(self) -> JobRecord | Refusal:
         """The job as it was left: paused, or ended."""
@@ -88,12 +88,12 @@ class GraphRunner:
         if record.graph == ANEW:
             await self.equipment.give_up(record.id)
             record = replace(record, workspace=record.spec.workspace)
-        turns = await retry_while_unavailable(
+        entries = await retry_while_unavailable(
             lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
         )
-        base = turns[0].workspace if turns else None
+        base = entries[0].workspace if entries else None
         ports = await self.equipment.ports(record, ledger, base)
-        feed = initial_state(_input(record.spec, turns, ports))
+        feed = initial_state(_input(record.spec, entries, ports))
         return await self._through(ledger, feed, ports)
 
     async def _through(
@@ -195,14 +195,14 @@ async def flush_unsent(settle_seconds: float = 0.0) -> None:
         await ledger.flush_unsent()
 
 
-def _input(spec: JobSpec, turns: Sequence[Turn], ports: Ports) -> JobInput:
+def _input(spec: JobSpec, entries: Sequence[ConversationEntry], ports: Ports) -> JobInput:
     return JobInput(
         task=spec.task,
         steps=spec.steps,
         review=spec.review,
         max_revisions=spec.max_revisions if spec.repair else 1,
         on_exhausted=spec.on_exhausted.value,
-        earlier=tuple(Earlier(turn.task, turn.summary) for turn in reversed(turns)),
+        earlier=tuple(Earlier(entry.task, entry.summary) for entry in reversed(entries)),
         files=tuple(ports.workspace.list()),
         checks=spec.checks is not None,
         write_tests=spec.write_tests,

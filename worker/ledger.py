@@ -18,7 +18,7 @@ from jobs import store as jobs_store
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
 from jobs.model.events import NewEvent
 from jobs.model.graph_format import GraphFormat
-from jobs.store import Held, Writes
+from jobs.store import LeaseRef, Writes
 from jobs.store.redis_store import RedisStore
 from worker.checkpoints import Command
 from worker.store import PATIENCE_SECONDS, retry_while_unavailable
@@ -66,7 +66,7 @@ class Ledger:
     def __init__(
         self,
         store: RedisStore,
-        held: Held,
+        held: LeaseRef,
         journal: Mapping[str, bytes],
         tokens: int = 0,
         *,

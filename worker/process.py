@@ -22,7 +22,7 @@ from jobs.queue import hints
 from jobs.queue.hints import Hints
 from jobs.redis.connection import ANSWER_SECONDS
 from jobs.service import Operations
-from jobs.store import Held
+from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Policy
 from settings.worker import WorkerSettings
@@ -175,7 +175,7 @@ class Engine:
         opened.push_async_callback(attempts.drain, settings.drain_seconds)
         return attempts
 
-    def _stop_soon(self, attempts: Attempts, held: Held) -> None:
+    def _stop_soon(self, attempts: Attempts, held: LeaseRef) -> None:
         self._loop.call_soon_threadsafe(attempts.lease_lost, held)
 
 

@@ -12,8 +12,8 @@ import structlog
 
 from jobs.errors import StoreUnavailable, StoreUnfit
 from jobs.fail_point import FailPoint
-from jobs.redis.check import examine
-from jobs.store.blob_index import Holding
+from jobs.redis.check import check_redis
+from jobs.store.blob_index import BlobPins
 from jobs.store.redis_store import RedisStore, connect
 from settings.base import Environment
 from settings.worker import WorkerSettings
@@ -58,7 +58,7 @@ async def usable(settings: WorkerSettings, store: RedisStore, draining: Callable
 async def _refuse_unfit(settings: WorkerSettings, store: RedisStore) -> None:
     """Raise StoreUnfit where Redis cannot be used, in production also where it would lose jobs."""
     production = settings.env is Environment.PRODUCTION
-    complaints, fatal = (await examine(store.redis)).complaints(production=production)
+    complaints, fatal = (await check_redis(store.redis)).complaints(production=production)
     if fatal:
         raise StoreUnfit("; ".join(complaints))
     for complaint in complaints:
@@ -93,7 +93,7 @@ async def retry_while_unavailable(
 class PatientHolding:
     """Holds what a run has left, which would else be made once more."""
 
-    index: Holding
+    index: BlobPins
     seconds: float
 
     async def hold(self, digests: Sequence[str]) -> Sequence[str]:

@@ -30,7 +30,7 @@ from jobs.model.record import JobRecord, Status
 from jobs.model.spec import Kind
 from jobs.service import Submitted
 from jobs.store import Charge, Idempotency
-from jobs.store.blob_index import HeldBlobs
+from jobs.store.blob_index import PinnedBlobs
 from jobs.transitions.lifecycle import Refusal
 from jobs.view import job as view
 
@@ -109,7 +109,7 @@ async def accept(
     await services.admission.check(caller.tenant)
     files = {path: text.encode() for path, text in asked.files.items()}
     brought: list[str] = []
-    blobs = HeldBlobs(services.blobs, services.store.blobs, brought.append)
+    blobs = PinnedBlobs(services.blobs, services.store.blobs, brought.append)
     workspace = await manifest.save(blobs, files)
     kept = await checks.save(blobs, asked.checks) if asked.checks else None
     submitted = await services.operations.submit(
@@ -281,7 +281,7 @@ async def retry(
         return submitted_answer(known)
     await find_job(services, caller, job_id)
     await services.admission.check(caller.tenant)
-    begun = await services.operations.try_anew(
+    begun = await services.operations.retry_as_new_job(
         job_id,
         by=caller.name,
         key_id=caller.id,

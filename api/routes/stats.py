@@ -82,5 +82,5 @@ async def read(services: Services, tenant: str, days: int) -> dict[str, Counts]:
     """The counts of the last days, oldest first."""
     today = datetime.fromtimestamp(await services.store.now() / 1000, UTC).date()
     names = [(today - timedelta(days=back)).isoformat() for back in range(days - 1, -1, -1)]
-    counts = await services.store.numbers.days(tenant, names)
+    counts = await services.store.day_counts.days(tenant, names)
     return dict(zip(names, counts, strict=True))

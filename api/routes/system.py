@@ -20,7 +20,7 @@ from api.routes.webhooks import undelivered
 from api.schemas.system import Finding, RedisState, System, Worker
 from api.services import Services, ServicesDep
 from jobs.model.credentials import Credential
-from jobs.redis.check import Fitness
+from jobs.redis.check import RedisReport
 from jobs.view.job import iso
 from settings.api import ApiSettings
 
@@ -72,7 +72,7 @@ async def _operators(services: Services, workers: list[Worker]) -> dict[str, Any
     }
 
 
-def _redis(fitness: Fitness) -> RedisState:
+def _redis(fitness: RedisReport) -> RedisState:
     findings = [Finding.model_validate(asdict(finding)) for finding in fitness.findings]
     return RedisState(server=fitness.server, version=fitness.version, findings=findings)
 

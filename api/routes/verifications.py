@@ -17,7 +17,7 @@ from api.schemas.job import JobReceipt
 from api.services import ServicesDep
 from api.submission import checks, job_requests, verification_requests
 from jobs.store import Idempotency
-from jobs.store.blob_index import HeldBlobs
+from jobs.store.blob_index import PinnedBlobs
 from jobs.transitions.lifecycle import Refusal
 
 log = structlog.get_logger(__name__)
@@ -60,7 +60,7 @@ async def verify(
     job = (await find_job(services, caller, asked.job_id)).record if asked.job_id else None
     await services.admission.check(caller.tenant)
     brought: list[str] = []
-    blobs = HeldBlobs(services.blobs, services.store.blobs, brought.append)
+    blobs = PinnedBlobs(services.blobs, services.store.blobs, brought.append)
     base = await verification_requests.base(blobs, asked, job)
     kept = await checks.save(blobs, asked.checks)
     submitted = await services.operations.submit(

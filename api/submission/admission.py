@@ -7,7 +7,7 @@ import time
 from api import problems
 from api.problems import Refused
 from jobs.queue import admission
-from jobs.queue.admission import Load, Room
+from jobs.queue.admission import AdmissionLimits, SystemLoad
 from jobs.store.redis_store import RedisStore
 
 FRESH_SECONDS = 1.0
@@ -23,10 +23,10 @@ KINDS = {
 class Admission:
     """The doorkeeper of one API process."""
 
-    def __init__(self, store: RedisStore, room: Room) -> None:
+    def __init__(self, store: RedisStore, room: AdmissionLimits) -> None:
         self._store = store
         self._room = room
-        self._read: dict[str, tuple[float, Load]] = {}
+        self._read: dict[str, tuple[float, SystemLoad]] = {}
 
     async def check(self, tenant: str) -> None:
         """Raise Refused (429 or 503, with Retry-After) where there is no room for another job."""

@@ -13,7 +13,7 @@ from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Result
 from jobs.model.spec import JobSpec
 from jobs.service import Operations, Submitted
-from jobs.store import Charge, Held, Writes
+from jobs.store import Charge, LeaseRef, Writes
 from jobs.store.redis_store import RedisStore, connect
 
 TENANT = "default"
@@ -100,12 +100,12 @@ async def _short(operations: Operations, number: int) -> None:
     await operations.succeed(held, Result("done", "critic"), "done")
 
 
-async def _begun(operations: Operations, spec: JobSpec) -> Held:
+async def _begun(operations: Operations, spec: JobSpec) -> LeaseRef:
     submitted = await operations.submit(TENANT, spec, by="bench")
     assert isinstance(submitted, Submitted)
     claimed = await operations.claim(submitted.record.id, "bench")
     assert isinstance(claimed, JobRecord)
-    return Held(claimed.id, claimed.epoch)
+    return LeaseRef(claimed.id, claimed.epoch)
 
 
 @asynccontextmanager

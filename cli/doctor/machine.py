@@ -17,7 +17,7 @@ from cli.drill import engine_flags
 from cli.errors import CliError
 from cli.local import redis_server
 from jobs.errors import StoreUnavailable
-from jobs.redis.check import Fitness, examine
+from jobs.redis.check import RedisReport, check_redis
 from settings.client import model_keys
 from settings.worker import WorkerSettings
 
@@ -49,9 +49,9 @@ def _redis(settings: WorkerSettings) -> Iterator[Finding]:
         yield from deployment.redis(fit.server, fit.version, [asdict(one) for one in fit.findings])
 
 
-async def _examine(url: str) -> Fitness:
+async def _examine(url: str) -> RedisReport:
     async with Redis.from_url(url, socket_timeout=5, socket_connect_timeout=2) as client:
-        return await examine(client)
+        return await check_redis(client)
 
 
 def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:

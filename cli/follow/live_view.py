@@ -13,8 +13,8 @@ from rich.text import Text
 
 from api.quantities import money, plural
 from cli.client.events import Event
-from cli.follow.token_stream import Spoken
-from cli.follow.totals import Stage, Tally, after
+from cli.follow.token_stream import StreamedText
+from cli.follow.totals import Stage, Totals, after
 from cli.output import Screen
 from cli.render.events import Detail, parts
 from cli.render.parts import Code
@@ -32,7 +32,7 @@ class LiveView:
     def __init__(
         self, screen: Screen, detail: Detail, text_of: Callable[[Mapping[str, Any]], str | None]
     ) -> None:
-        self.tally = Tally()
+        self.totals = Totals()
         self._text_of = text_of
         self._screen = screen
         self._detail = detail
@@ -62,15 +62,15 @@ class LiveView:
     def hear(self, said: Mapping[str, Any]) -> None:
         """Show below the footer what models say, until an event tells the whole of one; the others
         are heard on."""
-        before = self._footer.spoken.get(said["call"], Spoken())
-        self._footer.spoken = {**self._footer.spoken, said["call"]: before.heard(said)}
+        before = self._footer.streamed.get(said["call"], StreamedText())
+        self._footer.streamed = {**self._footer.streamed, said["call"]: before.heard(said)}
 
     def show(self, event: Event) -> None:
         """Show an event, and what it changes."""
         if event.kind == "model_called":
-            self._footer.spoken = {}
-        self.tally = after(self.tally, event)
-        self._footer.tally = self.tally
+            self._footer.streamed = {}
+        self.totals = after(self.totals, event)
+        self._footer.totals = self.totals
         if event.final:  # how the job ended is told with what came of it
             return
         self._screen.parts(parts(event, self._detail))
@@ -85,8 +85,8 @@ class _Footer:
     that models are writing."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
-        self.spoken: Mapping[str, Spoken] = {}
+        self.totals = Totals()
+        self.streamed: Mapping[str, StreamedText] = {}
         self._begun = time.monotonic()
         self._spinner = Spinner("dots")
 
@@ -96,31 +96,31 @@ class _Footer:
         line.no_wrap = True
         line.truncate(options.max_width, overflow="ellipsis")
         yield line
-        for spoken in self.spoken.values():
-            if not (words := spoken.last_words(options.max_width - 5)):
+        for streamed in self.streamed.values():
+            if not (words := streamed.last_words(options.max_width - 5)):
                 continue
             yield Text(f"   {words}", "dim italic", no_wrap=True, overflow="ellipsis")
 
     def _track(self) -> Text:
-        tally = self.tally
+        totals = self.totals
         track = Text()
         for stage, name in TRACK.items():
-            if stage is Stage.REVIEW and not tally.reviewed:
+            if stage is Stage.REVIEW and not totals.reviewed:
                 continue
             if track:
-                track.append(" ━━ ", "green" if stage <= tally.stage else "dim")
-            style = "green" if stage < tally.stage else "dim"
-            track.append(name, "bold cyan" if stage is tally.stage else style)
+                track.append(" ━━ ", "green" if stage <= totals.stage else "dim")
+            style = "green" if stage < totals.stage else "dim"
+            track.append(name, "bold cyan" if stage is totals.stage else style)
         return track
 
     def _spent(self) -> str:
-        tally = self.tally
-        spent = ["", tally.doing, f"{time.monotonic() - self._begun:.0f} s"]
-        if tally.at and tally.stage is Stage.CODE:
-            spent.insert(1, f"step {', '.join(map(str, sorted(tally.at)))} of {tally.steps}")
-        if tally.revision > 1:
-            spent.append(f"revision {tally.revision}")
-        if tally.tokens:
-            cost = money(None if tally.cost is None else str(tally.cost))
-            spent += [plural(tally.calls, "call"), plural(tally.runs, "run"), cost]
+        totals = self.totals
+        spent = ["", totals.doing, f"{time.monotonic() - self._begun:.0f} s"]
+        if totals.at and totals.stage is Stage.CODE:
+            spent.insert(1, f"step {', '.join(map(str, sorted(totals.at)))} of {totals.steps}")
+        if totals.revision > 1:
+            spent.append(f"revision {totals.revision}")
+        if totals.tokens:
+            cost = money(None if totals.cost is None else str(totals.cost))
+            spent += [plural(totals.calls, "call"), plural(totals.runs, "run"), cost]
         return " · ".join(spent)

@@ -13,7 +13,7 @@ _KEPT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class StreamedText:
     """What is heard of one call; nothing before the first."""
 
     call: str = ""
@@ -22,11 +22,11 @@ class Spoken:
     part: str = ""
     text: str = ""
 
-    def heard(self, said: Mapping[str, Any]) -> Spoken:
+    def heard(self, said: Mapping[str, Any]) -> StreamedText:
         """With one more message. Another call, try or part begins anew."""
         begun = (said["call"], said["try"], said["part"])
         if begun != (self.call, self.attempt, self.part):
-            fresh = Spoken(said["call"], said["try"], said["role"], said["part"])
+            fresh = StreamedText(said["call"], said["try"], said["role"], said["part"])
             return replace(fresh, text=said["text"])
         return replace(self, text=(self.text + said["text"])[-_KEPT:])
 

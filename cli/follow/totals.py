@@ -21,7 +21,7 @@ class Stage(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Totals:
     """`doing` says in words what goes on; `cost` is None once a price was not known. `at` are the
     steps of the plan that are at work, of `steps` that it has."""
 
@@ -38,69 +38,69 @@ class Tally:
     cost: Decimal | None = Decimal(0)
 
 
-def after(tally: Tally, event: Event) -> Tally:
+def after(totals: Totals, event: Event) -> Totals:
     """The tally with one more event."""
     data = event.data
     match event.kind:
         case "submitted":
-            return replace(tally, reviewed=bool(data["review"]))
-        case "started" if tally.planned:
-            return replace(tally, doing="going on with the job")
+            return replace(totals, reviewed=bool(data["review"]))
+        case "started" if totals.planned:
+            return replace(totals, doing="going on with the job")
         case "started":
-            return replace(tally, stage=Stage.PLAN, doing="the planner breaks the task down")
+            return replace(totals, stage=Stage.PLAN, doing="the planner breaks the task down")
         case "planned":
             doing = "the executor writes code"
-            begun = replace(tally, steps=len(data["steps"]), at=frozenset())
+            begun = replace(totals, steps=len(data["steps"]), at=frozenset())
             return replace(begun, stage=Stage.CODE, planned=True, doing=doing)
         case "step_started":
-            return replace(tally, at=tally.at | {data["step"]})
+            return replace(totals, at=totals.at | {data["step"]})
         case "step_finished":
-            return replace(tally, at=tally.at - {data["step"]})
+            return replace(totals, at=totals.at - {data["step"]})
         case "model_called":
-            return _called(tally, event)
+            return _called(totals, event)
         case "run_finished":
-            return replace(tally, runs=tally.runs + 1, doing="the executor looks at the output")
-        case "answered" if not tally.reviewed:
+            return replace(totals, runs=totals.runs + 1, doing="the executor looks at the output")
+        case "answered" if not totals.reviewed:
             doing = "the critic judges the evidence"
-            return replace(tally, stage=Stage.VERDICT, doing=doing)
+            return replace(totals, stage=Stage.VERDICT, doing=doing)
         case _:
-            return _turned(tally, event)
+            return _turned(totals, event)
 
 
-def _called(tally: Tally, event: Event) -> Tally:
+def _called(totals: Totals, event: Event) -> Totals:
     data = event.data
-    known = tally.cost is not None and data["cost_usd"] is not None
-    cost = (tally.cost or Decimal(0)) + Decimal(data["cost_usd"]) if known else None
-    tokens = tally.tokens + data["input_tokens"] + data["output_tokens"]
-    doing = "the executor at work" if data["role"] == "executor" else tally.doing
-    return replace(tally, calls=tally.calls + 1, tokens=tokens, cost=cost, doing=doing)
+    known = totals.cost is not None and data["cost_usd"] is not None
+    cost = (totals.cost or Decimal(0)) + Decimal(data["cost_usd"]) if known else None
+    tokens = totals.tokens + data["input_tokens"] + data["output_tokens"]
+    doing = "the executor at work" if data["role"] == "executor" else totals.doing
+    return replace(totals, calls=totals.calls + 1, tokens=tokens, cost=cost, doing=doing)
 
 
-def _turned(tally: Tally, event: Event) -> Tally:
+def _turned(totals: Totals, event: Event) -> Totals:
     data = event.data
     match event.kind:
         case "review_opened":
-            return replace(tally, stage=Stage.REVIEW, reviewed=True, doing="waiting for a person")
+            return replace(totals, stage=Stage.REVIEW, reviewed=True, doing="waiting for a person")
         case "decided" if data["action"] in ("revise", "edit"):
-            return _again(tally, "back to the executor")
+            return _again(totals, "back to the executor")
         case "decided" if data["action"] == "delegate":
-            return replace(tally, stage=Stage.VERDICT, doing="the critic judges the evidence")
+            return replace(totals, stage=Stage.VERDICT, doing="the critic judges the evidence")
         case "decided":
-            return replace(tally, stage=Stage.VERDICT, doing="finishing")
+            return replace(totals, stage=Stage.VERDICT, doing="finishing")
         case "critiqued" if data["verdict"] == "revise":
-            return _again(tally, "back to the executor")
+            return _again(totals, "back to the executor")
         case "critiqued":
-            return replace(tally, stage=Stage.VERDICT, doing="summing up")
+            return replace(totals, stage=Stage.VERDICT, doing="summing up")
         case "begun_anew":
-            begun = Tally(reviewed=tally.reviewed)
-            return replace(begun, calls=tally.calls, tokens=tally.tokens, cost=tally.cost)
+            begun = Totals(reviewed=totals.reviewed)
+            return replace(begun, calls=totals.calls, tokens=totals.tokens, cost=totals.cost)
         case "given_back" | "lease_lost":
-            return replace(tally, doing="waiting for a worker to go on")
+            return replace(totals, doing="waiting for a worker to go on")
         case "succeeded" | "failed" | "cancelled":
-            return replace(tally, stage=Stage.DONE, doing=event.kind)
+            return replace(totals, stage=Stage.DONE, doing=event.kind)
         case _:
-            return tally
+            return totals
 
 
-def _again(tally: Tally, doing: str) -> Tally:
-    return replace(tally, stage=Stage.CODE, revision=tally.revision + 1, doing=doing)
+def _again(totals: Totals, doing: str) -> Totals:
+    return replace(totals, stage=Stage.CODE, revision=totals.revision + 1, doing=doing)

@@ -117,7 +117,7 @@ class Person:
     key_id: str = ""
 
     @property
-    def marks(self) -> frozenset[str]:
+    def identity_keys(self) -> frozenset[str]:
         """What tells that two keys are one person's: a key is known by its id, and a new one by the
         name that it has taken over."""
         key = {f"key:{self.key_id}"} if self.key_id else set()
@@ -125,4 +125,4 @@ class Person:
 
     def is_also(self, other: Person) -> bool:
         """Whether both are one person, as far as keys tell."""
-        return bool(self.marks & other.marks)
+        return bool(self.identity_keys & other.identity_keys)

@@ -15,7 +15,7 @@ QUEUE_FULL = "queue_full"
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class SystemLoad:
     """Redis' memory in bytes (`most_bytes` 0: no limit is known), and the jobs of one tenant that
     wait for a worker; those that wait for another job of their conversation are left out.
     """
@@ -26,14 +26,14 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class AdmissionLimits:
     """What an operator allows: the part of Redis' memory in use, and a tenant's waiting jobs."""
 
     memory_ratio: float = 0.85
     queued: int = 10_000
 
 
-def refusal(load: Load, room: Room) -> Refusal | None:
+def refusal(load: SystemLoad, room: AdmissionLimits) -> Refusal | None:
     """Why no job can be accepted now, or None."""
     if load.most_bytes and load.used_bytes >= load.most_bytes * room.memory_ratio:
         part = 100 * load.used_bytes / load.most_bytes

@@ -63,7 +63,7 @@ class WorkerRpc:
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
         self._redis = redis
-        self._first = urgent_script(redis, lua("turn"))
+        self._first = urgent_script(redis, lua("acquire"))
         self._listener = listener
 
     async def call(

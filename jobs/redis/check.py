@@ -40,7 +40,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitness:
+class RedisReport:
     """A server and its findings."""
 
     server: str
@@ -59,7 +59,7 @@ class Fitness:
         return words, bool(unusable) or (production and bool(wrong))
 
 
-async def examine(redis: Redis) -> Fitness:
+async def check_redis(redis: Redis) -> RedisReport:
     """Ask a server about itself. Raises StoreUnavailable."""
     info = await ask(redis.info())
     config: Mapping[Any, Any] | None
@@ -71,7 +71,7 @@ async def examine(redis: Redis) -> Fitness:
     return judge(info, _texts(config) if config is not None else None)
 
 
-def judge(info: Mapping[str, Any], config: Mapping[str, str] | None) -> Fitness:
+def judge(info: Mapping[str, Any], config: Mapping[str, str] | None) -> RedisReport:
     """Findings from INFO and, where it is allowed (else None), CONFIG GET."""
     valkey = info.get("valkey_version")
     version = str(valkey or info.get("redis_version", "unknown"))
@@ -84,7 +84,7 @@ def judge(info: Mapping[str, Any], config: Mapping[str, str] | None) -> Fitness:
         _last_write(str(info.get("aof_last_write_status", "ok"))),
         _eviction(str(info.get("maxmemory_policy", "unknown")), int(info.get("maxmemory", 0))),
     )
-    return Fitness("valkey" if valkey else "redis", version, findings)
+    return RedisReport("valkey" if valkey else "redis", version, findings)
 
 
 def _version(version: str) -> Finding:

@@ -108,7 +108,7 @@ class UrgentCommands:
     """
 
     def __init__(self, redis: Redis) -> None:
-        self._script = urgent_script(redis, lua("together"))
+        self._script = urgent_script(redis, lua("batch"))
 
     async def __call__(self, commands: Sequence[Command]) -> None:
         """Raises redis' errors."""

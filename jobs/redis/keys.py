@@ -72,8 +72,8 @@ DUE = PREFIX + "due"
 AWAITING_REVIEW = PREFIX + "awaiting_review"
 FINISHED = PREFIX + "finished"
 REFERENCES = PREFIX + "blobs:references"
-LOOSE = PREFIX + "blobs:loose"
-GOING = PREFIX + "blobs:going"
+UNREFERENCED = PREFIX + "blobs:loose"
+DELETING = PREFIX + "blobs:going"
 COUNTS = PREFIX + "counts"
 CHANGES = PREFIX + "changes"
 WORKERS = PREFIX + "workers"
@@ -195,7 +195,7 @@ def hold(model: str) -> str:
     return f"{PREFIX}hold:{model}"
 
 
-def turn(name: str) -> str:
+def lock(name: str) -> str:
     """String that expires."""
     return f"{PREFIX}turn:{name}"
 
@@ -205,7 +205,7 @@ def line(tenant: str, conversation_id: str) -> str:
     return f"{PREFIX}line:{_part(tenant)}:{conversation_id}"
 
 
-def turns(tenant: str, conversation_id: str) -> str:
+def conversation(tenant: str, conversation_id: str) -> str:
     """List of the conversation's finished jobs, newest first."""
     return f"{PREFIX}turns:{_part(tenant)}:{conversation_id}"
 
@@ -230,7 +230,7 @@ def ended_session(nonce: str) -> str:
     return f"{PREFIX}pages:ended:{nonce}"
 
 
-def numbers(tenant: str, day: str) -> str:
+def day_counts(tenant: str, day: str) -> str:
     """Hash that expires."""
     return f"{PREFIX}numbers:{_part(tenant)}:{day}"
 
@@ -264,7 +264,7 @@ def decisions(tenant: str) -> str:
     return f"{PREFIX}decisions:{_part(tenant)}"
 
 
-def barred(tenant: str, mark: str) -> str:
+def ineligible_approvers(tenant: str, mark: str) -> str:
     """Sorted set of jobs, by creation time, that whoever bears this mark may not approve."""
     return f"{PREFIX}barred:{_part(tenant)}:{mark}"
 

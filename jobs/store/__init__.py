@@ -15,25 +15,25 @@ types         what goes in and comes out
 """
 
 from jobs.store.types import (
-    TURNS_KEPT,
+    ENTRIES_KEPT,
     Charge,
+    ConversationEntry,
     Existing,
-    Held,
     Idempotency,
+    LeaseRef,
     Loaded,
     Page,
-    Turn,
     Writes,
 )
 
 __all__ = [
-    "TURNS_KEPT",
+    "ENTRIES_KEPT",
     "Charge",
+    "ConversationEntry",
     "Existing",
-    "Held",
     "Idempotency",
+    "LeaseRef",
     "Loaded",
     "Page",
-    "Turn",
     "Writes",
 ]

@@ -33,7 +33,7 @@ class Taken(NamedTuple):
     digests: Sequence[str]
 
 
-class Holding(Protocol):
+class BlobPins(Protocol):
     """What whoever puts bytes needs of the index."""
 
     async def hold(self, digests: Sequence[str]) -> Sequence[str]:
@@ -46,16 +46,16 @@ class BlobIndex:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._hold = redis.register_script(lua("hold"))
+        self._hold = redis.register_script(lua("pin"))
         self._take = urgent_script(redis, lua("collect"))
-        self._spare = urgent_script(redis, lua("spare"))
+        self._spare = urgent_script(redis, lua("restore"))
 
     async def hold(self, digests: Sequence[str]) -> Sequence[str]:
         """Keep these from being removed for the grace period.
 
         Returns those whose bytes are being removed right now: ask for them again.
         """
-        busy = await ask(self._hold(keys=[keys.LOOSE, keys.GOING], args=digests))
+        busy = await ask(self._hold(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
         return [digest.decode() for digest in busy]
 
     async def take(self, grace_ms: int, limit: int) -> Taken:
@@ -64,28 +64,28 @@ class BlobIndex:
         Whoever takes them removes their bytes within `REMOVAL_MS`, then says `removed`; or
         `spared`, of those that cannot be.
         """
-        names = [keys.LOOSE, keys.REFERENCES, keys.GOING]
+        names = [keys.UNREFERENCED, keys.REFERENCES, keys.DELETING]
         looked_at, digests = await ask(self._take(keys=names, args=[grace_ms, limit, REMOVAL_MS]))
         return Taken(int(looked_at), [digest.decode() for digest in digests])
 
     async def removed(self, digests: Sequence[str]) -> None:
         """The bytes of these are gone: they may be put again."""
         if digests:
-            await ask(self._redis.hdel(keys.GOING, *digests))
+            await ask(self._redis.hdel(keys.DELETING, *digests))
 
     async def spared(self, digests: Sequence[str]) -> None:
         """The bytes of these, which were taken, are still there: as if they were put just now."""
         if digests:
-            await ask(self._spare(keys=[keys.LOOSE, keys.GOING], args=digests))
+            await ask(self._spare(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
 
 
-class HeldBlobs:
+class PinnedBlobs:
     """Blobs whose puts are held in an index first, and noted for whoever is to refer to them.
 
     `note` is told each digest that was put.
     """
 
-    def __init__(self, blobs: Blobs, index: Holding, note: Callable[[str], None]) -> None:
+    def __init__(self, blobs: Blobs, index: BlobPins, note: Callable[[str], None]) -> None:
         self._blobs = blobs
         self._index = index
         self._note = note

@@ -66,19 +66,19 @@ class LeaderLock:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._acquire = urgent_script(redis, lua("turn"))
+        self._acquire = urgent_script(redis, lua("acquire"))
 
     async def try_acquire(self, name: str, ms: int) -> bool:
         """Whether the caller is the one that does it: one caller in every `ms`."""
-        return bool(await ask(self._acquire(keys=[keys.turn(name)], args=[ms])))
+        return bool(await ask(self._acquire(keys=[keys.lock(name)], args=[ms])))
 
     async def extend(self, name: str, ms: int) -> None:
         """Have a lock end `ms` from now; one that has ended stays so."""
-        await ask(self._redis.pexpire(keys.turn(name), ms))
+        await ask(self._redis.pexpire(keys.lock(name), ms))
 
     async def release(self, name: str) -> None:
         """Have a lock end now."""
-        await ask(self._redis.delete(keys.turn(name)))
+        await ask(self._redis.delete(keys.lock(name)))
 
 
 def every(seconds: float) -> int:

@@ -14,9 +14,9 @@ from jobs.redis.connection import Command
 from jobs.redis.keys import JobKeys
 from jobs.store import search
 from jobs.store.spending import charged
-from jobs.store.types import TURNS_KEPT, Turn, Writes
+from jobs.store.types import ENTRIES_KEPT, ConversationEntry, Writes
 from jobs.transitions.change import IN_LINE_MS
-from jobs.transitions.reviews import barred
+from jobs.transitions.reviews import ineligible_approvers
 
 FORGOTTEN_AT_ONCE = 1_000
 """Checkpoints that one step removes: some milliseconds in which Redis does nothing else. What is
@@ -40,13 +40,15 @@ def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
 def inherited(heir: JobRecord, parent: JobRecord, facts: Sequence[str]) -> Iterator[Command]:
     """What a job takes over: the bytes, and where it goes on from there, journal and facts."""
     job, old = JobKeys(heir.id), JobKeys(parent.id)
-    yield ("INHERIT", job.blobs, keys.REFERENCES, keys.LOOSE, old.blobs)
+    yield ("INHERIT", job.blobs, keys.REFERENCES, keys.UNREFERENCED, old.blobs)
     if heir.inherits == parent.id:
         yield ("COPY", old.journal, job.journal)
         yield from (("SADD", job.facts, fact) for fact in facts)
 
 
-def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[Command]:
+def changed(
+    before: JobRecord, after: JobRecord, entry: ConversationEntry | None
+) -> Iterator[Command]:
     """A change: the record, the index it belongs to, and the line when it is final."""
     yield _save(after)
     if after.graph != before.graph:
@@ -58,10 +60,10 @@ def changed(before: JobRecord, after: JobRecord, turn: Turn | None) -> Iterator[
         yield from _enter(after)
     yield from _bar(before, after)
     yield _changes(after)
-    if turn is not None:
-        turns = keys.turns(after.tenant, after.conversation_id)
-        yield ("LPUSH", turns, dump([turn.job_id, turn.task, turn.summary, turn.workspace]))
-        yield ("LTRIM", turns, 0, TURNS_KEPT - 1)
+    if entry is not None:
+        entries = keys.conversation(after.tenant, after.conversation_id)
+        yield ("LPUSH", entries, dump([entry.job_id, entry.task, entry.summary, entry.workspace]))
+        yield ("LTRIM", entries, 0, ENTRIES_KEPT - 1)
     if after.status.final:
         yield ("ADVANCE", *_line(after))
         yield ("ZADD", keys.FINISHED, after.updated_at, after.id)
@@ -78,12 +80,12 @@ def forgotten(job_id: str) -> Command:
 
 
 def removed(
-    record: JobRecord, turns: Sequence[str], own_words: Sequence[str] = ()
+    record: JobRecord, entries: Sequence[str], own_words: Sequence[str] = ()
 ) -> Iterator[Command]:
-    """The end of a final job: its keys, its places in listings and in the index of words, `turns`
+    """The end of a final job: its keys, its places in listings and in the index of words, `entries`
     of its conversation."""
     job = JobKeys(record.id)
-    yield ("LETGO", job.blobs, keys.REFERENCES, keys.LOOSE)
+    yield ("LETGO", job.blobs, keys.REFERENCES, keys.UNREFERENCED)
     once = (keys.once(record.tenant, record.once),) if record.once else ()
     yield ("UNLINK", *job.all, *once)
     yield from _count(record, -1)
@@ -94,8 +96,8 @@ def removed(
         yield ("ZREM", _listing(record, label=label), record.id)
     yield from search.left(record, own_words)
     yield _changes(record)
-    for turn in turns:
-        yield ("LREM", keys.turns(record.tenant, record.conversation_id), 1, turn)
+    for entry in entries:
+        yield ("LREM", keys.conversation(record.tenant, record.conversation_id), 1, entry)
 
 
 def written(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
@@ -117,7 +119,7 @@ def written(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
 
 def _refer(job: JobKeys, blobs: Sequence[str]) -> Iterator[Command]:
     if blobs:
-        yield ("REFER", job.blobs, keys.REFERENCES, keys.LOOSE, *blobs)
+        yield ("REFER", job.blobs, keys.REFERENCES, keys.UNREFERENCED, *blobs)
 
 
 def _save(record: JobRecord, *, new: bool = False) -> Command:
@@ -150,11 +152,11 @@ def _listing(record: JobRecord, *, status: str | None = None, label: str | None 
 
 def _bar(before: JobRecord, after: JobRecord) -> Iterator[Command]:
     """Who may not approve what is open: what waits for a person is listed without."""
-    was, now = barred(before), barred(after)
+    was, now = ineligible_approvers(before), ineligible_approvers(after)
     for mark in sorted(now - was):
-        yield ("ZADD", keys.barred(after.tenant, mark), after.created_at, after.id)
+        yield ("ZADD", keys.ineligible_approvers(after.tenant, mark), after.created_at, after.id)
     for mark in sorted(was - now):
-        yield ("ZREM", keys.barred(after.tenant, mark), after.id)
+        yield ("ZREM", keys.ineligible_approvers(after.tenant, mark), after.id)
 
 
 def _line(record: JobRecord) -> Command:

@@ -14,13 +14,13 @@ from jobs import search_terms
 from jobs.model.codec import read_record
 from jobs.model.record import Status
 from jobs.model.spec import Kind, Priority
-from jobs.queue.admission import Load
+from jobs.queue.admission import SystemLoad
 from jobs.redis import keys
 from jobs.redis.connection import ask, lua, texts
 from jobs.redis.keys import JobKeys
 from jobs.store.search import AT_ONCE, Words
 from jobs.store.spending import listed
-from jobs.store.types import Page, Sought
+from jobs.store.types import JobFilter, Page
 
 INDEXED_FIRST = 5
 """Steps of indexing that a search takes before it looks: new jobs are found at once."""
@@ -64,23 +64,25 @@ class Listing:
         found = await ask(self._listed(keys=[index], args=[most, limit, keys.JOB]))
         return [job_id.decode() for job_id in found]
 
-    async def page(self, tenant: str, sought: Sought, *, limit: int, offset: int) -> Page:
+    async def page(self, tenant: str, job_filter: JobFilter, *, limit: int, offset: int) -> Page:
         """A tenant's jobs, newest first; what waits for somebody, oldest first."""
-        groups = [[name] for name in _listings(tenant, sought)]
-        if sought.text:
-            found = await self._found(tenant, search_terms.asked(sought.text))
+        groups = [[name] for name in _listings(tenant, job_filter)]
+        if job_filter.text:
+            found = await self._found(tenant, search_terms.asked(job_filter.text))
             if found is None:
                 return Page((), 0)
             groups += found
-        barred = sorted(keys.barred(tenant, mark) for mark in sought.marks)
-        if len(groups) == 1 and not barred:
+        excluded = sorted(
+            keys.ineligible_approvers(tenant, key) for key in job_filter.identity_keys
+        )
+        if len(groups) == 1 and not excluded:
             total, ids = await self._part_of(groups[0][0], limit, offset)
             return await self._shown(ids, total)
-        order = "newest" if sought.waits_for is None else "oldest"
+        order = "newest" if job_filter.waits_for is None else "oldest"
         sets: list[str | int] = [len(groups)]
         for group in groups:
             sets += [len(group), *group]
-        sets += [len(barred), *barred]
+        sets += [len(excluded), *excluded]
         total, ids, exact = await self._searched(order, sets, limit, offset)
         return replace(await self._shown(ids, total), exact=exact)
 
@@ -157,7 +159,7 @@ class Listing:
             for each in Priority
         }
 
-    async def load_now(self, tenant: str) -> Load:
+    async def load_now(self, tenant: str) -> SystemLoad:
         """See RedisStore."""
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.info("memory")
@@ -166,7 +168,7 @@ class Listing:
             pipe.hlen(keys.behind(tenant))
             memory, *queued, behind = await ask(pipe.execute())
         most = int(memory.get("maxmemory") or memory.get("total_system_memory") or 0)
-        return Load(int(memory["used_memory"]), most, sum(queued) - behind)
+        return SystemLoad(int(memory["used_memory"]), most, sum(queued) - behind)
 
     async def _counts(self) -> dict[str, int]:
         stored = await ask(self._redis.hgetall(keys.COUNTS))
@@ -185,9 +187,9 @@ class Listing:
         return Page(records, total, paid)
 
 
-def _listings(tenant: str, sought: Sought) -> list[str]:
-    kind = sought.kind
-    found = [keys.listing(tenant, status=each, kind=kind) for each in sorted(sought.statuses)]
-    if sought.label is not None:
-        found.append(keys.listing(tenant, label=sought.label, kind=kind))
+def _listings(tenant: str, job_filter: JobFilter) -> list[str]:
+    kind = job_filter.kind
+    found = [keys.listing(tenant, status=each, kind=kind) for each in sorted(job_filter.statuses)]
+    if job_filter.label is not None:
+        found.append(keys.listing(tenant, label=job_filter.label, kind=kind))
     return found or [keys.listing(tenant, kind=kind)]

@@ -22,15 +22,15 @@ class Outbox:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._take = urgent_script(redis, lua("take"))
-        self._again = urgent_script(redis, lua("again"))
+        self._lease = urgent_script(redis, lua("outbox/lease"))
+        self._requeue = urgent_script(redis, lua("outbox/requeue"))
         self._let_go = UrgentCommands(redis)
-        self._missed = urgent_script(redis, lua("missed"))
+        self._fail = urgent_script(redis, lua("outbox/fail"))
 
     async def take(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
         """Those that are due; nobody else gets them while the lease runs."""
         args: list[Argument] = [limit, lease_ms, keys.delivery("")]
-        taken = await ask(self._take(keys=[keys.DELIVERIES], args=args))
+        taken = await ask(self._lease(keys=[keys.DELIVERIES], args=args))
         return [
             _read(name.decode(), body.decode(), int(tries), error.decode(), int(due_at))
             for name, body, tries, error, due_at in taken
@@ -51,12 +51,12 @@ class Outbox:
         rest = "" if rest_ms is None else str(rest_ms)
         taken: list[Argument] = [delivery.id, delivery.tries, error, rest]
         args = [*taken, DEAD_KEPT, keys.delivery("")]
-        return bool(await ask(self._missed(keys=names, args=args)))
+        return bool(await ask(self._fail(keys=names, args=args)))
 
     async def again(self, delivery_id: str) -> bool:
         """A dead one begins anew; False where there is none."""
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery_id)]
-        return bool(await ask(self._again(keys=names, args=[delivery_id])))
+        return bool(await ask(self._requeue(keys=names, args=[delivery_id])))
 
     async def waiting(self, limit: int) -> tuple[Sequence[Delivery], int]:
         """Those that have not arrived yet, and how many there are."""

@@ -20,7 +20,15 @@ from jobs.store.commit import Commit, Guard, Step, absent, field_is, head_is, si
 from jobs.store.events import packing
 from jobs.store.search import Words
 from jobs.store.spending import Charges, count_commands
-from jobs.store.types import Charge, Existing, Held, Idempotency, Loaded, Turn, Writes
+from jobs.store.types import (
+    Charge,
+    ConversationEntry,
+    Existing,
+    Idempotency,
+    LeaseRef,
+    Loaded,
+    Writes,
+)
 from jobs.transitions.lifecycle import Change
 from jobs.transitions.retry import of_work
 
@@ -94,14 +102,19 @@ class Records:
         return Loaded(read_record(texts(fields)), now)
 
     async def commit(
-        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+        self,
+        before: JobRecord,
+        change: Change,
+        *,
+        entry: ConversationEntry | None = None,
+        first: bool = False,
     ) -> bool:
         """Replace `before` by `change.after` if its version, `due_at` and `progress_epoch` stand.
 
         A crash counts by whether its attempt got on (J7): progress that is written between the
         look and the commit has the sweeper look again.
 
-        `turn` is added to the conversation; `first` demands that the job is at the head of its
+        `entry` is added to the conversation; `first` demands that the job is at the head of its
         conversation's line. False: something moved, nothing was written. A final record leaves
         the line, and the next in it becomes due.
         """
@@ -119,7 +132,7 @@ class Records:
             guards.append(size_is(job.charges, change.paid_calls))
         day = day_of(after.updated_at)
         commands: tuple[Command, ...] = (
-            *index.changed(before, after, turn),
+            *index.changed(before, after, entry),
             *count_commands(after.tenant, day, change.counts),
             *decisions.told(change),
             *outbox.entered(change.deliveries),
@@ -146,7 +159,7 @@ class Records:
             await self.charge(job_id, writes.charges)
             raise StaleEpoch(job_id, epoch)
 
-    async def owns(self, held: Held) -> bool:
+    async def owns(self, held: LeaseRef) -> bool:
         """Whether the job is running and of this epoch: asked before each call (J11)."""
         status, epoch = await ask(
             self.redis.hmget(JobKeys(held.job_id).record, ["status", "epoch"])
@@ -177,12 +190,12 @@ class Records:
         guards = (field_is(job.record, "version", record.version),)
         if not await self._forget(job, guards):
             return False
-        turns = await self._conversations.stored_of(record)
+        entries = await self._conversations.stored_of(record)
         words = await self.words.of(record)
         notes = await self.decisions.of(record)
         commands = (
             *decisions.left(record, notes),
-            *index.removed(record, turns, words),
+            *index.removed(record, entries, words),
         )
         return await self._commit.apply_although_full(Step(job, guards, commands=commands))
 
@@ -195,7 +208,7 @@ class Records:
                 return True
         return False
 
-    async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
+    async def renew(self, held: Sequence[LeaseRef], lease_ms: int) -> Sequence[LeaseRef]:
         """Prolong leases in one step; returns those that are lost."""
         pairs = [part for lease in held for part in (lease.job_id, lease.epoch)]
         lost = await ask(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
@@ -213,23 +226,25 @@ class Conversations:
         found = await ask(self._redis.lindex(keys.line(tenant, conversation_id), 0))
         return found.decode() if found else None
 
-    async def turns(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
+    async def entries(
+        self, tenant: str, conversation_id: str, limit: int
+    ) -> Sequence[ConversationEntry]:
         """The last of them, newest first."""
         if limit < 1:
             return []
-        return [_turn(body) for body in await self._stored(tenant, conversation_id, limit - 1)]
+        return [_entry(body) for body in await self._stored(tenant, conversation_id, limit - 1)]
 
     async def stored_of(self, record: JobRecord) -> list[str]:
-        """A job's turns, as they are stored."""
+        """A job's entries, as they are stored."""
         stored = await self._stored(record.tenant, record.conversation_id, -1)
-        return [body.decode() for body in stored if _turn(body).job_id == record.id]
+        return [body.decode() for body in stored if _entry(body).job_id == record.id]
 
     async def _stored(self, tenant: str, conversation_id: str, last: int) -> Sequence[bytes]:
         found: Sequence[bytes] = await ask(
-            self._redis.lrange(keys.turns(tenant, conversation_id), 0, last)
+            self._redis.lrange(keys.conversation(tenant, conversation_id), 0, last)
         )
         return found
 
 
-def _turn(body: bytes) -> Turn:
-    return Turn(*json.loads(body))
+def _entry(body: bytes) -> ConversationEntry:
+    return ConversationEntry(*json.loads(body))

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from jobs.model.events import Event
 from jobs.model.record import Status
 from jobs.model.spec import Priority
-from jobs.queue.admission import Load
+from jobs.queue.admission import SystemLoad
 from jobs.redis.channels import Tokens, WorkerRpc
 from jobs.redis.connection import connect
 from jobs.store.blob_index import BlobIndex
@@ -21,8 +21,8 @@ from jobs.store.fleet import LeaderLock, WorkerRegistry
 from jobs.store.listing import Listing
 from jobs.store.outbox import Outbox
 from jobs.store.records import Records
-from jobs.store.spending import Budgets, Numbers
-from jobs.store.types import Page, Sought, SoughtFields, Turn
+from jobs.store.spending import Budgets, DayCounts
+from jobs.store.types import ConversationEntry, JobFilter, JobFilterFields, Page
 
 __all__ = ["RedisStore", "connect"]
 
@@ -36,7 +36,7 @@ class RedisStore(Records):
         super().__init__(redis, replicas)
         self.blobs = BlobIndex(redis)
         self.budgets = Budgets(redis, self._commit)
-        self.numbers = Numbers(redis)
+        self.day_counts = DayCounts(redis)
         self.outbox = Outbox(redis)
         self.leader = LeaderLock(redis)
         self.registry = WorkerRegistry(redis)
@@ -77,16 +77,18 @@ class RedisStore(Records):
         """The job at the head of a conversation's line."""
         return await self._conversations.head(tenant, conversation_id)
 
-    async def conversation(self, tenant: str, conversation_id: str, limit: int) -> Sequence[Turn]:
-        """The last `limit` finished turns, newest first."""
-        return await self._conversations.turns(tenant, conversation_id, limit)
+    async def conversation(
+        self, tenant: str, conversation_id: str, limit: int
+    ) -> Sequence[ConversationEntry]:
+        """The last `limit` finished jobs, newest first."""
+        return await self._conversations.entries(tenant, conversation_id, limit)
 
     async def page(
-        self, tenant: str, *, limit: int, offset: int, **sought: Unpack[SoughtFields]
+        self, tenant: str, *, limit: int, offset: int, **wanted: Unpack[JobFilterFields]
     ) -> Page:
         """A tenant's jobs, newest first; `text` is searched for (see
         `jobs.search_terms`); `waits_for`: what waits for this person's decision, oldest first."""
-        return await self._listing.page(tenant, Sought(**sought), limit=limit, offset=offset)
+        return await self._listing.page(tenant, JobFilter(**wanted), limit=limit, offset=offset)
 
     async def changes(self, tenant: str) -> int:
         """How often a tenant's jobs have come, changed or gone: while it is the same, so is a page
@@ -106,7 +108,7 @@ class RedisStore(Records):
         another job of its conversation is left out."""
         return await self._listing.queue_depth()
 
-    async def load_now(self, tenant: str) -> Load:
+    async def load_now(self, tenant: str) -> SystemLoad:
         """How full the store is for a tenant."""
         return await self._listing.load_now(tenant)
 

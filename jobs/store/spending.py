@@ -12,7 +12,7 @@ from dataclasses import replace
 from redis.asyncio import Redis
 
 from jobs import counting
-from jobs.budgets import DAY_MS, DAYS_KEPT, Amount, Asking, Cap, Short, Spent
+from jobs.budgets import DAY_MS, DAYS_KEPT, Amount, BudgetShortfall, Cap, ReservationRequest, Spent
 from jobs.counting import day_of, paid
 from jobs.errors import Contended, StaleEpoch
 from jobs.model.codec import dump
@@ -92,7 +92,9 @@ class Budgets:
         self._commit = commit
         self._reserve = redis.register_script(lua("reserve"))
 
-    async def reserve(self, job_id: str, epoch: int, asking: Asking) -> Short | None:
+    async def reserve(
+        self, job_id: str, epoch: int, asking: ReservationRequest
+    ) -> BudgetShortfall | None:
         """Set aside what a call can cost, for the job and for its days, or for none of them.
 
         One atomic step; the store's clock says which day (UTC) it is. Asked again with the same
@@ -112,7 +114,7 @@ class Budgets:
             raise StaleEpoch(job_id, epoch)
         what, used, aside = rest
         cap = getattr(asking.cap_of(whose), what)
-        return Short(whose, what, cap, int(used), getattr(asking.most, what), int(aside))
+        return BudgetShortfall(whose, what, cap, int(used), getattr(asking.most, what), int(aside))
 
     async def release(self, job_id: str, reservation: str) -> None:
         """Give back what a call would have cost that cost nothing. A settled one stays settled."""
@@ -155,7 +157,7 @@ def _pair(of: Cap | Spent) -> tuple[Argument, Argument]:
     return ("" if of.cost is None else of.cost, "" if of.tokens is None else of.tokens)
 
 
-class Numbers:
+class DayCounts:
     """What jobs add up to, by tenant and day: see jobs.counting. A commit adds."""
 
     def __init__(self, redis: Redis) -> None:
@@ -165,7 +167,7 @@ class Numbers:
         """The counts of each of these days, as 2026-11-22."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for day in days:
-                pipe.hgetall(keys.numbers(tenant, day))
+                pipe.hgetall(keys.day_counts(tenant, day))
             found = await ask(pipe.execute())
         return [{name.decode(): int(count) for name, count in day.items()} for day in found]
 
@@ -187,7 +189,7 @@ def charged(job: JobKeys, charge: Charge) -> Iterator[Command]:
 
 def count_commands(tenant: str, day: str, counts: Counts) -> Iterator[Command]:
     """The commands that add to a day."""
-    name = keys.numbers(tenant, day)
+    name = keys.day_counts(tenant, day)
     for each, count in counts.items():
         yield ("HINCRBY", name, each, count)
     if counts:

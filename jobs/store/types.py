@@ -14,7 +14,7 @@ from jobs.model.graph_format import GraphFormat
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import Kind
 
-TURNS_KEPT = 20
+ENTRIES_KEPT = 20
 """How many finished jobs a conversation remembers."""
 
 
@@ -90,7 +90,7 @@ class Writes:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ConversationEntry:
     """One finished job of a conversation, newest first in `RedisStore.conversation`."""
 
     job_id: str
@@ -114,14 +114,14 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LeaseRef:
     """A lease that a worker believes to hold."""
 
     job_id: str
     epoch: int
 
 
-class SoughtFields(TypedDict, total=False):
+class JobFilterFields(TypedDict, total=False):
     """A Sought as arguments of a call."""
 
     status: Status | None
@@ -132,7 +132,7 @@ class SoughtFields(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class JobFilter:
     """All of it holds for what is found. `text`: see `jobs.search_terms`. `waits_for`: the job
     waits for a person, and this one's approval would count."""
 
@@ -149,6 +149,6 @@ class Sought:
         return frozenset({self.status} if self.status is not None else set()) | waits
 
     @property
-    def marks(self) -> frozenset[str]:
+    def identity_keys(self) -> frozenset[str]:
         """What a job must not be barred to."""
-        return self.waits_for.marks if self.waits_for is not None else frozenset()
+        return self.waits_for.identity_keys if self.waits_for is not None else frozenset()

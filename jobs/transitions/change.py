@@ -67,7 +67,7 @@ def moved(record: JobRecord, now: int, **fields: Any) -> JobRecord:
     return replace(record, version=record.version + 1, updated_at=now, **fields)
 
 
-def left_worker(record: JobRecord, now: int, **fields: Any) -> JobRecord:
+def release_lease(record: JobRecord, now: int, **fields: Any) -> JobRecord:
     """The next version, which no worker holds; the crashes before count no more."""
     return moved(
         record,
@@ -81,7 +81,7 @@ def left_worker(record: JobRecord, now: int, **fields: Any) -> JobRecord:
     )
 
 
-def hinted(now: int, wait: int = FIRST_HINT_MS) -> dict[str, Any]:
+def requeued(now: int, wait: int = FIRST_HINT_MS) -> dict[str, Any]:
     """Queued, with a hint on its way. After `wait` ms the sweeper looks again, in case the hint was
     lost. It delays nothing: a worker may claim the job at once. To delay a job, set `due_at` with
     no hint (`hints=0`), as `lifecycle.retry` does."""
@@ -99,7 +99,7 @@ def ended(
     by: str = "",
 ) -> Change:
     """The final state, and the fact that tells it."""
-    left = left_worker(record, now, status=status)
+    left = release_lease(record, now, status=status)
     after = replace(left, finished_at=now, review=None, reason=reason, detail=detail, result=result)
     data: dict[str, Any]
     match status:

@@ -26,10 +26,10 @@ from jobs.transitions.change import (
     Change,
     Refusal,
     ended,
-    hinted,
-    left_worker,
     moved,
     not_running,
+    release_lease,
+    requeued,
 )
 from jobs.transitions.reviews import decide
 
@@ -134,7 +134,7 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
     kept = None if graph_asks else record.decision
     waits = Status.AWAITING_REVIEW
     made = int(review.payload.get("revision", record.revisions))
-    after = left_worker(record, now, status=waits, review=review, decision=kept, revisions=made)
+    after = release_lease(record, now, status=waits, review=review, decision=kept, revisions=made)
     data = {"review_id": review.id, "kind": review.kind, "digest": digest_of(review)}
     return Change(after, (NewEvent(f"review_opened:{record.epoch}", "review_opened", data),))
 
@@ -162,12 +162,12 @@ def fail(
     return ended(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
 
 
-def give_back(record: JobRecord, now: int, *, why: str, detail: str = "") -> Change | Refusal:
+def requeue(record: JobRecord, now: int, *, why: str, detail: str = "") -> Change | Refusal:
     """An orderly end without a result, and no try of the job's: its worker drains, or cannot go on,
     as `detail` says (`drained`, both)."""
     if record.status is not Status.RUNNING:
         return not_running(record)
-    after = left_worker(record, now, **hinted(now))
+    after = release_lease(record, now, **requeued(now))
     data = {"why": why, "detail": detail, "delay_ms": 0}
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
 
@@ -185,7 +185,7 @@ def retry(
     if before >= RETRIES:
         return ended(record, now, Status.FAILED, reason=reason, detail=detail)
     delay = policy.retry_ms * 2**before
-    after = left_worker(
+    after = release_lease(
         record, now, status=Status.QUEUED, retries=before + 1, hints=0, due_at=now + delay
     )
     data = {"why": "retry", "detail": f"{reason}: {detail}", "delay_ms": delay}
@@ -215,7 +215,7 @@ def expire(record: JobRecord, now: int, *, place: str = "") -> Change | Refusal:
         detail = ", ".join(filter(None, (killed, place)))
         change = ended(record, now, Status.FAILED, reason=Reason.POISONED, detail=detail)
         return replace(change, events=(lost, *change.events))
-    after = replace(left_worker(record, now, **hinted(now, AFTER_CRASH_MS)), crashes=crashes)
+    after = replace(release_lease(record, now, **requeued(now, AFTER_CRASH_MS)), crashes=crashes)
     return Change(after, (lost,))
 
 

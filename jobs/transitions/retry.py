@@ -18,7 +18,7 @@ from jobs.transitions.lifecycle import Change, Refusal
 from jobs.transitions.reviews import authors
 
 
-def anew(
+def retry_as_new_job(
     parent: JobRecord,
     told: Sequence[Event],
     job_id: str,

@@ -17,7 +17,7 @@ from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_of
 from jobs.transitions import upgrade
-from jobs.transitions.change import Change, Refusal, ended, hinted, moved
+from jobs.transitions.change import Change, Refusal, ended, moved, requeued
 
 TAKES: Mapping[ReviewKind, Collection[Action]] = {
     ReviewKind.REVIEW: tuple(action for action in Action if action is not Action.ANSWER),
@@ -106,13 +106,13 @@ def _brought_by(record: JobRecord) -> Person:
     return Person(record.submitted_by, record.key_id)
 
 
-def barred(record: JobRecord) -> frozenset[str]:
+def ineligible_approvers(record: JobRecord) -> frozenset[str]:
     """The marks of everyone whose approval the open review does not wait for."""
     review = record.review
     if review is None or needed(record, review) < 2:
         return frozenset()
     out = (*authors(record), *_voters(review))
-    return frozenset(mark for person in out for mark in person.marks)
+    return frozenset(mark for person in out for mark in person.identity_keys)
 
 
 def _voters(review: Review) -> tuple[Person, ...]:
@@ -170,7 +170,7 @@ def _close(
         detail = decision.feedback or f"rejected by {decision.by}"
         change = ended(closed, now, Status.FAILED, reason=reason, detail=detail)
         return replace(change, events=(*told, *change.events))
-    return Change(moved(closed, now, **hinted(now)), tuple(told))
+    return Change(moved(closed, now, **requeued(now)), tuple(told))
 
 
 def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import House, held
 
-from jobs.budgets import Amount, Asking, Cap, Short
+from jobs.budgets import Amount, BudgetShortfall, Cap, ReservationRequest
 from jobs.errors import StaleEpoch
 from jobs.model.record import JobRecord
 from jobs.store import Charge, Writes
@@ -19,8 +19,10 @@ KEY = "k1"
 pytestmark = pytest.mark.usefixtures("one_day")
 
 
-def asking(name: str, cents: int = 1, tokens: int = 10, **caps: Cap) -> Asking:
-    return Asking(name, Amount(cents * CENT, tokens), key_id=KEY if "day" in caps else "", **caps)
+def asking(name: str, cents: int = 1, tokens: int = 10, **caps: Cap) -> ReservationRequest:
+    return ReservationRequest(
+        name, Amount(cents * CENT, tokens), key_id=KEY if "day" in caps else "", **caps
+    )
 
 
 def paid(
@@ -29,7 +31,9 @@ def paid(
     return Charge(call, "executor", "groq:small", tokens, 0, cents, 0, reservation)
 
 
-async def reserve(store: RedisStore, job: JobRecord, wanted: Asking) -> Short | None:
+async def reserve(
+    store: RedisStore, job: JobRecord, wanted: ReservationRequest
+) -> BudgetShortfall | None:
     return await store.budgets.reserve(job.id, job.epoch, wanted)
 
 
@@ -39,7 +43,7 @@ async def test_what_fits_is_set_aside_and_what_does_not_is_refused(store: RedisS
     assert await reserve(store, job, asking("a", job=cap)) is None
     assert await reserve(store, job, asking("b", job=cap)) is None
     short = await reserve(store, job, asking("c", job=cap))
-    assert short == Short("job", "cost", 25_000_000, 20_000_000, CENT, 20_000_000)
+    assert short == BudgetShortfall("job", "cost", 25_000_000, 20_000_000, CENT, 20_000_000)
     assert short.may_pass  # once the others are settled
     assert await store.budgets.of_job(job.id) == Amount(2 * CENT, 20)
 
@@ -49,10 +53,10 @@ async def test_tokens_have_a_cap_of_their_own(store: RedisStore, house: House):
     cap = Cap(tokens=15)
     assert await reserve(store, job, asking("a", job=cap)) is None
     short = await reserve(store, job, asking("b", job=cap))
-    assert short == Short("job", "tokens", 15, 10, 10, 10)
+    assert short == BudgetShortfall("job", "tokens", 15, 10, 10, 10)
     await store.charge(job.id, [paid("c1", "a", tokens=6)])
     short = await reserve(store, job, asking("b", job=cap))
-    assert short == Short("job", "tokens", 15, 6, 10, 0)
+    assert short == BudgetShortfall("job", "tokens", 15, 6, 10, 0)
     assert not short.may_pass
 
 
@@ -118,7 +122,7 @@ async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
     day = Cap(cost=3 * CENT)
     assert await reserve(store, one, asking("a", 2, day=day)) is None
     short = await reserve(store, two, asking("b", 2, day=day))
-    assert short == Short("key", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
+    assert short == BudgetShortfall("key", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
     assert await store.budgets.of_job(two.id) == Amount()
     assert await reserve(store, two, asking("c", 1, day=day)) is None
     other = replace(asking("d", 2, day=day), key_id="k2")
@@ -129,13 +133,15 @@ async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, house: House
     one, two = await house.running(), await house.running()
     key, tenant = Cap(cost=2 * CENT), Cap(cost=3 * CENT)
 
-    def wanted(name: str, key_id: str, cents: int) -> Asking:
+    def wanted(name: str, key_id: str, cents: int) -> ReservationRequest:
         amount = Amount(cents * CENT, 10)
-        return Asking(name, amount, Cap(), key_id, key, tenant="acme", tenant_day=tenant)
+        return ReservationRequest(
+            name, amount, Cap(), key_id, key, tenant="acme", tenant_day=tenant
+        )
 
     assert await reserve(store, one, wanted("a", "k1", 2)) is None
     short = await reserve(store, two, wanted("b", "k2", 2))
-    assert short == Short("tenant", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
+    assert short == BudgetShortfall("tenant", "cost", 3 * CENT, 2 * CENT, 2 * CENT, 2 * CENT)
     assert await store.budgets.of_keys_today(["k2"]) == [Amount()], "nothing is taken in part"
     assert (await reserve(store, two, wanted("c", "k1", 1))).whose == "key"
     assert await reserve(store, two, wanted("d", "k2", 1)) is None
@@ -152,7 +158,7 @@ async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
 ):
     old = await house.running()
     await reserve(store, old, asking("a"))
-    await house.operations.give_back(held(old), "")
+    await house.operations.requeue(held(old), "")
     with pytest.raises(StaleEpoch):
         await reserve(store, old, asking("b"))
     job = await house.claim(old.id)

@@ -11,7 +11,7 @@ from jobs.model.spec import Kind
 from jobs.store import Charge
 from jobs.store.listing import Listing, SearchBounds
 from jobs.store.redis_store import RedisStore
-from jobs.store.types import Sought
+from jobs.store.types import JobFilter
 
 ANN, BOB, CAT = Person("ann"), Person("bob", "k-bob"), Person("cat", "k-cat")
 
@@ -122,7 +122,7 @@ async def test_what_two_must_approve_does_not_wait_for_whose_work_it_is(house):
     edit = Decision("r1", Action.EDIT, BOB.name, key_id=BOB.key_id, code="1")
     job(await house.operations.decide(tried, edit))
     job(await house.operations.cancel(tried, "cat"))
-    heir = job(await house.operations.try_anew(tried, by=CAT.name, key_id=CAT.key_id))
+    heir = job(await house.operations.retry_as_new_job(tried, by=CAT.name, key_id=CAT.key_id))
     job(await house.operations.pause(held(await house.claim(heir.id)), review()))
     for author in (ANN, BOB, CAT):
         assert await ids(house, waits_for=author) == []
@@ -139,10 +139,10 @@ async def test_a_search_looks_at_so_many_jobs_at_most(house):
         newest = [record.id for record in whole.records]
         assert whole.total == 6
         tired = Listing(house.store.redis, SearchBounds(looks=3, counted=3))
-        page = await tired.page(TENANT, Sought(text=text, label="x"), limit=9, offset=0)
+        page = await tired.page(TENANT, JobFilter(text=text, label="x"), limit=9, offset=0)
         assert [record.id for record in page.records] == newest[: page.total]
         assert not page.exact or page.total == 6
-        page = await tired.page(TENANT, Sought(text=text, label="x"), limit=9, offset=6)
+        page = await tired.page(TENANT, JobFilter(text=text, label="x"), limit=9, offset=6)
         assert (list(page.records), page.exact) == ([], page.total == 6)
 
 
@@ -155,8 +155,8 @@ async def test_a_search_ends_when_its_page_is_full(house):
     assert (whole.total, whole.exact) == (40, True)
     hasty = Listing(house.store.redis, SearchBounds(counted=0))
     for offset in (0, 3, 30):
-        page = await hasty.page(TENANT, Sought(text="same", label="x"), limit=3, offset=offset)
+        page = await hasty.page(TENANT, JobFilter(text="same", label="x"), limit=3, offset=offset)
         assert page.records == whole.records[offset : offset + 3]
         assert (page.total, page.exact) == (offset + 4, False), "there is at least one more"
-    last = await hasty.page(TENANT, Sought(text="same", label="x"), limit=3, offset=37)
+    last = await hasty.page(TENANT, JobFilter(text="same", label="x"), limit=3, offset=37)
     assert (last.records, last.total, last.exact) == (whole.records[37:], 40, True)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("one_day")
 
 async def today(house):
     day = day_of(await house.store.now())
-    (counts,) = await house.store.numbers.days(TENANT, [day])
+    (counts,) = await house.store.day_counts.days(TENANT, [day])
     return counts
 
 
@@ -59,8 +59,8 @@ async def test_decisions_count_with_the_time_they_took(house):
 async def test_a_day_is_its_tenants_own_and_others_are_empty(house):
     job(await house.operations.cancel((await house.submit()).id, "ann"))
     day = day_of(await house.store.now())
-    assert await house.store.numbers.days("other", [day]) == [{}]
-    found = await house.store.numbers.days(TENANT, ["2001-01-01", day])
+    assert await house.store.day_counts.days("other", [day]) == [{}]
+    found = await house.store.day_counts.days(TENANT, ["2001-01-01", day])
     assert (found[0], found[1]["ended|cancelled"]) == ({}, 1)
 
 

@@ -21,10 +21,10 @@ from jobs.model.record import OVER, JobRecord, Reason, Status
 from jobs.model.spec import JobSpec, OnExpiry
 from jobs.redis import keys
 from jobs.redis.keys import JobKeys
-from jobs.retention import Retention, remove_finished, remove_loose
+from jobs.retention import Retention, remove_finished, remove_unreferenced
 from jobs.store import Charge, Writes
 from jobs.store import events as store_events
-from jobs.store.blob_index import HeldBlobs
+from jobs.store.blob_index import PinnedBlobs
 from jobs.store.index import FORGOTTEN_AT_ONCE
 from jobs.store.redis_store import RedisStore, connect
 from worker.background.retention import remove_forever
@@ -80,7 +80,7 @@ async def succeeded(house: House, *digests: str, **fields: object):
 
 
 async def put(store, blobs, content: bytes) -> str:
-    return await HeldBlobs(blobs, store.blobs, lambda _: None).put(content)
+    return await PinnedBlobs(blobs, store.blobs, lambda _: None).put(content)
 
 
 async def test_a_finished_job_goes_with_all_that_is_kept_of_it(house, store):
@@ -105,7 +105,7 @@ async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(ho
     for reason in set(Reason) - OVER:
         kept = await failed(house, reason)
         assert await store.journal(kept.id) == {"call": b"1"}, reason
-        heir = job(await house.operations.try_anew(kept.id, by="ann"))
+        heir = job(await house.operations.retry_as_new_job(kept.id, by="ann"))
         assert (heir.inherits, await store.journal(heir.id)) == (kept.id, {"call": b"1"})
     running = await house.running()
     await store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
@@ -223,10 +223,10 @@ async def test_bytes_that_cannot_be_removed_hinder_no_others_and_wait_for_a_grac
     good = await put(store, blobs, b"3")
     for _ in range(2):
         with pytest.raises(PermissionError):
-            await remove_loose(store, blobs, Retention(0, -1, batch=2))
+            await remove_unreferenced(store, blobs, Retention(0, -1, batch=2))
     with pytest.raises(BlobMissing):
         await blobs.get(good)
-    assert await remove_loose(store, blobs, Retention(0, 60_000)) == 0
+    assert await remove_unreferenced(store, blobs, Retention(0, 60_000)) == 0
     async with asyncio.timeout(20):  # it is not marked as one that goes
         await put(store, blobs, b"1")
 
@@ -255,9 +255,9 @@ async def test_bytes_that_cannot_be_removed_are_found_again_wherever_their_remov
         blobs = ReadOnly(tmp_path)
         digest = await put(store, blobs, b"%d" % steps)
         with pytest.raises((asyncio.CancelledError, PermissionError)) as ended:
-            await remove_loose(SimpleNamespace(blobs=Dying(steps)), blobs, Retention(0, -1))
-        loose = await store.redis.zscore(keys.LOOSE, digest)
-        assert loose or await store.redis.hexists(keys.GOING, digest), steps
+            await remove_unreferenced(SimpleNamespace(blobs=Dying(steps)), blobs, Retention(0, -1))
+        loose = await store.redis.zscore(keys.UNREFERENCED, digest)
+        assert loose or await store.redis.hexists(keys.DELETING, digest), steps
     assert ended.type is PermissionError
     await store.close()
 
@@ -350,15 +350,15 @@ async def test_what_was_paid_for_a_job_that_is_gone_is_not_kept(house, store, be
 async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(house, store, blobs):
     shared, own = await put(store, blobs, b"shared"), await put(store, blobs, b"own")
     first, second = await succeeded(house, shared, own), await succeeded(house, shared)
-    await remove_loose(store, blobs, AT_ONCE)
+    await remove_unreferenced(store, blobs, AT_ONCE)
     assert await blobs.get(own) == b"own"
     await store.remove(first)
-    await remove_loose(store, blobs, AT_ONCE)
+    await remove_unreferenced(store, blobs, AT_ONCE)
     assert await blobs.get(shared) == b"shared"
     with pytest.raises(BlobMissing):
         await blobs.get(own)
     await store.remove(second)
-    await remove_loose(store, blobs, AT_ONCE)
+    await remove_unreferenced(store, blobs, AT_ONCE)
     with pytest.raises(BlobMissing):
         await blobs.get(shared)
 
@@ -368,20 +368,20 @@ async def test_bytes_that_came_with_a_job_are_its_own(store, blobs):
     house = House(store)
     spec = JobSpec("read it", workspace=digest)
     submitted = await house.operations.submit(TENANT, spec, by="ann", blobs=[digest])
-    await remove_loose(store, blobs, AT_ONCE)
+    await remove_unreferenced(store, blobs, AT_ONCE)
     assert await blobs.get(digest) == b"input"
     ended = job(await house.operations.cancel(submitted.record.id, "ann"))
     await store.remove(ended)
-    await remove_loose(store, blobs, AT_ONCE)
+    await remove_unreferenced(store, blobs, AT_ONCE)
     with pytest.raises(BlobMissing):
         await blobs.get(digest)
 
 
 async def test_bytes_within_their_grace_stay_though_nobody_refers_to_them_yet(store, blobs):
     digest = await put(store, blobs, b"fresh")
-    await remove_loose(store, blobs, Retention(0, grace_ms=60_000))
+    await remove_unreferenced(store, blobs, Retention(0, grace_ms=60_000))
     assert await blobs.get(digest) == b"fresh"
-    await remove_loose(store, blobs, AT_ONCE)
+    await remove_unreferenced(store, blobs, AT_ONCE)
     with pytest.raises(BlobMissing):
         await blobs.get(digest)
 
@@ -393,7 +393,7 @@ async def test_bytes_of_a_refused_write_are_nobodys(house, store, blobs):
     job(await house.operations.cancel(running.id, "ann"))
     with pytest.raises(Exception, match="no longer owns"):
         await store.write(running.id, running.epoch, Writes((), {"c": b"1"}, blobs=[digest]))
-    await remove_loose(store, blobs, AT_ONCE)
+    await remove_unreferenced(store, blobs, AT_ONCE)
     with pytest.raises(BlobMissing):
         await blobs.get(digest)
 
@@ -439,7 +439,7 @@ async def test_what_a_dead_remover_left_half_way_is_taken_up(store, blobs):
     await store.blobs.hold([digest])
     assert list((await store.blobs.take(-1, 10)).digests) == [digest]
     assert list((await store.blobs.take(-1, 10)).digests) == []
-    await store.redis.hset(keys.GOING, digest, await store.now() - 1)  # as REMOVAL_MS later
+    await store.redis.hset(keys.DELETING, digest, await store.now() - 1)  # as REMOVAL_MS later
     assert list((await store.blobs.take(-1, 10)).digests) == [digest]
 
 
@@ -450,7 +450,7 @@ async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url, tmp_path
     await put(store, blobs, b"loose")
     removing = asyncio.create_task(remove_forever(store, blobs, AT_ONCE, 0.01))
     async with asyncio.timeout(20):
-        while await store.redis.exists(keys.LOOSE, keys.GOING):
+        while await store.redis.exists(keys.UNREFERENCED, keys.DELETING):
             await asyncio.sleep(0.01)
     removing.cancel()
     await asyncio.gather(removing, return_exceptions=True)
@@ -462,7 +462,7 @@ async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url, tmp_path
 async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis_url, tmp_path):
     store = RedisStore(connect(redis_url, seconds=20))
     house, blobs = House(store), DirectoryBlobs(tmp_path)
-    day = keys.numbers(TENANT, day_of(await store.now()))
+    day = keys.day_counts(TENANT, day_of(await store.now()))
     constant = {b"fettle:counts", b"fettle:changes", day.encode()}
     for number in range(40):
         digest = await put(store, blobs, b"%d" % (number % 30))
@@ -470,7 +470,7 @@ async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis
     assert sum(path.is_file() for path in tmp_path.rglob("*")) == 30
     while await remove_finished(store, Retention(-1, -1, batch=7)):
         pass
-    while await remove_loose(store, blobs, Retention(-1, -1, batch=7)):
+    while await remove_unreferenced(store, blobs, Retention(-1, -1, batch=7)):
         pass
     while await store.words.index():  # what has gone is passed over
         pass

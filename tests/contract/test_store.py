@@ -22,7 +22,7 @@ from jobs.errors import Contended, StaleEpoch
 from jobs.model.events import EVENTS_AT_ONCE, NewEvent
 from jobs.model.record import Reason, Status
 from jobs.model.spec import JobSpec, Priority
-from jobs.store import Charge, Existing, Held, Idempotency, Turn, Writes
+from jobs.store import Charge, ConversationEntry, Existing, Idempotency, LeaseRef, Writes
 from jobs.store import events as store_events
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Policy
@@ -61,8 +61,8 @@ async def test_nothing_is_known_of_a_job_that_never_was(store):
     assert await store.charges("none") == []
     assert await store.next_in_line(TENANT, "none") is None
     assert await store.conversation(TENANT, "none", 3) == []
-    assert not await store.owns(Held("none", 1))
-    assert await store.renew([Held("none", 1)], 1_000) == [Held("none", 1)]
+    assert not await store.owns(LeaseRef("none", 1))
+    assert await store.renew([LeaseRef("none", 1)], 1_000) == [LeaseRef("none", 1)]
 
 
 async def test_a_taken_id_is_refused_and_nothing_is_written(store):
@@ -146,7 +146,7 @@ async def test_progress_written_while_a_lost_lease_is_looked_at_counts(store):
 
 async def test_a_commit_keeps_what_fenced_writes_changed_since_it_was_decided(house, store):
     running = await house.running()
-    change = lifecycle.give_back(running, await store.now(), why="drained")
+    change = lifecycle.requeue(running, await store.now(), why="drained")
     await store.write(running.id, 1, Writes(progress=False, workspace="e" * 64))
     assert await store.commit(running, change)
     assert (await house.record(running.id)).workspace == "e" * 64
@@ -216,7 +216,7 @@ async def test_an_attempts_writes_arrive_together(house, store):
 async def test_what_an_attempt_tells_of_its_work_bears_its_epoch(house, store):
     first = await house.running()
     await store.write(first.id, 1, Writes((said("one"),)))
-    job(await house.operations.give_back(held(first), ""))
+    job(await house.operations.requeue(held(first), ""))
     await house.claim(first.id)
     heard = asyncio.create_task(store.wait_events(first.id, 5, 5))
     await asyncio.sleep(0.05)
@@ -343,7 +343,7 @@ async def test_a_reader_that_follows_hears_each_event_once(house, store):
 async def test_renewing_prolongs_leases_and_names_the_lost_ones(house, store):
     first, second = await house.running(), await house.running()
     job(await house.operations.cancel(second.id, "ann"))
-    old = Held(first.id, first.epoch - 1)
+    old = LeaseRef(first.id, first.epoch - 1)
     lost = await store.renew([old, held(first), held(second)], 60_000)
     assert lost == [old, held(second)]
     renewed = await house.record(first.id)
@@ -422,7 +422,7 @@ async def test_the_queue_is_counted_by_priority(house, store):
     await house.submit(priority=Priority.LOW)
     low = await house.running(priority=Priority.LOW)
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
-    job(await house.operations.give_back(held(low), "drained"))
+    job(await house.operations.requeue(held(low), "drained"))
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 2}
 
 
@@ -431,7 +431,7 @@ async def test_the_queues_depth_is_told_by_priority(house, store):
     await house.submit(priority=Priority.LOW)
     running = await house.running(priority=Priority.LOW)
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
-    job(await house.operations.give_back(held(running), "drain"))
+    job(await house.operations.requeue(held(running), "drain"))
     assert (await store.queue_depth())[Priority.LOW] == 2
 
 
@@ -442,7 +442,7 @@ async def test_a_conversation_remembers_its_last_turns(house, store):
         job(await house.operations.succeed(held(running), RESULT, f"did {number}"))
     turns = await store.conversation(TENANT, "c", 2)
     assert [turn.summary for turn in turns] == ["did 21", "did 20"]
-    assert turns[0] == Turn(running.id, "task 21", "did 21", f"{21:064}")
+    assert turns[0] == ConversationEntry(running.id, "task 21", "did 21", f"{21:064}")
     assert len(await store.conversation(TENANT, "c", 99)) == 20
     assert await store.conversation(TENANT, "c", 0) == []
     assert await store.conversation("other", "c", 3) == []

@@ -9,7 +9,7 @@ from jobs.errors import StaleEpoch
 from jobs.model.graph_format import ANEW, GraphFormat
 from jobs.model.record import JobRecord
 from jobs.model.review import Action
-from jobs.store import Held, Writes
+from jobs.store import LeaseRef, Writes
 from jobs.transitions import upgrade
 from jobs.transitions.lifecycle import Refusal
 
@@ -37,13 +37,13 @@ async def test_other_changes_leave_it_alone(house: House) -> None:
     record = await house.running()
     # written after the record was read on which the next change is decided
     await house.store.write(record.id, record.epoch, Writes(graph=THEIRS))
-    await house.operations.give_back(held(record), "drained")
+    await house.operations.requeue(held(record), "drained")
     assert (await house.record(record.id)).graph == THEIRS
 
 
 async def test_a_job_is_parked_and_begun_anew(house: House) -> None:
     record = await checkpointed(house)
-    await house.operations.give_back(held(record), "drained")
+    await house.operations.requeue(held(record), "drained")
     refused = await house.operations.claim(record.id, "w", reads=[1, 2])
     assert isinstance(refused, Refusal)
     assert refused.code == "unreadable"
@@ -62,7 +62,7 @@ async def test_a_job_is_parked_and_begun_anew(house: House) -> None:
 async def test_a_heir_bears_its_parents_format(house: House) -> None:
     record = await checkpointed(house)
     await house.operations.cancel(record.id, "ann")
-    heir = job(await house.operations.try_anew(record.id, by="ann"))
+    heir = job(await house.operations.retry_as_new_job(record.id, by="ann"))
     stored = await house.record(heir.id)
     assert (stored.inherits, stored.graph, stored.tenant) == (record.id, THEIRS, TENANT)
-    assert not await house.store.owns(Held(heir.id, 0))
+    assert not await house.store.owns(LeaseRef(heir.id, 0))

@@ -15,7 +15,7 @@ from jobs.model.review import Action
 from jobs.model.review_digest import digest_of
 from jobs.model.spec import JobSpec, Priority
 from jobs.service import UNKNOWN, Submitted
-from jobs.store import Existing, Held, Idempotency, Writes
+from jobs.store import Existing, Idempotency, LeaseRef, Writes
 from jobs.transitions import retry
 from jobs.transitions.lifecycle import Policy, Refusal
 
@@ -84,7 +84,7 @@ async def test_one_key_makes_one_heir(house):
     parents = [(await house.submit()).id for _ in range(2)]
     for parent in parents:
         job(await house.operations.cancel(parent, "ann"))
-    anew, key = house.operations.try_anew, Idempotency("key", "retry of the first")
+    anew, key = house.operations.retry_as_new_job, Idempotency("key", "retry of the first")
     answers = await asyncio.gather(
         *(anew(parents[0], by="ann", idempotency=key) for _ in range(10))
     )
@@ -146,7 +146,7 @@ async def test_a_review_that_opens_again_under_its_name_is_told_of_again(house):
 
 async def test_nobody_acts_on_a_job_with_an_old_lease(house):
     running = await house.running()
-    job(await house.operations.give_back(held(running), "drain"))
+    job(await house.operations.requeue(held(running), "drain"))
     again = await house.claim(running.id)
     operations = house.operations
     answers = [
@@ -154,7 +154,7 @@ async def test_nobody_acts_on_a_job_with_an_old_lease(house):
         await operations.succeed(held(running), RESULT, ""),
         await operations.fail(held(running), Reason.INTERNAL, ""),
         await operations.retry(held(running), Reason.INTERNAL, ""),
-        await operations.give_back(held(running), ""),
+        await operations.requeue(held(running), ""),
     ]
     assert {code(answer) for answer in answers} == {"stale_epoch"}
     assert await house.record(running.id) == again
@@ -165,7 +165,7 @@ async def test_what_is_not_there_is_unknown(house):
     assert await operations.claim("none", "w") == UNKNOWN
     assert await operations.decide("none", decision()) == UNKNOWN
     assert await operations.cancel("none", "ann") == UNKNOWN
-    assert await operations.succeed(Held("none", 1), RESULT, "") == UNKNOWN
+    assert await operations.succeed(LeaseRef("none", 1), RESULT, "") == UNKNOWN
 
 
 async def test_cancel_wins_from_every_state_that_is_not_final(house):
@@ -266,7 +266,7 @@ async def test_what_failed_is_tried_anew_from_where_it_had_come_to(house):
     writes = Writes((run,), {"n|executor|1": b"paid"}, workspace="a" * 64, blobs=["a" * 64])
     await house.store.write(running.id, 1, writes)
     failed = job(await house.operations.fail(held(running), Reason.DEADLINE, "too long"))
-    heir = job(await house.operations.try_anew(failed.id, by="bob", request_id="r2"))
+    heir = job(await house.operations.retry_as_new_job(failed.id, by="bob", request_id="r2"))
     assert heir.id != failed.id
     assert heir == await house.record(heir.id)
     assert (heir.status, heir.inherits, heir.workspace) == (Status.QUEUED, failed.id, "a" * 64)
@@ -292,26 +292,28 @@ async def test_what_a_person_turned_down_begins_anew(house):
     running = await house.running()
     paused = job(await house.operations.pause(held(running), review()))
     rejected = job(await house.operations.decide(paused.id, decision(action=Action.REJECT)))
-    heir = job(await house.operations.try_anew(rejected.id, by="bob"))
+    heir = job(await house.operations.retry_as_new_job(rejected.id, by="bob"))
     assert (heir.inherits, heir.spec.retry_of, heir.workspace) == (None, rejected.id, None)
     assert await house.kinds(heir.id) == ["submitted"]
 
 
 async def test_only_what_failed_or_was_cancelled_is_tried_anew(house):
-    assert await house.operations.try_anew("none", by="bob") == UNKNOWN
+    assert await house.operations.retry_as_new_job("none", by="bob") == UNKNOWN
     waiting = await house.submit()
-    assert code(await house.operations.try_anew(waiting.id, by="bob")) == "not_failed"
+    assert code(await house.operations.retry_as_new_job(waiting.id, by="bob")) == "not_failed"
     running = await house.claim(waiting.id)
     job(await house.operations.succeed(held(running), RESULT, "did it"))
-    assert code(await house.operations.try_anew(waiting.id, by="bob")) == "not_failed"
+    assert code(await house.operations.retry_as_new_job(waiting.id, by="bob")) == "not_failed"
     cancelled = await house.submit()
     job(await house.operations.cancel(cancelled.id, "ann"))
-    assert job(await house.operations.try_anew(cancelled.id, by="bob")).status is Status.QUEUED
+    assert (
+        job(await house.operations.retry_as_new_job(cancelled.id, by="bob")).status is Status.QUEUED
+    )
 
 
 async def test_nothing_is_inherited_from_a_job_that_was_removed_meanwhile(house):
     cancelled = job(await house.operations.cancel((await house.submit()).id, "ann"))
-    change = retry.anew(cancelled, [], "heir", cancelled.updated_at, by="bob")
+    change = retry.retry_as_new_job(cancelled, [], "heir", cancelled.updated_at, by="bob")
     assert await house.store.remove(cancelled)
     with pytest.raises(Contended):
         await house.store.create(change, parent=cancelled)

@@ -22,7 +22,7 @@ from jobs.model.record import Status
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec
 from jobs.service import Operations
-from jobs.store import Held, Writes
+from jobs.store import LeaseRef, Writes
 from jobs.transitions.lifecycle import Policy
 
 
@@ -42,7 +42,7 @@ async def listed(operations: Operations, label: str) -> list[str]:
 async def paused(deployment: Deployment, operations: Operations) -> str:
     """A job that waits for a person; the test plays its worker."""
     job_id = await deployment.submit(operations, JobSpec(task="paused", review=True))
-    held = Held(job_id, ok(await operations.claim(job_id, "test")).epoch)
+    held = LeaseRef(job_id, ok(await operations.claim(job_id, "test")).epoch)
     asked = Review("r1", ReviewKind.REVIEW, {"answer": "42"}, await operations.store.now())
     ok(await operations.pause(held, asked))
     return job_id
@@ -162,7 +162,7 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
         claims = Operations(operations.store, lambda *_: None, Policy(lease_ms=600_000))
         for _ in range(jobs):
             job_id = await deployment.submit(operations, JobSpec(task="told"))
-            helds.append(Held(job_id, ok(await claims.claim(job_id, "test")).epoch))
+            helds.append(LeaseRef(job_id, ok(await claims.claim(job_id, "test")).epoch))
 
         async def tell() -> None:
             for number in range(facts):
@@ -175,7 +175,7 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
 
         with front(deployment, "first") as first, front(deployment, "second") as second:
 
-            async def read(held: Held) -> tuple[list[int], list[int]]:
+            async def read(held: LeaseRef) -> tuple[list[int], list[int]]:
                 before = await one.follow(held.job_id, "reader")
                 return before, await two.follow(held.job_id, "reader", before[-1])
 

@@ -25,7 +25,7 @@ from drills.chaos.oplog import Called, Mended, Struck
 from jobs.model.events import EVENTS_AT_ONCE, NewEvent
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
-from jobs.store import Held, Writes
+from jobs.store import LeaseRef, Writes
 
 LATE = Fault(latency_seconds=0.25)
 """Each way: an answer takes 500 ms longer."""
@@ -215,7 +215,7 @@ async def test_readers_that_are_slow_hold_up_nobody_and_fill_no_memory(scene: Sc
     connects again goes on where it was."""
     facts, size = 1_000, 20_000
     job_id = await scene.deployment.submit(scene.operations, JobSpec(task="talks"))
-    held = Held(job_id, ok(await scene.operations.claim(job_id, "test")).epoch)
+    held = LeaseRef(job_id, ok(await scene.operations.claim(job_id, "test")).epoch)
     with front(scene.deployment) as api, Proxy("127.0.0.1", api_port(api)) as proxy:
         slow_url = f"http://127.0.0.1:{proxy.port}"
         proxy.set(Fault(bytes_per_second=2_000), Way.DOWN)

@@ -108,7 +108,7 @@ async def anew(scene: Scene, name: str) -> str:
     """`fettle retry` of a job whose model behaves again; returns the new job's id."""
     scene.work[name] = Work(TWICE)
     asked = Moment.now()
-    heir = ok(await scene.operations.try_anew(scene.ids[name], by="ann"))
+    heir = ok(await scene.operations.retry_as_new_job(scene.ids[name], by="ann"))
     scene.log.add(Retried(asked=asked, status=202, job_id=scene.ids[name], heir=heir.id))
     return heir.id
 

@@ -172,7 +172,7 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
     assert (ended.status, ended.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
     assert ended.detail == "too old"
     asked = Moment.now()
-    heir = ok(await operations.try_anew(job.id, by="ann"))
+    heir = ok(await operations.retry_as_new_job(job.id, by="ann"))
     scene.log.add(Retried(asked=asked, status=202, job_id=job.id, heir=heir.id))
     assert heir.inherits is None
     job = await deployment.until(operations, heir.id)

@@ -84,7 +84,7 @@ async def test_the_longest_wait_is_that_of_the_first_which_could_run(record, bro
             "the other cannot run before it has ended"
         )
         begun = time.time()
-        await front.services.operations.give_back(held, "drained")
+        await front.services.operations.requeue(held, "drained")
         await front.finish(first)
         waited = await until_waited(front, 0)
         assert waited["normal"] <= time.time() - begun

@@ -23,7 +23,7 @@ from support.servers import redis_servers
 from api.http.lingering import LINGER_BYTES
 from jobs.model.events import NewEvent
 from jobs.service import Operations
-from jobs.store import Held, Writes
+from jobs.store import LeaseRef, Writes
 from jobs.store.events import LOOK_SECONDS
 from jobs.store.redis_store import RedisStore, connect
 from settings.base import DEVELOPMENT_KEY
@@ -84,7 +84,7 @@ async def submit(client, **body):
 
 
 async def hold(worker, job_id):
-    return Held(job_id, done(await worker.claim(job_id, "w")).epoch)
+    return LeaseRef(job_id, done(await worker.claim(job_id, "w")).epoch)
 
 
 async def test_a_stream_tells_everything_as_it_happens_and_ends(client, worker):

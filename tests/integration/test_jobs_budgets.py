@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 from support.jobs.job_examples import House, held
 from support.jobs.job_machine import walks
 
-from jobs.budgets import PER_DOLLAR, Amount, Asking, Cap, Short
+from jobs.budgets import PER_DOLLAR, Amount, BudgetShortfall, Cap, ReservationRequest
 from jobs.errors import StaleEpoch
 from jobs.store import Charge
 from jobs.store.redis_store import RedisStore, connect
@@ -55,9 +55,9 @@ class Spending(RuleBasedStateMachine):
         self.run(self.store.close())
         self.runner.close()
 
-    def _reserve(self, which: int, most: Amount) -> Short | None:
+    def _reserve(self, which: int, most: Amount) -> BudgetShortfall | None:
         self.names += 1
-        asking = Asking(f"r{self.names}", most, JOB_CAP, "key", DAY_CAP)
+        asking = ReservationRequest(f"r{self.names}", most, JOB_CAP, "key", DAY_CAP)
         job = self.jobs[which]
         short = self.run(self.store.budgets.reserve(job.id, job.epoch, asking))
         if short is None:
@@ -75,7 +75,7 @@ class Spending(RuleBasedStateMachine):
         """Another attempt has the job: what was set aside stays, and the old one gets no
         more."""
         old = self.jobs[which]
-        self.run(self.house.operations.give_back(held(old), ""))
+        self.run(self.house.operations.requeue(held(old), ""))
         with pytest.raises(StaleEpoch):
             self._reserve(which, Amount(1, 1))
         self.jobs[which] = self.run(self.house.claim(old.id))

@@ -20,7 +20,7 @@ from jobs.redis import keys
 from jobs.redis.keys import JobKeys
 from jobs.retention import Retention
 from jobs.store import Writes
-from jobs.store.blob_index import HeldBlobs
+from jobs.store.blob_index import PinnedBlobs
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions import lifecycle
@@ -98,7 +98,7 @@ async def test_a_full_redis_frees_itself(own_house: House, tmp_path: Path) -> No
     store, blobs = own_house.store, DirectoryBlobs(tmp_path / "blobs")
     assert isinstance(store, RedisStore)
     old = await own_house.running()
-    digest = await HeldBlobs(blobs, store.blobs, lambda _: None).put(b"old")
+    digest = await PinnedBlobs(blobs, store.blobs, lambda _: None).put(b"old")
     checkpoint = ("ZADD", "fettle:checkpoint:" + old.id, 0, ":1")
     await store.write(old.id, old.epoch, Writes(blobs=[digest], commands=[checkpoint]))
     job(await own_house.operations.succeed(held(old), RESULT, "did it"))

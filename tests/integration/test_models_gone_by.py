@@ -28,7 +28,7 @@ from jobs.budgets import Cap
 from jobs.errors import StaleEpoch
 from jobs.model.spec import JobSpec
 from jobs.service import Operations, Submitted
-from jobs.store import Held
+from jobs.store import LeaseRef
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Policy
@@ -97,7 +97,7 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
     submitted = await operations.submit("default", JobSpec("count"), by="test")
     assert isinstance(submitted, Submitted)
     job_id = submitted.record.id
-    held = Held(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
+    held = LeaseRef(job_id, ok(await operations.claim(job_id, "worker-1")).epoch)
     ledger = Ledger(there, held, {})
     unlimited = DayLimits(Credentials(here.redis), Cap(), Cap())
     gate = Gate(RedisRateLimit(there.redis, {}, 60.0))
@@ -112,7 +112,7 @@ async def test_a_call_is_not_made_that_is_another_attempts_by_now(
         calling = asyncio.create_task(call(ports))
         await gate.reached.wait()
         proxy.reset()
-        ok(await operations.give_back(held, "the test has another attempt"))
+        ok(await operations.requeue(held, "the test has another attempt"))
         ok(await operations.claim(job_id, "worker-2"))
         await asyncio.sleep(FRESH_SECONDS)
         gate.opened.set()

@@ -20,7 +20,7 @@ from agents.tools.fetch import fetch
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 from settings.tools import ToolSettings
-from worker.egress.client import Reach, pages
+from worker.egress.client import EgressClient, pages
 from worker.egress.hosts import Hosts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -35,7 +35,7 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
 
 def reach(
     server: WebServer, *names: str, addresses: Sequence[str] = ("127.0.0.1",), **more: Any
-) -> Reach:
+) -> EgressClient:
     """What reaches hosts below `.test` at the server, where a resolver says that they are."""
 
     async def resolver(host: str, port: int) -> Sequence[str]:
@@ -44,10 +44,10 @@ def reach(
 
     own = names or (f"docs.test:{server.port}",)
     given = {"private": True, "most_bytes": 1_000, "seconds": 10.0, "resolver": resolver, **more}
-    return Reach(Hosts(own, http=True), **given)
+    return EgressClient(Hosts(own, http=True), **given)
 
 
-async def refused(reach: Reach, url: str) -> str:
+async def refused(reach: EgressClient, url: str) -> str:
     with pytest.raises(ToolRefused) as error:
         await reach.get(url)
     return str(error.value)

@@ -52,7 +52,7 @@ async def test_what_is_left_of_an_old_attempt_saves_nothing(redis_url: str) -> N
     job = await house.running()
     old = asyncio.create_task(attempt(job))
     await arrived.wait()
-    await house.operations.give_back(held(job), "")
+    await house.operations.requeue(held(job), "")
     new = await asyncio.create_task(attempt(await house.claim(job.id)))
     may_go.set()
     with pytest.raises(StaleEpoch):

@@ -15,7 +15,7 @@ from support.jobs.job_examples import held as lease_of
 
 from jobs.errors import StaleEpoch
 from jobs.model.record import JobRecord, Status
-from jobs.store import Held
+from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore, connect
 from worker.attempts import Attempts
 from worker.background.heartbeat import Leases, LoopWatchdog
@@ -68,7 +68,7 @@ async def beating(url: str, *, ends: bool) -> AsyncIterator[Beating]:
     loop = asyncio.get_running_loop()
     missed = asyncio.Event()
 
-    def lost(held: Held) -> None:
+    def lost(held: LeaseRef) -> None:
         loop.call_soon_threadsafe(attempts.lease_lost, held)
         loop.call_soon_threadsafe(missed.set)
 
@@ -116,7 +116,7 @@ async def test_an_attempt_whose_lease_is_lost_is_stopped_and_that_is_said_once(r
     with capture_logs() as logs:
         async with beating(redis_url, ends=False) as at_work:
             operations = at_work.house.operations
-            job(await operations.give_back(Held(at_work.job_id, 1), "its worker was frozen"))
+            job(await operations.requeue(LeaseRef(at_work.job_id, 1), "its worker was frozen"))
             job(await operations.claim(at_work.job_id, "worker-2"))
             async with asyncio.timeout(20):
                 await at_work.work

@@ -37,7 +37,7 @@ async def test_it_goes_on_behind_what_was_paid_and_run(deployment: Deployment) -
         first = await deployment.submit(operations, JobSpec("twice", model=model))
         await deployment.told(operations, first, "model_called", times=3)
         ok(await operations.cancel(first, "test"))
-        heir = ok(await operations.try_anew(first, by="test"))
+        heir = ok(await operations.retry_as_new_job(first, by="test"))
         job = await deployment.until(operations, heir.id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert (job.attempts, job.spec.retry_of) == (1, first)
@@ -59,7 +59,7 @@ async def test_a_job_cancelled_before_its_first_step_begins_at_its_start(
     async with deployment.operations() as operations:
         first = await deployment.submit(operations, JobSpec("simple", model=model))
         ok(await operations.cancel(first, "test"))
-        heir = ok(await operations.try_anew(first, by="test"))
+        heir = ok(await operations.retry_as_new_job(first, by="test"))
         deployment.worker()
         job = await deployment.until(operations, heir.id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
@@ -73,7 +73,7 @@ async def test_a_rejected_job_begins_anew_and_asks_again(deployment: Deployment)
         paused = await deployment.until(operations, first, Status.AWAITING_REVIEW)
         decision = Decision(paused.review.id, Action.REJECT, "ann")
         assert ok(await operations.decide(first, decision)).reason is Reason.REJECTED
-        heir = ok(await operations.try_anew(first, by="ann"))
+        heir = ok(await operations.retry_as_new_job(first, by="ann"))
         again = await deployment.until(operations, heir.id, Status.AWAITING_REVIEW)
         decision = Decision(again.review.id, Action.APPROVE, "ann")
         ok(await operations.decide(heir.id, decision))
@@ -90,7 +90,7 @@ async def test_a_pause_that_was_cancelled_is_asked_anew(deployment: Deployment) 
         first = await deployment.submit(operations, JobSpec("asks", model=model, review=True))
         await deployment.until(operations, first, Status.AWAITING_REVIEW)
         ok(await operations.cancel(first, "ann"))
-        heir = ok(await operations.try_anew(first, by="ann"))
+        heir = ok(await operations.retry_as_new_job(first, by="ann"))
         again = await deployment.until(operations, heir.id, Status.AWAITING_REVIEW)
         ok(await operations.decide(heir.id, Decision(again.review.id, Action.APPROVE, "ann")))
         assert (await deployment.until(operations, heir.id)).status is Status.SUCCEEDED
@@ -142,7 +142,7 @@ async def test_an_unapproved_job_goes_on_from_its_end_with_fresh_revisions(
 ) -> None:
     async with deployment.operations() as operations:
         ended = await unapproved(deployment, operations, "reopened")
-        heir = ok(await operations.try_anew(ended.id, by="test"))
+        heir = ok(await operations.retry_as_new_job(ended.id, by="test"))
         assert (heir.inherits, heir.workspace) == (ended.id, ended.workspace)
         await approved(deployment, operations, heir)
         assert await deployment.record_of(operations, ended.id) == ended
@@ -158,7 +158,7 @@ async def test_a_crash_does_not_take_the_parents_end_for_its_own(
         ended = await unapproved(deployment, operations, "cut")
         deployment.stop_workers()
         doomed = deployment.worker(fail_point=point, lease_seconds=MORTAL)
-        heir = ok(await operations.try_anew(ended.id, by="test"))
+        heir = ok(await operations.retry_as_new_job(ended.id, by="test"))
         await asyncio.to_thread(doomed.wait, 60)
         deployment.worker()
         job = await approved(deployment, operations, heir)

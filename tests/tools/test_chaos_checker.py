@@ -465,7 +465,7 @@ def upgraded(*, struck: bool, action: Action = Action.APPROVE) -> Story:
     story.submit("old")
     story.claim("old", 11)
     story.call("old", "plan", 11)
-    story.give_back("old")
+    story.requeue("old")
     if struck:
         story.log.append(Struck(at=story.moment(), fault=UNREAD, jobs=("old",)))
     story.at += 1

@@ -13,7 +13,7 @@ from decimal import Decimal
 from agents.errors import BudgetExhausted, PriceUnknown
 from agents.models import OperatorPrice, Prices
 from agents.spending.budget import MaxSpend
-from jobs.budgets import Amount, Asking, Cap, Short, billionths, in_dollars
+from jobs.budgets import Amount, BudgetShortfall, Cap, ReservationRequest, billionths, in_dollars
 from jobs.model.credentials import Credential, TenantLimits
 from jobs.model.record import JobRecord
 from jobs.store.credentials import Credentials
@@ -71,7 +71,7 @@ class AccountBudget:
         call = most()
         if call.cost_usd is None and any(cap.cost is not None for cap in caps):
             raise PriceUnknown(_unknown(call.model))
-        asking = Asking(
+        asking = ReservationRequest(
             secrets.token_hex(8),
             Amount(billionths(call.cost_usd or "0"), call.tokens),
             self.cap,
@@ -84,7 +84,7 @@ class AccountBudget:
             raise BudgetExhausted(_said(short, call.model))
         return asking.id
 
-    async def _granted(self, asking: Asking) -> Short | None:
+    async def _granted(self, asking: ReservationRequest) -> BudgetShortfall | None:
         """Where only calls under way leave no room, wait for what they do not use: the jobs of a
         key or a tenant would fail one another long before its limit.
         """
@@ -114,7 +114,7 @@ def _unknown(model: str) -> str:
     )
 
 
-def _said(short: Short, model: str) -> str:
+def _said(short: BudgetShortfall, model: str) -> str:
     def amount(value: int) -> str:
         return f"${in_dollars(value)}" if short.what == "cost" else f"{value:,} tokens"
 

@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from jobs.errors import StoreUnavailable
-from jobs.store import Held
+from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore, connect
 from worker.abort import abort_process
 
@@ -41,8 +41,8 @@ class Leases:
         *,
         lease_seconds: float,
         heartbeat_seconds: float,
-        held: Callable[[], Sequence[Held]],
-        lost: Callable[[Held], None],
+        held: Callable[[], Sequence[LeaseRef]],
+        lost: Callable[[LeaseRef], None],
         facts: Callable[[], Mapping[str, Any]],
         pulse: LoopWatchdog,
         drain: Callable[[], None],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from jobs.blobs.directory import Blobs
-from jobs.retention import Retention, remove_finished, remove_loose
+from jobs.retention import Retention, remove_finished, remove_unreferenced
 from jobs.store.fleet import every
 from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
@@ -41,7 +41,7 @@ async def remove_forever(
 
     async def loose() -> None:
         looked_at = 0
-        while count := await remove_loose(store, blobs, retention):
+        while count := await remove_unreferenced(store, blobs, retention):
             looked_at += count
         if looked_at:
             log.info("removed", bytes_looked_at=looked_at)

@@ -31,7 +31,7 @@ _GONE_WRONG = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutEx
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class EgressClient:
     """Implements the port Pages. `seconds` bounds a whole request with its redirects.
 
     `kind_fits` decides by the media type.
@@ -138,11 +138,11 @@ _KIND = re.compile(
 """What is text. Names have at most 127 characters (RFC 6838): they are shown to the model."""
 
 
-def pages(settings: ToolSettings) -> Reach | None:
+def pages(settings: ToolSettings) -> EgressClient | None:
     """None where the operator allows no hosts."""
     if not settings.fetch_hosts:
         return None
-    return Reach(
+    return EgressClient(
         Hosts(settings.fetch_hosts, http=settings.fetch_http),
         settings.fetch_bytes,
         settings.fetch_seconds,

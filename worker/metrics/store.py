@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from redis.asyncio import Redis
 
 from jobs.model.record import JobRecord
-from jobs.store import Charge, Turn, Writes
+from jobs.store import Charge, ConversationEntry, Writes
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.change import Change
 from worker.metrics.figures import Figures
@@ -25,10 +25,15 @@ class CountingStore(RedisStore):
         self._figures = figures
 
     async def commit(
-        self, before: JobRecord, change: Change, *, turn: Turn | None = None, first: bool = False
+        self,
+        before: JobRecord,
+        change: Change,
+        *,
+        entry: ConversationEntry | None = None,
+        first: bool = False,
     ) -> bool:
         """See RedisStore."""
-        committed = await super().commit(before, change, turn=turn, first=first)
+        committed = await super().commit(before, change, entry=entry, first=first)
         if committed:
             self._figures.changed(change)
         return committed

@@ -99,8 +99,8 @@ class Story:
     def expire(self, job_id: str) -> None:
         self._do(lifecycle.expire(self.records[job_id], self.now))
 
-    def give_back(self, job_id: str) -> None:
-        self._do(lifecycle.give_back(self.records[job_id], self.now, why="drained"))
+    def requeue(self, job_id: str) -> None:
+        self._do(lifecycle.requeue(self.records[job_id], self.now, why="drained"))
 
     def pause(self, job_id: str, review: str = "r1") -> None:
         opened = Review(review, ReviewKind.REVIEW, {}, self.now)
@@ -209,7 +209,7 @@ def a_story() -> Story:
         story.claim(job_id, 11)
         story.call(job_id, "plan", 11)
     story.call("killed", "code", 11, recorded=False)
-    story.give_back("drained")
+    story.requeue("drained")
     for job_id in ("reviewed", "waiting"):
         story.pause(job_id)
     story.cancel("cancelled")

@@ -123,7 +123,7 @@ class StoreHarness:
         unlimited = DayLimits(Credentials(store.redis), Cap(), Cap())
         charges = await store.charges(self.job_id)
         tokens = sum(charge.input_tokens + charge.output_tokens for charge in charges)
-        lease = jobs_store.Held(self.job_id, record.epoch)
+        lease = jobs_store.LeaseRef(self.job_id, record.epoch)
         ledger = Ledger(store, lease, await store.journal(self.job_id), tokens)
         return Held(
             ledger,
@@ -149,8 +149,8 @@ class StoreHarness:
         loaded = await self.operations.store.load(self.job_id)
         assert loaded is not None
         if loaded.record.lease is not None:
-            lease = jobs_store.Held(self.job_id, loaded.record.epoch)
-            await self.operations.give_back(lease, "the test has another attempt")
+            lease = jobs_store.LeaseRef(self.job_id, loaded.record.epoch)
+            await self.operations.requeue(lease, "the test has another attempt")
         claimed = await self.operations.claim(self.job_id, "worker-1")
         assert isinstance(claimed, JobRecord), claimed
         return claimed

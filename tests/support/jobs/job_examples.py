@@ -9,7 +9,7 @@ from jobs.model.record import JobRecord, Result
 from jobs.model.review import Action, Decision, Review, ReviewKind
 from jobs.model.spec import JobSpec, Priority
 from jobs.service import Operations, Submitted
-from jobs.store import Held
+from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Policy, Refusal
@@ -76,9 +76,9 @@ def job(answer: JobRecord | Submitted | Refusal) -> JobRecord:
     return record
 
 
-def held(record: JobRecord) -> Held:
+def held(record: JobRecord) -> LeaseRef:
     """The lease of a claimed record."""
-    return Held(record.id, record.epoch)
+    return LeaseRef(record.id, record.epoch)
 
 
 def review(name: str = "r1") -> Review:

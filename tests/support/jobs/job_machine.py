@@ -28,14 +28,14 @@ from jobs.model.review_digest import digest_of
 from jobs.model.spec import OnExpiry, Priority
 from jobs.retention import Retention, remove_finished
 from jobs.service import Submitted
-from jobs.store import Charge, Held, Writes
+from jobs.store import Charge, LeaseRef, Writes
 from jobs.store.redis_store import RedisStore
 from jobs.transitions import upgrade
 from jobs.transitions.lifecycle import Refusal
 from jobs.transitions.reviews import TAKES
 
 T = TypeVar("T")
-ENDS = ("succeed", "fail", "unapproved", "retry", "give_back", "pause", "park")
+ENDS = ("succeed", "fail", "unapproved", "retry", "requeue", "pause", "park")
 OURS, THEIRS = GraphFormat(2, "0.2.0"), GraphFormat(9, "9.0.0")
 MOST_JOBS = 5
 PEOPLE = ("ann", "bob", "cat")
@@ -59,7 +59,7 @@ class Seen:
     """What the machine remembers of one job."""
 
     conversation: str
-    helds: list[Held] = field(default_factory=list)
+    helds: list[LeaseRef] = field(default_factory=list)
     charges: set[str] = field(default_factory=set)
     journal: set[str] = field(default_factory=set)
     decided: int = 0
@@ -149,7 +149,7 @@ class JobMachine(RuleBasedStateMachine):
         blind = data.draw(st.integers(0, 7)) == 7
         return data.draw(st.sampled_from(list(self.seen) if blind or not fits else fits))
 
-    def held(self, job_id: str, which: int) -> Held | None:
+    def held(self, job_id: str, which: int) -> LeaseRef | None:
         """A lease that was granted once, from the last one on; None where there was none."""
         helds = self.seen[job_id].helds
         return helds[which] if len(helds) >= -which else None
@@ -200,7 +200,7 @@ class JobMachine(RuleBasedStateMachine):
             return
         assert readable
         assert answer.epoch == before.epoch + 1
-        self.seen[job_id].helds.append(Held(job_id, answer.epoch))
+        self.seen[job_id].helds.append(LeaseRef(job_id, answer.epoch))
 
     @precondition(lambda self: self.was_held())
     @rule(
@@ -264,11 +264,11 @@ class JobMachine(RuleBasedStateMachine):
         job_id = self.pick(data, Status.QUEUED)
         claimed = self.run(self.house.operations.claim(job_id, "w", alone=True))
         if isinstance(claimed, JobRecord):
-            held = Held(job_id, claimed.epoch)
+            held = LeaseRef(job_id, claimed.epoch)
             self.seen[job_id].helds.append(held)
             assert isinstance(self.ended(held, claimed, how), JobRecord)
 
-    def ended(self, held: Held, before: JobRecord, how: str) -> JobRecord | Refusal:
+    def ended(self, held: LeaseRef, before: JobRecord, how: str) -> JobRecord | Refusal:
         """What the attempt's end of this kind is answered."""
         written = before.checkpointed or UNSAID
         question = upgrade.question(before, written, [2], OURS)
@@ -277,7 +277,7 @@ class JobMachine(RuleBasedStateMachine):
             "fail": ("fail", (Reason.INTERNAL, "oops")),
             "unapproved": ("fail", (Reason.UNAPPROVED, "no", RESULT)),
             "retry": ("retry", (Reason.MODEL_UNAVAILABLE, "away")),
-            "give_back": ("give_back", ("drain",)),
+            "requeue": ("requeue", ("drain",)),
             "pause": ("pause", (review(f"r{held.epoch}"),)),
             "park": ("pause", (question,)),
         }
@@ -353,11 +353,11 @@ class JobMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.some(Status.FAILED, Status.CANCELLED))
     @rule(data=st.data(), by=st.sampled_from(PEOPLE))
-    def try_anew(self, data: st.DataObject, by: str) -> None:
+    def retry_as_new_job(self, data: st.DataObject, by: str) -> None:
         """A failed or cancelled job again, as a job of its own."""
         job_id = self.pick(data, Status.FAILED, Status.CANCELLED)
         before, events = self.record(job_id), self.run(self.house.store.events(job_id))
-        answer = self.run(self.house.operations.try_anew(job_id, by=by))
+        answer = self.run(self.house.operations.retry_as_new_job(job_id, by=by))
         assert isinstance(answer, Submitted) == (before.status in (Status.FAILED, Status.CANCELLED))
         if isinstance(answer, Refusal):
             return
@@ -396,7 +396,7 @@ class JobMachine(RuleBasedStateMachine):
             operations.claim(job_id, "w"),
             operations.decide(job_id, decision()),
             operations.cancel(job_id, "ann"),
-            operations.try_anew(job_id, by="ann"),
+            operations.retry_as_new_job(job_id, by="ann"),
         ):
             answer = self.run(asked)
             assert isinstance(answer, Refusal)

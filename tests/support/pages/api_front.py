@@ -17,7 +17,7 @@ from jobs.blobs.directory import digest_of
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Result
 from jobs.model.review import Review, ReviewKind
-from jobs.store import Charge, Held, Writes
+from jobs.store import Charge, LeaseRef, Writes
 from jobs.transitions.lifecycle import Refusal
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
@@ -83,19 +83,19 @@ class Front:
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
-    async def claim(self, job_id: str) -> Held:
+    async def claim(self, job_id: str) -> LeaseRef:
         """Be the worker that holds the job."""
         record = done(await self.services.operations.claim(job_id, "worker-1"))
-        return Held(job_id, record.epoch)
+        return LeaseRef(job_id, record.epoch)
 
-    async def tell(self, held: Held, *facts: tuple[str, dict[str, Any]], **writes: Any) -> None:
+    async def tell(self, held: LeaseRef, *facts: tuple[str, dict[str, Any]], **writes: Any) -> None:
         """Put events on record as an attempt does."""
         events = [
             NewEvent(f"{kind}:{i}:{held.epoch}", kind, d) for i, (kind, d) in enumerate(facts)
         ]
         await self.services.store.write(held.job_id, held.epoch, Writes(events=events, **writes))
 
-    async def run(self, held: Held, number: int = 1, **changed: Any) -> None:
+    async def run(self, held: LeaseRef, number: int = 1, **changed: Any) -> None:
         """Put a run on record."""
         fact = NewEvent(f"run:{number}", "run_finished", a_run(number, **changed))
         await self.services.store.write(held.job_id, held.epoch, Writes(events=[fact]))

@@ -7,7 +7,7 @@ from typing import Any
 from support.servers.tiny_service import Answer
 
 from cli.client.service import Service
-from cli.follow.token_stream import Spoken
+from cli.follow.token_stream import StreamedText
 
 
 def said(text: str, **changed: Any) -> dict[str, Any]:
@@ -15,25 +15,25 @@ def said(text: str, **changed: Any) -> dict[str, Any]:
 
 
 def test_words_add_up_and_the_last_line_is_shown() -> None:
-    spoken = Spoken().heard(said("First this.\nThen ")).heard(said("that"))
-    assert spoken.last_words(80) == "executor: Then that"
-    assert spoken.heard(said(" and more")).last_words(20) == "executor: t and more"
-    assert Spoken().last_words(80) == ""
+    streamed = StreamedText().heard(said("First this.\nThen ")).heard(said("that"))
+    assert streamed.last_words(80) == "executor: Then that"
+    assert streamed.heard(said(" and more")).last_words(20) == "executor: t and more"
+    assert StreamedText().last_words(80) == ""
 
 
 def test_another_call_try_or_part_begins_anew() -> None:
-    spoken = Spoken().heard(said("half a wo"))
+    streamed = StreamedText().heard(said("half a wo"))
     for changed in ({"try": 2}, {"call": "c2"}, {"part": "reasoning"}):
-        assert spoken.heard(said("whole", **changed)).text == "whole"
+        assert streamed.heard(said("whole", **changed)).text == "whole"
 
 
 def test_of_a_tools_arguments_the_line_of_code_is_shown() -> None:
-    spoken = Spoken().heard(said('{"code": "import math\\nprint(\\"', part="tool"))
-    assert spoken.last_words(80) == 'executor: print("'
+    streamed = StreamedText().heard(said('{"code": "import math\\nprint(\\"', part="tool"))
+    assert streamed.last_words(80) == 'executor: print("'
 
 
 def test_nothing_reaches_the_terminal_but_what_can_be_shown() -> None:
-    assert "\x1b" not in Spoken().heard(said("\x1b[31mred")).last_words(80)
+    assert "\x1b" not in StreamedText().heard(said("\x1b[31mred")).last_words(80)
 
 
 def test_tokens_are_heard_between_events(tiny) -> None:

@@ -10,7 +10,7 @@ from support.servers.tiny_service import Answer, event, job, stream
 
 from cli.client.events import Event
 from cli.follow.review_prompt import matching
-from cli.follow.totals import Stage, Tally, after
+from cli.follow.totals import Stage, Totals, after
 from cli.main import run
 from cli.render.review import choices, how_to_decide
 
@@ -59,8 +59,8 @@ def test_show_says_why(waiting, capsys):
 
 
 def test_a_job_that_begins_anew_is_at_its_start_with_what_it_has_cost():
-    spent = Tally(Stage.REVIEW, reviewed=True, planned=True, revision=2, calls=3, runs=2, tokens=9,
+    spent = Totals(Stage.REVIEW, reviewed=True, planned=True, revision=2, calls=3, runs=2, tokens=9,
                   cost=Decimal("0.1"))  # fmt: skip
     at = datetime(2026, 11, 21, tzinfo=UTC)
     begun = after(spent, Event(9, at, "begun_anew", {"by": "ann"}))
-    assert begun == Tally(reviewed=True, calls=3, tokens=9, cost=Decimal("0.1"))
+    assert begun == Totals(reviewed=True, calls=3, tokens=9, cost=Decimal("0.1"))

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.queue.admission import QUEUE_FULL, STORE_FULL, Load, Room, refusal
+from jobs.queue.admission import QUEUE_FULL, STORE_FULL, AdmissionLimits, SystemLoad, refusal
 
 
 @pytest.mark.parametrize(
     ("load", "code"),
     [
-        (Load(0, 0, 0), None),
-        (Load(84, 100, 9), None),
-        (Load(85, 100, 9), STORE_FULL),
-        (Load(200, 100, 99), STORE_FULL),
-        (Load(10**12, 0, 9), None),
-        (Load(0, 100, 10), QUEUE_FULL),
+        (SystemLoad(0, 0, 0), None),
+        (SystemLoad(84, 100, 9), None),
+        (SystemLoad(85, 100, 9), STORE_FULL),
+        (SystemLoad(200, 100, 99), STORE_FULL),
+        (SystemLoad(10**12, 0, 9), None),
+        (SystemLoad(0, 100, 10), QUEUE_FULL),
     ],
 )
 def test_a_job_is_refused_where_memory_or_queue_is_full(load, code):
-    refused = refusal(load, Room(0.85, 10))
+    refused = refusal(load, AdmissionLimits(0.85, 10))
     assert (refused.code if refused else None) == code
 
 
 def test_a_refusal_tells_the_figure():
-    assert "90 % full" in refusal(Load(90, 100, 0), Room()).detail
-    assert "10000 jobs" in refusal(Load(0, 0, 10_000), Room()).detail
+    assert "90 % full" in refusal(SystemLoad(90, 100, 0), AdmissionLimits()).detail
+    assert "10000 jobs" in refusal(SystemLoad(0, 0, 10_000), AdmissionLimits()).detail

@@ -14,8 +14,8 @@ from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.expiry import expire
 from jobs.transitions.lifecycle import Change, Refusal
-from jobs.transitions.retry import anew
-from jobs.transitions.reviews import barred
+from jobs.transitions.retry import retry_as_new_job
+from jobs.transitions.reviews import ineligible_approvers
 
 OTHER = "0" * 64
 
@@ -99,7 +99,7 @@ def test_whose_edit_has_run_does_not_approve():
         record = lifecycle.pause(claimed(record), NOW, review=review(f"r{number}")).after
         for by in (said("bob"), said("renamed", key_id="k-bob"), said("ann")):
             assert refused(record, replace(by, review_id=f"r{number}")) == "own_approval"
-        assert barred(record) >= {"name:ann", "key:k-ann", "name:bob", "key:k-bob"}
+        assert ineligible_approvers(record) >= {"name:ann", "key:k-ann", "name:bob", "key:k-bob"}
         sent_back = replace(said("bob", Action.REVISE, feedback="more"), review_id=f"r{number}")
         decided(record, replace(said("cat"), review_id=f"r{number}"))
         record = decided(record, sent_back).after
@@ -109,13 +109,13 @@ def test_whose_tries_it_goes_on_from_does_not_approve():
     record = decided(paused(), said("bob", Action.EDIT, code="1")).after
     for number, by in enumerate(("cat", "dan")):
         failed = lifecycle.cancel(record, NOW, by=by).after
-        change = anew(failed, (), f"heir-{number}", NOW, by=by, key_id=f"k-{by}")
+        change = retry_as_new_job(failed, (), f"heir-{number}", NOW, by=by, key_id=f"k-{by}")
         assert isinstance(change, Change)
         record = change.after
     waits = lifecycle.pause(claimed(record), NOW, review=review()).after
     for by in ("ann", "bob", "cat", "dan"):
         assert refused(waits, said(by)) == "own_approval"
-        assert f"key:k-{by}" in barred(waits)
+        assert f"key:k-{by}" in ineligible_approvers(waits)
     assert decided(waits, said("eve")).events[0].kind == "voted"
 
 

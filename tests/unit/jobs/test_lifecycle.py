@@ -46,7 +46,7 @@ COMMANDS = {
     "cancel": lambda r: lifecycle.cancel(r, LATER, by="ann"),
     "succeed": lambda r: lifecycle.succeed(r, LATER, result=RESULT),
     "fail": lambda r: lifecycle.fail(r, LATER, reason=Reason.INTERNAL, detail="x"),
-    "give_back": lambda r: lifecycle.give_back(r, LATER, why="drained"),
+    "requeue": lambda r: lifecycle.requeue(r, LATER, why="drained"),
     "retry": lambda r: retried(r, LATER),
     "expire": lambda r: lifecycle.expire(r, AFTER_LEASE),
     "hint": lambda r: lifecycle.hint(r, AFTER_LEASE),
@@ -60,7 +60,7 @@ LEADS = {
     (Status.RUNNING, "cancel"): Status.CANCELLED,
     (Status.RUNNING, "succeed"): Status.SUCCEEDED,
     (Status.RUNNING, "fail"): Status.FAILED,
-    (Status.RUNNING, "give_back"): Status.QUEUED,
+    (Status.RUNNING, "requeue"): Status.QUEUED,
     (Status.RUNNING, "retry"): Status.QUEUED,
     (Status.RUNNING, "expire"): Status.QUEUED,
     (Status.AWAITING_REVIEW, "decide"): Status.QUEUED,
@@ -104,11 +104,11 @@ def test_a_claim_raises_the_epoch_and_starts_the_lease():
     after = claimed(queued(), LATER)
     assert (after.epoch, after.attempts, after.hints) == (1, 1, 0)
     assert after.lease.until == after.due_at == LATER + Policy().lease_ms
-    again = claimed(lifecycle.give_back(after, LATER + 5, why="drained").after, LATER + 10)
+    again = claimed(lifecycle.requeue(after, LATER + 5, why="drained").after, LATER + 10)
     assert (again.epoch, again.started_at, again.claimed_at) == (2, LATER, LATER + 10)
 
 
-@pytest.mark.parametrize("command", ["pause", "succeed", "give_back", "retry", "expire", "cancel"])
+@pytest.mark.parametrize("command", ["pause", "succeed", "requeue", "retry", "expire", "cancel"])
 def test_running_time_adds_up_over_attempts(command):
     change = COMMANDS[command](claimed(replace(queued(), ran_ms=500)))
     spent = Policy().lease_ms if command == "expire" else 1_000
@@ -139,7 +139,7 @@ def test_a_clock_that_went_back_takes_no_running_time_away():
 
 
 def test_what_is_queued_again_at_once_has_a_hint_on_its_way():
-    given = lifecycle.give_back(RECORDS[Status.RUNNING], LATER, why="drained").after
+    given = lifecycle.requeue(RECORDS[Status.RUNNING], LATER, why="drained").after
     lost = lifecycle.expire(RECORDS[Status.RUNNING], AFTER_LEASE).after
     decided = lifecycle.decide(paused(), LATER, decision=decision()).after
     assert [r.hints for r in (given, lost, decided)] == [1, 1, 1]
@@ -229,7 +229,7 @@ def test_crashes_among_others_are_never_poison():
     assert (progressed.status, progressed.crashes) == (Status.QUEUED, 1)
 
 
-@pytest.mark.parametrize("command", ["pause", "give_back", "retry"])
+@pytest.mark.parametrize("command", ["pause", "requeue", "retry"])
 def test_an_orderly_end_resets_the_count_of_crashes(command):
     record = crash(queued()).after
     assert record.crashes == 1
@@ -278,7 +278,7 @@ def test_no_two_transitions_of_a_job_share_the_key_of_an_event():
         running = follow(lifecycle.claim(record, NOW + 10**9, worker="w", policy=Policy()))
         waiting = follow(lifecycle.pause(running, NOW, review=review()))
         record = follow(lifecycle.decide(waiting, NOW, decision=decision()))
-        record = follow(lifecycle.give_back(claimed(record), NOW, why="drained"))
+        record = follow(lifecycle.requeue(claimed(record), NOW, why="drained"))
         record = follow(lifecycle.expire(claimed(record), NOW + 10**9))
     follow(lifecycle.cancel(record, NOW, by="ann"))
     assert len(names) == len(set(names))

@@ -140,7 +140,7 @@ def test_to_reject_is_to_end_it_as_incompatible() -> None:
     assert isinstance(change, Change)
     assert (change.after.status, change.after.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
     assert [event.kind for event in change.events] == ["decided", "failed"]
-    heir = retry.anew(change.after, [], "j2", NOW, by="ann")
+    heir = retry.retry_as_new_job(change.after, [], "j2", NOW, by="ann")
     assert isinstance(heir, Change)
     assert heir.after.inherits is None
 
@@ -164,10 +164,10 @@ def test_only_what_was_made_since_the_job_was_begun_anew_counts() -> None:
 def test_a_heir_goes_on_in_its_parents_format_or_begins() -> None:
     ended = lifecycle.cancel(tried(), NOW, by="ann")
     assert isinstance(ended, Change)
-    heir = retry.anew(ended.after, [], "j2", NOW, by="ann")
+    heir = retry.retry_as_new_job(ended.after, [], "j2", NOW, by="ann")
     assert isinstance(heir, Change)
     assert (heir.after.inherits, heir.after.graph) == ("j1", THEIRS)
-    heir = retry.anew(replace(ended.after, graph=ANEW), [], "j2", NOW, by="ann")
+    heir = retry.retry_as_new_job(replace(ended.after, graph=ANEW), [], "j2", NOW, by="ann")
     assert isinstance(heir, Change)
     assert (heir.after.inherits, heir.after.graph) == (None, None)
 

@@ -180,7 +180,7 @@ async def test_who_stops_waiting_takes_nothing_back(store: Moody, house: House) 
 async def test_an_old_attempt_writes_nothing_but_what_it_paid(store: Moody, house: House) -> None:
     job = await house.running()
     old = Ledger(store, held(job), {})
-    await house.operations.give_back(held(job), "")
+    await house.operations.requeue(held(job), "")
     await house.claim(job.id)
     with pytest.raises(StaleEpoch):
         await old.record("one", finished("one"))

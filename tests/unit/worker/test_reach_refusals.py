@@ -7,14 +7,14 @@ import httpx
 import pytest
 
 from agents.errors import ToolRefused
-from worker.egress.client import Reach
+from worker.egress.client import EgressClient
 from worker.egress.connect import resolved
 from worker.egress.hosts import Hosts, parsed
 
 
 @pytest.mark.parametrize("location", ["//a:b:c/", "\x00", "https://[::1/"])
 async def test_a_redirect_to_what_is_no_address(location: str) -> None:
-    reach = Reach(Hosts(("a.example",)), 1_000, 1.0)
+    reach = EgressClient(Hosts(("a.example",)), 1_000, 1.0)
     response = httpcore.Response(302, headers=[(b"Location", location.encode())])
     with pytest.raises(ToolRefused, match="no address"):
         await reach._read(httpx.URL("https://a.example/"), response)
@@ -24,7 +24,7 @@ async def test_a_redirect_to_what_is_no_address(location: str) -> None:
     "charset", ["charset*=us-ascii''utf-8; charset*0=x", "charset*0*=\xe9*\0=''"]
 )
 async def test_a_kind_that_cannot_be_read(charset: str) -> None:
-    reach = Reach(Hosts(("a.example",)), 1_000, 1.0)
+    reach = EgressClient(Hosts(("a.example",)), 1_000, 1.0)
     headers = [(b"Content-Type", f"text/html; {charset}".encode("latin-1"))]
     with pytest.raises(ToolRefused, match="Content-Type that cannot be read"):
         await reach._read(httpx.URL("https://a.example/"), httpcore.Response(200, headers=headers))

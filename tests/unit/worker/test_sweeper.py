@@ -16,7 +16,7 @@ from jobs.errors import StoreUnavailable
 from jobs.model.record import JobRecord
 from jobs.redis import keys
 from jobs.redis.keys import JobKeys
-from jobs.store import Held, Loaded
+from jobs.store import LeaseRef, Loaded
 from jobs.store.fleet import LeaderLock
 from jobs.store.redis_store import RedisStore, connect
 from worker.background.sweeper import sweep_forever
@@ -103,7 +103,7 @@ class Away(RedisStore):
             raise StoreUnavailable("away")
         return await super().now()
 
-    async def renew(self, held: Sequence[Held], lease_ms: int) -> Sequence[Held]:
+    async def renew(self, held: Sequence[LeaseRef], lease_ms: int) -> Sequence[LeaseRef]:
         if not self.reached:
             raise StoreUnavailable("no writes")
         return await super().renew(held, lease_ms)
