@@ -11,9 +11,9 @@ from cli.demo.jobs import DemoJob
 from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import confirmed, draw
 from cli.output import Screen
-from cli.render.events import Detail
 from cli.render.job import answer_parts, cost_line, status_line
 from cli.render.parts import Tone
+from cli.render.runs import Detail
 from cli.render.words import printable
 
 DETAIL = Detail(code_lines=60, output_lines=24)

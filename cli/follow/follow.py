@@ -9,9 +9,9 @@ from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import Later, ask
 from cli.output import Screen, print_json
 from cli.render.checks import questions_parts
-from cli.render.events import Detail
 from cli.render.job import outcome_parts
 from cli.render.review import how_to_decide
+from cli.render.runs import Detail
 
 
 def follow(service: Service, job_id: str, screen: Screen, *, asking: bool) -> Job:

@@ -16,8 +16,9 @@ from cli.client.events import Event
 from cli.follow.token_stream import StreamedText
 from cli.follow.totals import Stage, Totals, after
 from cli.output import Screen
-from cli.render.events import Detail, parts
+from cli.render.events import parts
 from cli.render.parts import Code
+from cli.render.runs import Detail
 from cli.render.words import clip, printable
 
 TRACK = {Stage.PLAN: "plan", Stage.CODE: "code", Stage.REVIEW: "review", Stage.VERDICT: "verdict"}

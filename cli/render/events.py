@@ -1,19 +1,18 @@
-"""What an event looks like: a pure function from events to parts."""
+"""What each kind of event looks like, on a terminal and in a transcript: parts. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from api.http.foreign_text import first_line
-from api.quantities import duration, money, plural, size
+from api.quantities import duration, money, plural
 from cli.client.events import Event
-from cli.render.branches import merged_parts, of_step
-from cli.render.checks import checked_parts, written_parts
-from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
+from cli.render.checks import checked_parts, questions_parts, written_parts
+from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
+from cli.render.runs import Detail, failure_label, merged_parts, of_step, run_parts, stored
 from cli.render.verification import verified_parts
-from cli.render.words import clip, printable
+from cli.render.words import printable
 
 Data = Mapping[str, Any]
 
@@ -23,61 +22,14 @@ STEPS = frozenset({"step_started", "step_finished", "run_finished"})
 """Events whose own words name the step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """How many lines of code, and of each output, are shown; None: all."""
-
-    code_lines: int | None = 24
-    output_lines: int | None = 16
-
-
 def parts(event: Event, detail: Detail) -> tuple[Part, ...]:
     """What to show of an event; nothing where a person would learn nothing."""
     draw = _DRAWN.get(event.kind)
-    drawn = draw(event.data, detail) if draw else ()
+    drawn = list(draw(event.data, detail)) if draw else []
+    if detail.whole and event.kind in ("decided", "voted"):
+        drawn += _bound(event)
     step = event.data.get("step")
     return tuple(drawn if step is None or event.kind in STEPS else of_step(step, drawn))
-
-
-def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
-    """A run: how it ended, its code, its output, its files."""
-    good = bool(run["succeeded"])
-    by = "" if run["by"] in (None, "", "executor") else f", by {run['by']}"
-    step = f"step {run['step']}: " if run.get("step") else ""
-    text = f"{step}{_what(run)}{_ending(run)} in {duration(run['seconds'])}{by}"
-    yield Line(f"run {run['number']}", text, Tone.GOOD if good else Tone.BAD)
-    if failure := run.get("failure"):
-        yield Line(failure_label(failure), printable(failure["cause"]), Tone.BAD)
-    if code := _stored(run["code"]):
-        language = "python" if run.get("tool", "python") == "python" else "bash"
-        yield Code(clip(code, detail.code_lines), language)
-    if output := _stored(run["stdout"]):
-        yield Output(clip(output, detail.output_lines))
-    if output := _stored(run["stderr"]):
-        yield Output(clip(output, detail.output_lines), error=True)
-    for made in run["artifacts"]:
-        yield Line("file", artifact_text(made), Tone.QUIET)
-    for refused in run["refused"]:
-        yield Line("left out", printable(refused), Tone.WARN)
-
-
-def _what(run: Data) -> str:
-    """What it was a run of, where that was no program: `shell, `; of tests, how they went."""
-    tool = run.get("tool", "python")
-    counts = (run.get("tests") or {}).get("counts", {})
-    told = [f"{count} {printable(name).replace('_', ' ')}" for name, count in counts.items()]
-    return ", ".join(([] if tool == "python" else [printable(tool)]) + told + [""])
-
-
-def failure_label(failure: Data) -> str:
-    """`zero division`: the class of a failure, as it is read."""
-    return str(failure["class"]).replace("_", " ")
-
-
-def artifact_text(artifact: Data) -> str:
-    """`plot.png (image/png, 34.1 KiB)`."""
-    name = printable(artifact["name"])
-    return f"{name} ({artifact['media_type']}, {size(artifact['size'])})"
 
 
 def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -165,8 +117,8 @@ def _run_finished(data: Data, detail: Detail) -> Iterator[Part]:
     yield from run_parts(data, detail)
 
 
-def _repaired(data: Data, _detail: Detail) -> Iterator[Part]:
-    """The run itself is told before it: how it went, and its code."""
+def _repaired(data: Data, detail: Detail) -> Iterator[Part]:
+    """What came of a repair. The event before it shows the run itself."""
     same = {"code": "nothing was changed", "failure": "the failure is the same"}
     as_before = same.get(data.get("same") or "", "it fails in another way")  # of older releases
     went = "fixed" if data["fixed"] else as_before
@@ -174,6 +126,9 @@ def _repaired(data: Data, _detail: Detail) -> Iterator[Part]:
     by = f"repair {data['attempt']} by {printable(data['model'])}"
     text = f"{went} ({data['of']}, {failure_label(data)}): {by}, {lines}"
     yield Line("repair", text, Tone.GOOD if data["fixed"] else Tone.WARN)
+    if detail.whole and (diff := data.get("diff")):
+        yield Prose(printable(data["cause"]))
+        yield Code(stored(diff), "diff")
 
 
 def _tool_used(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -183,8 +138,30 @@ def _tool_used(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("tool", text, Tone.QUIET if data["ok"] else Tone.WARN)
 
 
-def _answered(data: Data, _detail: Detail) -> Iterator[Part]:
-    yield Line("answered", first_line(printable(data["text"])), Tone.QUIET)
+def _answered(data: Data, detail: Detail) -> Iterator[Part]:
+    text = printable(data["text"])
+    yield Line("answered", "" if detail.whole else first_line(text), Tone.QUIET)
+    if detail.whole:
+        yield Prose(text)
+
+
+def _asked(data: Data, detail: Detail) -> Iterator[Part]:
+    if detail.whole:  # the review that it opens shows them otherwise
+        yield from questions_parts(data["questions"])
+
+
+def _summarized(data: Data, detail: Detail) -> Iterator[Part]:
+    if detail.whole:
+        yield Line("summary", "")
+        yield Prose(printable(data["text"]))
+
+
+def _bound(event: Event) -> Iterator[Part]:
+    """When a person decided, and about what exactly."""
+    yield Line("at", event.at.isoformat(timespec="seconds"))
+    if digest := event.data.get("digest"):
+        named = ", which the decision named" if event.data.get("digest_named") else ""
+        yield Line("digest", f"{digest}{named}")
 
 
 def _review_opened(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -241,25 +218,6 @@ def _cancelled(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("cancelled", f"by {printable(data['by'])}", Tone.BAD)
 
 
-def _ending(run: Data) -> str:
-    match run["end"]:
-        case "exited":
-            return f"exit {run['exit_code']}"
-        case "signaled":
-            return f"killed by signal {run['signal']}"
-        case "killed":
-            return "killed"
-        case limit:
-            return f"stopped at the {limit} limit"
-
-
-def _stored(kept: Mapping[str, Any]) -> str:
-    text = printable(kept["text"])
-    if kept["dropped_bytes"]:
-        text += f"\n... {size(kept['dropped_bytes'])} not kept"
-    return text if text.strip() else ""
-
-
 _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "started": _started,
     "routed": _routed,
@@ -274,7 +232,9 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "run_finished": _run_finished,
     "repaired": _repaired,
     "tool_used": _tool_used,
+    "asked": _asked,
     "answered": _answered,
+    "summarized": _summarized,
     "review_opened": _review_opened,
     "review_expired": _review_expired,
     "review_reminded": _review_reminded,
@@ -289,3 +249,5 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "failed": _failed,
     "cancelled": _cancelled,
 }
+SHOWN = _DRAWN.keys()
+"""The kinds of event that are shown."""

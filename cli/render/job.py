@@ -8,16 +8,9 @@ from typing import Any
 
 from api.quantities import duration
 from cli.render.checks import checked_parts, questions_parts
-from cli.render.events import (
-    ACCEPTED,
-    Detail,
-    artifact_text,
-    critique_parts,
-    decision_parts,
-    plan_parts,
-    run_parts,
-)
+from cli.render.events import ACCEPTED, critique_parts, decision_parts, plan_parts
 from cli.render.parts import Line, Part, Prose, Tone
+from cli.render.runs import Detail, artifact_text, run_parts
 from cli.render.verification import verified_parts
 from cli.render.words import printable, spend
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from api.quantities import plural
 from cli.render.checks import checked_parts
-from cli.render.events import Detail, critique_parts, decision_parts, run_parts
+from cli.render.events import critique_parts, decision_parts
 from cli.render.job import answer_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
+from cli.render.runs import Detail, run_parts
 from cli.render.verification import verified_parts
 from cli.render.words import printable
 

@@ -1,28 +1,48 @@
-"""A job's transcript as Markdown. Pure, over what the API tells."""
+"""A job's transcript as Markdown: its events as `fettle watch` shows them, but whole. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from api.quantities import duration, money
 from cli.client.events import Event
 from cli.client.service import Job
-from cli.render.transcript_events import Texts, fenced, told
+from cli.render.events import parts
+from cli.render.markdown import fenced, lines
+from cli.render.runs import WHOLE
 from cli.render.words import spend
+
+Texts = Mapping[tuple[str, str], str]
+"""The whole texts that events hold shortened, by the run's id and the part of it."""
+LEFT_OUT = frozenset(
+    {"started", "model_called", "step_started", "step_finished", "succeeded", "failed"}
+)
+"""Kinds of event that the head, the end and the runs of a transcript show already."""
 
 
 def transcript(job: Job, events: Sequence[Event], texts: Texts) -> str:
     """The whole job in the order in which it happened."""
-    lines = [*_head(job)]
+    text = [*_head(job)]
     for event in events:
-        lines += told(event, texts)
-    lines += _end(job)
-    return "\n".join(lines).rstrip("\n") + "\n"
+        if event.kind not in LEFT_OUT:
+            for part in parts(_with_texts(event, texts), WHOLE):
+                text += lines(part)
+    text += _end(job)
+    return "\n".join(text).rstrip("\n") + "\n"
+
+
+def _with_texts(event: Event, texts: Texts) -> Event:
+    """The event with its whole texts."""
+    run = event.data.get("id") or event.data.get("run")
+    found = {part: text for (of, part), text in texts.items() if of == run and part in event.data}
+    whole = {part: {**event.data[part], "text": text} for part, text in found.items()}
+    return replace(event, data={**event.data, **whole})
 
 
 def _head(job: Job) -> Iterator[str]:
     yield from (f"# Job {job['id']}", "", *_table(job), "", "## Task", "")
-    yield from (*fenced(job["spec"]["task"], "text"), "")
+    yield from (*fenced(job["spec"]["task"], "text"), "", "## What happened", "")
 
 
 def _table(job: Job) -> Iterator[str]:

@@ -14,8 +14,7 @@ from cli.client.events import FINAL, Event
 from cli.client.service import Job, Service
 from cli.context import open_service
 from cli.errors import CliError
-from cli.render.transcript import transcript
-from cli.render.transcript_events import Texts
+from cli.render.transcript import Texts, transcript
 
 FORMAT = 1
 PARTS = ("code", "stdout", "stderr")
@@ -43,8 +42,8 @@ def command(
     """Write the transcript of the job ID: task, plan, each run with its code and whole output,
     repairs, verdicts, decisions, cost.
 
-    JSON holds the job and its events as the API tells them, and beside them the whole texts that
-    it tells cut. A job that is still running is written as far as it has come.
+    JSON holds the job and its events as the API returns them, and the whole of each text that the
+    API shortens. A job that is still running is written as far as it has come.
     """
     chosen = form or ("json" if output is not None and output.suffix == ".json" else "md")
     with open_service(flags) as service:
@@ -56,7 +55,7 @@ def command(
 
 
 def _events(service: Service, job: Job) -> list[Event]:
-    """All that is told of the job so far; the stream of one that runs would not end."""
+    """The job's events so far; the stream of a running job would not end."""
     found = []
     if job["last_event"]:
         for event in service.events(job["id"]):
@@ -86,7 +85,7 @@ def _whole(service: Service, job_id: str, events: list[Event]) -> Texts:
 
 
 def _as_json(job: Job, events: list[Event], texts: Texts) -> str:
-    told = {
+    whole = {
         "format": FORMAT,
         "job": job,
         "events": [
@@ -94,7 +93,7 @@ def _as_json(job: Job, events: list[Event], texts: Texts) -> str:
         ],
         "texts": {f"{run}/{part}": text for (run, part), text in texts.items()},
     }
-    return json.dumps(told, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
 
 
 def _write(output: Path | None, text: str) -> None:

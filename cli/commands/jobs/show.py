@@ -11,8 +11,8 @@ import click
 from cli.client.files import save
 from cli.context import open_service
 from cli.output import Screen, print_json
-from cli.render.events import Detail
 from cli.render.job import job_parts
+from cli.render.runs import Detail
 
 
 @click.command()

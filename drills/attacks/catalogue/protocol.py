@@ -23,8 +23,8 @@ from typing import Any
 from rich.console import Console
 
 from cli.render import drawn, plain
-from cli.render.events import Detail, run_parts
 from cli.render.parts import Output, Part
+from cli.render.runs import Detail, run_parts
 from drills import process_tree
 from drills.attacks.attack import LIMITS, Baseline, Given, Instead, Raised, attack
 from drills.attacks.catalogue.drives import survived

@@ -9,11 +9,11 @@ import pytest
 from support.servers.tiny_service import Answer, event, job, stream
 
 from cli.client.events import Event
-from cli.render.events import Detail, parts
+from cli.render.events import parts
 from cli.render.job import outcome_parts
 from cli.render.plain import lines
 from cli.render.review import review_parts
-from cli.render.transcript_events import told as transcript
+from cli.render.runs import Detail
 
 CREATED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
 
@@ -67,8 +67,6 @@ def test_what_an_exit_code_alone_has_decided_is_said():
     ]
     silent = {**alone, "passed": False, "tests": [], "problem": "the time was over"}
     assert shown("checked", **silent)[1:] == ["the time was over"]
-    told = "\n".join(transcript(Event(1, datetime.now(UTC), "checked", alone), {}))
-    assert "## Checks: passed, by exit code alone\n" in told
 
 
 def test_tests_that_were_written_are_told_with_those_that_were_not_taken():
@@ -151,9 +149,6 @@ def test_a_command_beside_cases_is_marked_and_notices_are_shown():
         "by its exit code alone: make check",
         "notice: a.py:3 names gc, which tests are run with",
     ]
-    data = {**both, "notices": [notice]}
-    text = "\n".join(transcript(Event(1, datetime.now(UTC), "checked", data), {}))
-    assert "* notice `a.py`, line 3: `gc`" in text
 
 
 def test_run_without_a_terminal_says_how_to_answer(fettle, finished, tiny):

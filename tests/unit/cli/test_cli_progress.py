@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from cli.client.events import Event, read_event
-from cli.render.events import Detail, parts
+from cli.render.events import parts
 from cli.render.parts import Code, Line, Output, Steps, Tone
 from cli.render.plain import lines
+from cli.render.runs import Detail
 
 RUN = {
     "id": "r1",
