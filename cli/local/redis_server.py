@@ -26,31 +26,19 @@ bind 127.0.0.1
 port {port}
 requirepass {password}
 dir "{directory}"
-appendonly yes
-appendfsync always
 maxmemory-policy noeviction
 save ""
 loglevel warning
 """
-"""What we ship: a write that was answered is on the disk, and nothing is evicted."""
-BROKER_CONFIG = """\
-bind 127.0.0.1
-port {port}
-requirepass {password}
-dir "{directory}"
-appendonly no
-maxmemory 256mb
-maxmemory-policy noeviction
-save ""
-loglevel warning
-"""
-"""What may be lost: nothing of it goes to the disk."""
+DURABLE = "appendonly yes\nappendfsync always\n"
+"""Of the record: a write that was answered is on the disk."""
+VOLATILE = "appendonly no\nmaxmemory 256mb\n"
+"""Of the broker: nothing of it goes to the disk, since it may be lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedisServer:
-    """A server that is to be: jobs in database 0, and where it is the only one, Celery's hints
-    in 1."""
+    """A server to start, on loopback."""
 
     program: Program
     port: int
@@ -59,15 +47,12 @@ class RedisServer:
     @property
     def url(self) -> str:
         """The job record."""
-        return self._database(0)
+        return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
 
     @property
     def broker_url(self) -> str:
-        """Celery's queue."""
-        return self._database(1)
-
-    def _database(self, number: int) -> str:
-        return f"redis://:{self.password}@127.0.0.1:{self.port}/{number}"
+        """Celery's queue, where there is no server of its own for it."""
+        return f"redis://:{self.password}@127.0.0.1:{self.port}/1"
 
 
 def binary() -> str:
@@ -95,23 +80,21 @@ def bundled() -> str | None:
 
 def prepare(directory: Path, port: int, env: dict[str, str]) -> RedisServer:
     """A server for the data in `directory`, with a password that only its processes know."""
-    return _prepare("redis", CONFIG, directory, port, env)
+    return _prepare("redis", DURABLE, directory, port, env)
 
 
 def prepare_broker(directory: Path, port: int, env: dict[str, str]) -> RedisServer:
     """A server that keeps nothing; its configuration stands in `directory`."""
-    return _prepare("broker", BROKER_CONFIG, directory, port, env)
+    return _prepare("broker", VOLATILE, directory, port, env)
 
 
-def _prepare(
-    name: str, template: str, directory: Path, port: int, env: dict[str, str]
-) -> RedisServer:
+def _prepare(name: str, keeps: str, directory: Path, port: int, env: dict[str, str]) -> RedisServer:
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     password = secrets.token_urlsafe(24)
     config = directory / "redis.conf"
     config.touch(mode=0o600)
-    text = template.format(port=port, password=password, directory=directory.resolve())
-    config.write_text(text, encoding="utf-8")
+    text = CONFIG.format(port=port, password=password, directory=directory.resolve())
+    config.write_text(text + keeps, encoding="utf-8")
     program = Program(name, (binary(), str(config)), env, tier=0, stop_seconds=10)
     return RedisServer(program, port, password)
 

@@ -1,33 +1,40 @@
-"""Keeps a set of programs running: shows their logs, starts again what dies."""
+"""Keeps a set of programs running: shows their logs on one screen, restarts what dies."""
 
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
-from threading import Thread
+from typing import IO
+
+from rich.text import Text
 
 from cli.errors import CliError
-from cli.local.logs import Logs
 from cli.local.processes import Child, Processes, Program
+from cli.output import Screen
+from cli.render.words import printable
 
 FIRST_SECONDS, MOST_SECONDS = 0.5, 30.0
-"""A program that died rests before it is started again, twice as long after each death in a row."""
+"""The delay before a program that died is restarted: doubled after each death in a row."""
 HEALTHY_SECONDS = 30.0
-"""A program that lived this long had started well: its deaths are counted anew."""
+"""A program that ran this long had started well: its deaths are counted from one again."""
 HOPELESS = 4
-"""Deaths in a row, while not everything has worked once: we give up and say so."""
+"""Deaths in a row after which we give up, until everything has worked once."""
 UNFIT = 2
-"""The exit code of a program whose settings do not fit: starting it again changes nothing."""
+"""The exit code of a program whose settings do not fit: a restart changes nothing."""
 LAST_LINES_SECONDS = 1.0
+NAME_WIDTH = 9
+MOST_LINE = 16 * 1024
 
 
 class Supervisor:
     """Start programs, then call `tick` often."""
 
-    def __init__(self, processes: Processes, logs: Logs) -> None:
+    def __init__(self, processes: Processes, screen: Screen) -> None:
         self._processes = processes
-        self._logs = logs
-        self._readers: dict[int, Thread] = {}
+        self._screen = screen
+        self._one_line = threading.Lock()
+        self._readers: dict[int, threading.Thread] = {}
         self._deaths: dict[str, int] = {}
         self._due: list[tuple[float, Program]] = []
         self._all_well = False
@@ -35,12 +42,14 @@ class Supervisor:
     def start(self, program: Program) -> Child:
         """Start a program, with its output among the logs."""
         child = self._processes.start(program, subprocess.PIPE)
-        if child.process.stdout is not None:
-            self._readers[child.pid] = self._logs.follow(program.name, child.process.stdout)
+        args = (program.name, child.process.stdout)
+        reader = threading.Thread(target=self._show, args=args, daemon=True)
+        reader.start()
+        self._readers[child.pid] = reader
         return child
 
     def tick(self, seconds: float) -> None:
-        """Wait so long, look for the dead, start what is due."""
+        """Wait `seconds`, look for what has died, restart what is due."""
         time.sleep(seconds)
         for child in list(self._processes.children):
             if (code := child.ended()) is not None:
@@ -56,25 +65,32 @@ class Supervisor:
         self._all_well = True
 
     def show_last_lines(self) -> None:
-        """Wait until what ended programs have written is on the screen."""
+        """Wait until the last output of the programs is on the screen."""
         for reader in self._readers.values():
             reader.join(LAST_LINES_SECONDS)
 
     def _died(self, child: Child, code: int) -> None:
-        program = child.program
+        name = child.program.name
         self._processes.forget(child)
         self._readers.pop(child.pid).join(LAST_LINES_SECONDS)
         healthy = time.monotonic() - child.started >= HEALTHY_SECONDS
-        deaths = 1 if healthy else self._deaths.get(program.name, 0) + 1
-        self._deaths[program.name] = deaths
+        deaths = self._deaths[name] = 1 if healthy else self._deaths.get(name, 0) + 1
         if not self._all_well and (deaths >= HOPELESS or code == UNFIT):
-            raise CliError(f"{program.name} does not start", "its log is above", "")
-        rest = rest_seconds(deaths)
-        self._due.append((time.monotonic() + rest, program))
+            raise CliError(f"{name} does not start", "its log is above", "")
+        delay = min(FIRST_SECONDS * 2.0 ** (deaths - 1), MOST_SECONDS)
+        self._due.append((time.monotonic() + delay, child.program))
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-        self._logs.say(program.name, f"ended with {ended}; starts again in {rest:g} s")
+        self._line(name, f"ended with {ended}; starts again in {delay:g} s")
 
+    def _show(self, name: str, pipe: IO[bytes]) -> None:
+        with pipe:
+            while line := pipe.readline(MOST_LINE):
+                self._line(name, line.rstrip(b"\n").decode(errors="replace"))
 
-def rest_seconds(deaths: int) -> float:
-    """How long a program rests after so many deaths in a row."""
-    return min(FIRST_SECONDS * 2.0 ** (deaths - 1), MOST_SECONDS)
+    def _line(self, name: str, text: str) -> None:
+        label = f"{name:<{NAME_WIDTH}}| "
+        with self._one_line:
+            if self._screen.drawing:
+                self._screen.console.print(Text(label, "cyan").append(printable(text), "default"))
+            else:
+                self._screen.text(label + printable(text))

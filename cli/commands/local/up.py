@@ -19,7 +19,6 @@ from cli.errors import CliError
 from cli.local import bubblewrap, ports, redis_server
 from cli.local.banner import Addresses, banner
 from cli.local.deployment import Deployment, environment, flower_installed
-from cli.local.logs import Logs
 from cli.local.processes import running
 from cli.local.supervisor import Supervisor
 from cli.output import Screen
@@ -56,7 +55,7 @@ def command(**flags: int | None) -> None:
         of_api = api.port if _reachable(api.host) == ports.LOOPBACK else None
         _free(ports.LOOPBACK, up.flower_port, "--flower-port", of_api)
         with running(signals) as processes:
-            supervisor = Supervisor(processes, Logs(screen))
+            supervisor = Supervisor(processes, screen)
             try:
                 _run(supervisor, screen, api, up, worker)
             except Stopped:  # which is how this command is meant to end
@@ -153,10 +152,10 @@ def _free(host: str, port: int, flag: str, of_api: int | None = None) -> None:
             next_step=f"take another one: fettle up {flag} {port + 1}",
         )
     if ports.taken(host, port):
-        by = ports.owner(port)
         raise CliError(
-            f"port {port} is taken" + (f" by {by}" if by else ""),
-            next_step=f"end that, or take another one: fettle up {flag} {port + 1}",
+            f"port {port} is taken",
+            f"`ss -ltnp sport = :{port}` shows by which process",
+            f"end that, or take another one: fettle up {flag} {port + 1}",
         )
 
 
