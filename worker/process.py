@@ -35,9 +35,9 @@ from worker.background.model_check import answer_forever
 from worker.background.retention import remove_forever, wanted
 from worker.background.search_index import index_forever
 from worker.background.sweeper import sweep_forever
+from worker.background.webhooks import send_forever
 from worker.context import build_context
-from worker.egress.webhooks.endpoint import endpoint
-from worker.egress.webhooks.sender import send_forever
+from worker.egress.webhooks import endpoint
 from worker.metrics.figures import Figures
 from worker.metrics.health import Health
 from worker.metrics.server import served

@@ -23,9 +23,8 @@ from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.change import Delivery
 from jobs.transitions.lifecycle import Policy
-from worker.egress.webhooks.endpoint import Endpoint, Missed
-from worker.egress.webhooks.sender import send_some
-from worker.egress.webhooks.signing import headers, key_of
+from worker.background.webhooks import send_some
+from worker.egress.webhooks import Endpoint, Missed, headers, key_of
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SENDER = Path(__file__).parents[1] / "support/processes/webhook_sender.py"

@@ -11,9 +11,8 @@ import sys
 import httpx
 
 from jobs.store.redis_store import RedisStore, connect
-from worker.egress.webhooks.endpoint import Endpoint
-from worker.egress.webhooks.sender import send_forever
-from worker.egress.webhooks.signing import key_of
+from worker.background.webhooks import send_forever
+from worker.egress.webhooks import Endpoint, key_of
 
 
 async def main(redis_url: str, url: str, secret: str) -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from worker.egress.webhooks.signing import headers, key_of
+from worker.egress.webhooks import headers, key_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "receive-webhooks.md"
 SECRET, OTHER = ("whsec_" + base64.b64encode(each * 32).decode() for each in (b"a", b"b"))

@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from jobs.outbox import MOST_REST_MS, MOST_TRIES, rest_ms
 from jobs.transitions.change import Delivery
 from settings.webhooks import WebhookSettings
-from worker.egress.webhooks.endpoint import message
-from worker.egress.webhooks.signing import headers, key_of
+from worker.egress.webhooks import headers, key_of, message
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER = "whsec_" + base64.b64encode(b"x" * 32).decode()

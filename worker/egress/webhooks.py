@@ -7,7 +7,11 @@ address that was looked at: what is not public is refused unless the operator al
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
 import ssl
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import httpcore
@@ -19,7 +23,6 @@ from jobs.transitions.change import Delivery
 from jobs.view.job import iso
 from settings.webhooks import WebhookSettings
 from worker.egress.connect import Pinned, Resolver, resolved
-from worker.egress.webhooks.signing import headers, key_of
 
 READ = 65_536
 """Bytes of an answer that are waited for: what it says beyond its status is nobody's."""
@@ -101,3 +104,24 @@ def endpoint(settings: WebhookSettings) -> Endpoint | None:
         settings.webhook_seconds,
         private=settings.webhook_private,
     )
+
+
+PREFIX = "whsec_"
+
+
+def key_of(secret: str) -> bytes:
+    """The key in a secret, `whsec_` and base64. Raises ValueError."""
+    return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+
+
+def headers(
+    keys: Iterable[bytes], delivery_id: str, seconds: int, body: bytes
+) -> Mapping[str, str]:
+    """The three headers of a message that is sent at this time (seconds since the epoch)."""
+    signed = b".".join((delivery_id.encode(), str(seconds).encode(), body))
+    made = (hmac.new(key, signed, hashlib.sha256).digest() for key in keys)
+    return {
+        "webhook-id": delivery_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": " ".join(f"v1,{base64.b64encode(each).decode()}" for each in made),
+    }

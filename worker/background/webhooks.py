@@ -11,13 +11,13 @@ from jobs.store.outbox import Outbox
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.change import Delivery
 from worker.background.loop import every_seconds
-from worker.egress.webhooks.endpoint import Endpoint, Missed
+from worker.egress.webhooks import Endpoint, Missed
 
 AT_ONCE = 8
 SPARE_SECONDS = 5.0
 """How much longer a lease is than a try may take: nobody else sends it meanwhile."""
 
-log = structlog.get_logger("worker.egress.webhooks")
+log = structlog.get_logger("worker.background.webhooks")
 
 
 async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) -> None:
