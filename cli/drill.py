@@ -30,10 +30,10 @@ def drill(name: str, words: Sequence[str]) -> int:
 
 def engine_flags(settings: SandboxSettings) -> list[str]:
     """What is set of it, as `sandbox.doctor` and `drills.attacks` take it."""
-    told = {
+    flags = {
         "--image": settings.sandbox_image,
         "--engine": settings.sandbox_engine,
         "--tls": settings.sandbox_engine_tls,
         "--runtime": settings.sandbox_runtime,
     }
-    return [word for flag, value in told.items() if value for word in (flag, str(value))]
+    return [word for flag, value in flags.items() if value for word in (flag, str(value))]

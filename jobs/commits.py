@@ -10,7 +10,7 @@ from dataclasses import replace
 from jobs.counting import counted, passes
 from jobs.errors import Contended, StoreUnavailable
 from jobs.model.record import JobRecord, Status
-from jobs.outbox import told
+from jobs.outbox import deliveries_of
 from jobs.store import ConversationEntry, LeaseRef, Loaded
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.change import Change, Refusal
@@ -53,7 +53,7 @@ class Commits:
                 return decided
             decided = await self._counted(loaded.record, decided)
             if self._webhooks:
-                decided = replace(decided, deliveries=told(decided))
+                decided = replace(decided, deliveries=deliveries_of(decided))
             written = entry(decided.after) if entry else None
             if await self.store.commit(loaded.record, decided, entry=written, first=first):
                 return decided.after

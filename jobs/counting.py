@@ -40,7 +40,7 @@ WAITS = (10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400,
 
 
 def counted(
-    before: JobRecord, change: Change, told: Sequence[Event], charges: Iterable[Charge]
+    before: JobRecord, change: Change, events: Sequence[Event], charges: Iterable[Charge]
 ) -> Counts:
     """What a change adds. `told` and `charges` are the job's, wanted where the change ends it."""
     counts: Counter[str] = Counter()
@@ -50,7 +50,7 @@ def counted(
     if change.after.spec.kind is not Kind.TASK:
         return {f"verified|{change.after.status}": 1} if change.after.status.final else {}
     if change.after.status.final:
-        own = current(_own(told))
+        own = current(_own(events))
         counts.update(_ended(change.after))
         counts.update(_worked(change.after, own))
         counts.update(paid(charges))
@@ -59,9 +59,9 @@ def counted(
     return counts
 
 
-def passes(told: Iterable[Event]) -> int:
+def passes(events: Iterable[Event]) -> int:
     """The passes of the executor, each of which is a revision."""
-    return max((event.data.get("revision") or 0 for event in told), default=0)
+    return max((event.data.get("revision") or 0 for event in events), default=0)
 
 
 def _decided(data: Mapping[str, Any], waited_ms: int) -> Counts:
@@ -69,10 +69,10 @@ def _decided(data: Mapping[str, Any], waited_ms: int) -> Counts:
     return {f"decided|{data['action']}": 1, f"wait|{bucket}": 1, "wait_ms": max(waited_ms, 0)}
 
 
-def _own(told: Sequence[Event]) -> Sequence[Event]:
+def _own(events: Sequence[Event]) -> Sequence[Event]:
     """Without what a job has taken over from the one that it tries anew: that has counted it."""
-    begun = (place for place, event in enumerate(told) if event.kind == "started")
-    return told[next(begun, len(told)) :]
+    begun = (place for place, event in enumerate(events) if event.kind == "started")
+    return events[next(begun, len(events)) :]
 
 
 def _ended(after: JobRecord) -> Counts:
@@ -86,14 +86,14 @@ def _ended(after: JobRecord) -> Counts:
     return counts
 
 
-def _worked(after: JobRecord, told: Sequence[Event]) -> Counts:
+def _worked(after: JobRecord, events: Sequence[Event]) -> Counts:
     counts: Counter[str] = Counter()
-    runs = [event.data for event in told if event.kind == "run_finished"]
+    runs = [event.data for event in events if event.kind == "run_finished"]
     for run in runs:
         counts["runs|succeeded" if run.get("succeeded") else "runs|failed"] += 1
         if not run.get("succeeded"):
             counts[f"failure|{(run.get('failure') or {}).get('class', 'unknown')}"] += 1
-    if revisions := passes(told):
+    if revisions := passes(events):
         counts[f"revisions|{min(revisions, MANY)}"] = 1
     if after.status is Status.SUCCEEDED:
         repaired = any(not run.get("succeeded") for run in runs)
@@ -117,13 +117,13 @@ def paid(charges: Iterable[Charge]) -> Counts:
     return counts
 
 
-def _stages(after: JobRecord, told: Sequence[Event]) -> dict[str, int]:
+def _stages(after: JobRecord, events: Sequence[Event]) -> dict[str, int]:
     """Milliseconds by stage: waiting for a worker, each role's calls, runs, a person, the whole."""
     spent: Counter[str] = Counter()
     if after.started_at is not None:
         spent["queue"] = after.started_at - after.created_at
     opened: int | None = None
-    for event in told:
+    for event in events:
         if event.kind == "model_called":
             spent[str(event.data.get("role"))] += _ms(event)
         elif event.kind == "run_finished":

@@ -25,11 +25,11 @@ KINDS: Mapping[str, str] = {
 }
 """What is told of, by the kind of a job's event."""
 MOST_TRIES = 14
-FIRST_REST_MS = 5_000
-MOST_REST_MS = 4 * 3_600_000
+FIRST_DELAY_MS = 5_000
+MOST_DELAY_MS = 4 * 3_600_000
 
 
-def told(change: Change) -> tuple[Delivery, ...]:
+def deliveries_of(change: Change) -> tuple[Delivery, ...]:
     """What a change has to tell. An id is made of the fact that it tells, which is told once."""
     after = change.after
     return tuple(
@@ -53,7 +53,7 @@ def told(change: Change) -> tuple[Delivery, ...]:
     )
 
 
-def rest_ms(tries: int, chance: Callable[[], float] = random.random) -> int | None:
+def retry_delay_ms(tries: int, chance: Callable[[], float] = random.random) -> int | None:
     """How long a delivery rests behind so many tries; None: it was tried often enough.
 
     Tripled each time, and spread over half of it, so that what failed together does not come back
@@ -61,5 +61,5 @@ def rest_ms(tries: int, chance: Callable[[], float] = random.random) -> int | No
     """
     if tries >= MOST_TRIES:
         return None
-    rest = min(FIRST_REST_MS * 3 ** (tries - 1), MOST_REST_MS)
-    return int(rest * (0.75 + chance() / 2))
+    delay = min(FIRST_DELAY_MS * 3 ** (tries - 1), MOST_DELAY_MS)
+    return int(delay * (0.75 + chance() / 2))

@@ -36,7 +36,7 @@ async def remove_finished(store: RedisStore, retention: Retention) -> int:
     gone.
     """
     before = await store.now() - retention.jobs_ms
-    tour = IndexScan(partial(store.finished, before))
+    scan = IndexScan(partial(store.finished, before))
 
     async def remove(job_id: str) -> bool:
         if (loaded := await store.load(job_id)) is None:
@@ -44,10 +44,10 @@ async def remove_finished(store: RedisStore, retention: Retention) -> int:
         return await store.remove(loaded.record)
 
     count = 0
-    while job_ids := await tour.next(retention.batch):
+    while job_ids := await scan.next(retention.batch):
         for job_id in job_ids:  # one by one: nobody waits for it
-            count += await tour.deal([job_id], remove)
-    tour.end()
+            count += await scan.deal([job_id], remove)
+    scan.end()
     return count
 
 

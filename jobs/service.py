@@ -96,12 +96,12 @@ class Operations:
         loaded = await self.store.load(job_id)
         if loaded is None:
             return UNKNOWN
-        told = await self.store.events(job_id)
-        heir_id = secrets.token_hex(10)
+        events = await self.store.events(job_id)
+        retry_id = secrets.token_hex(10)
         change = retry.retry_as_new_job(
             loaded.record,
-            told,
-            heir_id,
+            events,
+            retry_id,
             loaded.now,
             by=by,
             request_id=request_id,

@@ -24,10 +24,10 @@ async def sweep(commits: Commits, together: int) -> int:
     return swept + reviews
 
 
-async def _all(tour: IndexScan, look: Callable[[str], Awaitable[bool]], together: int) -> int:
+async def _all(scan: IndexScan, look: Callable[[str], Awaitable[bool]], together: int) -> int:
     total = 0
-    while job_ids := await tour.next(together):
-        total += await tour.deal(job_ids, look)
+    while job_ids := await scan.next(together):
+        total += await scan.deal(job_ids, look)
         if len(job_ids) < together:
             break
     return total
@@ -55,10 +55,10 @@ async def _first(commits: Commits, record: JobRecord) -> bool:
 
 
 async def _look_at_review(commits: Commits, job_id: str) -> bool:
-    told = await commits.store.events(job_id)
+    events = await commits.store.events(job_id)
 
     def look(record: JobRecord, now: int) -> Change | Refusal:
-        evidence = record.review is not None and proven(record.review, told)
+        evidence = record.review is not None and proven(record.review, events)
         return expiry.look(record, now, evidence=evidence)
 
     looked = await commits.change(job_id, look)

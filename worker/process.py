@@ -218,11 +218,11 @@ def worker_app(broker_url: str, engine: Engine) -> Celery:
         broker_connection_max_retries=None,
     )
 
-    turns = hints.Turns(broker_url)
+    picker = hints.JobPicker(broker_url)
 
     def look(task: Task, job_id: str) -> None:
         step = (task.request.delivery_info or {}).get("priority")
-        engine.take(turns.of(job_id, step))
+        engine.take(picker.pick(job_id, step))
 
     app.task(look, name=hints.NAME, bind=True)
     return app

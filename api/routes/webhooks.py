@@ -58,7 +58,7 @@ async def listing(services: ServicesDep, caller: Operator) -> Response:  # noqa:
 )
 async def retry(delivery_id: str, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
     """It starts over, under the same id."""
-    if not await services.store.outbox.again(delivery_id):
+    if not await services.store.outbox.requeue(delivery_id):
         raise Refused(problems.NOT_FOUND, "there is no such dead message")
     log.info("webhook sent again", delivery=delivery_id)
     return Response(status_code=202)

@@ -74,16 +74,16 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
 
 
-def _webhooks(told: Mapping[str, Any] | None) -> Iterator[Finding]:
+def _webhooks(found: Mapping[str, Any] | None) -> Iterator[Finding]:
     """Messages that do not arrive; nothing where all have, or an older service does not tell."""
-    if told is None or not (told["dead"] or told["waiting"]):
+    if found is None or not (found["dead"] or found["waiting"]):
         return
-    text = f"{told['waiting']} waiting, the oldest for {told['oldest_seconds']:.0f} s"
-    if not told["dead"]:
-        late = told["oldest_seconds"] > LATE_SECONDS
+    text = f"{found['waiting']} waiting, the oldest for {found['oldest_seconds']:.0f} s"
+    if not found["dead"]:
+        late = found["oldest_seconds"] > LATE_SECONDS
         yield Finding("webhooks", Health.WARN if late else Health.NOTE, text, SEE if late else "")
         return
-    yield Finding("webhooks", Health.WARN, f"{told['dead']} never arrived; {text}", SEE)
+    yield Finding("webhooks", Health.WARN, f"{found['dead']} never arrived; {text}", SEE)
 
 
 def models(keys: set[str], default: str | None, recordings: set[str]) -> Iterator[Finding]:
@@ -132,20 +132,20 @@ def _named(workers: list[Mapping[str, Any]]) -> str:
 
 def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     """What the executors have; a job that goes on at another worker should find the same there."""
-    told = sorted({", ".join(worker["tools"]) for worker in workers if worker.get("tools")})
-    if len(told) == 1:
-        yield Finding("tools", Health.NOTE, told[0])
-    elif told:
+    found = sorted({", ".join(worker["tools"]) for worker in workers if worker.get("tools")})
+    if len(found) == 1:
+        yield Finding("tools", Health.NOTE, found[0])
+    elif found:
         advice = "give all workers the same FETTLE_TOOLS, FETTLE_INSTALL_... and FETTLE_FETCH_..."
-        yield Finding("tools", Health.WARN, f"workers differ: {'; '.join(told)}", advice)
+        yield Finding("tools", Health.WARN, f"workers differ: {'; '.join(found)}", advice)
 
 
 def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Iterator[Finding]:
     """Bytes that no job refers to yet must outlast the attempt that has put them."""
     longest = limits.get("max_timeout_seconds", 0)
-    told = [worker["blob_grace_seconds"] for worker in workers if "blob_grace_seconds" in worker]
-    if told and min(told) <= longest:
-        text = f"unused bytes go after {min(told):g} s, and a job may run for {longest:g} s"
+    found = [worker["blob_grace_seconds"] for worker in workers if "blob_grace_seconds" in worker]
+    if found and min(found) <= longest:
+        text = f"unused bytes go after {min(found):g} s, and a job may run for {longest:g} s"
         advice = "set FETTLE_BLOB_GRACE_SECONDS well above FETTLE_MAX_TIMEOUT_SECONDS"
         yield Finding("blob grace", Health.WARN, text, advice)
 
@@ -155,9 +155,9 @@ def _room_for_files(
 ) -> Iterator[Finding]:
     """What the front lets a job bring, a worker must be able to hold."""
     most = limits.get("max_files_bytes", 0)
-    told = [worker["workspace_bytes"] for worker in workers if "workspace_bytes" in worker]
-    if told and min(told) < most:
-        text = f"holds {min(told):,} bytes, and a job may bring {most:,}: such a one cannot run"
+    found = [worker["workspace_bytes"] for worker in workers if "workspace_bytes" in worker]
+    if found and min(found) < most:
+        text = f"holds {min(found):,} bytes, and a job may bring {most:,}: such a one cannot run"
         advice = "set FETTLE_WORKSPACE_BYTES above FETTLE_MAX_FILES_BYTES"
         yield Finding("workspace", Health.WARN, text, advice)
 
@@ -168,14 +168,14 @@ def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     A broken one stops jobs only where no other works: its worker takes none.
     """
     some_work = any(worker["sandbox"]["works"] for worker in workers)
-    told: list[Mapping[str, Any]] = []
+    shown: list[Mapping[str, Any]] = []
     for worker in workers:
         found = worker["sandbox"]
         if not found["works"]:
             health = Health.WARN if some_work else Health.BAD
             yield Finding("sandbox", health, f"of {worker['id']}: {_broken(found)}", WAITING)
-        elif found not in told:
-            told.append(found)
+        elif found not in shown:
+            shown.append(found)
             yield from sandbox(found)
 
 

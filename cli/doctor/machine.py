@@ -59,16 +59,16 @@ def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
     argv = [sys.executable, "-P", "-m", "sandbox.doctor", "--json", *_flags(settings)]
     try:
         done = subprocess.run(argv, capture_output=True, timeout=SANDBOX_SECONDS, check=False)
-        told = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, ValueError) as error:
         yield Finding("sandbox", Health.BAD, f"could not be tried: {error}")
         return
     yield from deployment.sandbox(
         {
-            "backend": told["backend"],
-            "works": told["available"],
-            "why": told["reason"],
-            "layers": told["layers"],
+            "backend": answer["backend"],
+            "works": answer["available"],
+            "why": answer["reason"],
+            "layers": answer["layers"],
         }
     )
 

@@ -107,8 +107,8 @@ def wait_gone(directory: Path) -> None:
         config = (directory / "redis.conf").read_text(encoding="utf-8")
     except OSError:
         return
-    told = dict(line.split(" ", 1) for line in config.splitlines() if " " in line)
-    url = f"redis://:{told.get('requirepass', '')}@127.0.0.1:{told.get('port', '0')}/0"
+    settings = dict(line.split(" ", 1) for line in config.splitlines() if " " in line)
+    url = f"redis://:{settings.get('requirepass', '')}@127.0.0.1:{settings.get('port', '0')}/0"
     deadline = time.monotonic() + START_SECONDS
     with redis.Redis.from_url(url, socket_timeout=1, retry=None) as client:
         while time.monotonic() < deadline:

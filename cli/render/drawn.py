@@ -57,7 +57,7 @@ def _steps(part: Steps) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(justify="right", style="dim")
     grid.add_column(overflow="fold")
-    for number, (item, state) in enumerate(part.told, 1):
+    for number, (item, state) in enumerate(part.with_states, 1):
         grid.add_row(_STEP_MARKS.get(state, Text(f"{number}.")), Text(item))
     return grid
 

@@ -16,7 +16,7 @@ def lines(part: Part) -> Iterator[str]:
         case Line(label, text):
             yield f"**{label}** {text}".rstrip() if label else text
         case Steps():
-            yield from (f"{number}. {item}" for number, (item, _) in enumerate(part.told, 1))
+            yield from (f"{number}. {item}" for number, (item, _) in enumerate(part.with_states, 1))
         case Code(text, language):
             yield from fenced(text, language)
         case Output(text):

@@ -53,7 +53,7 @@ def checks_shown(screen: Screen, checks: Sequence[Mapping[str, Any]]) -> None:
         elif each["seconds"] is None:
             screen.line("ok", f"{name}: a recording, nobody is asked", Tone.GOOD)
         else:
-            screen.line("ok", f"{name}: {_told(each)}", Tone.GOOD)
+            screen.line("ok", f"{name}: {_timing(each)}", Tone.GOOD)
 
 
 def _row(model: Mapping[str, Any]) -> tuple[str, str, str, str]:
@@ -67,7 +67,7 @@ def _state(offered: Mapping[str, Any]) -> str:
     return "ready" if missing is None else f"needs {printable(missing)}"
 
 
-def _told(check: Mapping[str, Any]) -> str:
+def _timing(check: Mapping[str, Any]) -> str:
     first = check["first_token_seconds"]
     began = "" if first is None else f" (first token {first:.2f} s)"
     spent = "" if check["output_tokens"] is None else f", {plural(check['output_tokens'], 'token')}"

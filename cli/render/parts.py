@@ -36,7 +36,7 @@ class Steps:
     states: tuple[str, ...] = ()
 
     @property
-    def told(self) -> tuple[tuple[str, str], ...]:
+    def with_states(self) -> tuple[tuple[str, str], ...]:
         """Each item with its state, '' where it is not known."""
         return tuple(zip_longest(self.items, self.states[: len(self.items)], fillvalue=""))
 

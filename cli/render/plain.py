@@ -16,7 +16,7 @@ def lines(part: Part) -> Iterator[str]:
         case Line(label, text):
             yield f"{label}: {text}".rstrip() if label else text
         case Steps():
-            for number, (item, state) in enumerate(part.told, 1):
+            for number, (item, state) in enumerate(part.with_states, 1):
                 yield f"{INDENT}{number}. {item}{_STATES.get(state, '')}"
         case Code(text) | Prose(text):
             yield from (f"{INDENT}{line}".rstrip() for line in text.split("\n"))

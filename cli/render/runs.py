@@ -52,8 +52,8 @@ def _what(run: Data) -> str:
     """What it was a run of, where that was no program: `shell, `; of tests, how they went."""
     tool = run.get("tool", "python")
     counts = (run.get("tests") or {}).get("counts", {})
-    told = [f"{count} {printable(name).replace('_', ' ')}" for name, count in counts.items()]
-    return ", ".join(([] if tool == "python" else [printable(tool)]) + told + [""])
+    counted = [f"{count} {printable(name).replace('_', ' ')}" for name, count in counts.items()]
+    return ", ".join(([] if tool == "python" else [printable(tool)]) + counted + [""])
 
 
 def failure_label(failure: Data) -> str:

@@ -101,13 +101,13 @@ def _checks(job: Job) -> list[Mapping[str, Any]]:
 
 def _verifications(job: Job) -> list[Mapping[str, Any]]:
     """The last one, if there is one, and what its experiments have shown."""
-    if (told := job.get("verification")) is None:
+    if (verification := job.get("verification")) is None:
         return []
     shown = {
         f"with {', '.join(each['replaced'])} broken": (each["still_green"], each["end"])
-        for each in told["experiments"]
+        for each in verification["experiments"]
     }
-    return [{**{name: told.get(name) for name in VERIFICATION}, **shown}]
+    return [{**{name: verification.get(name) for name in VERIFICATION}, **shown}]
 
 
 def _verdicts(job: Job) -> list[Mapping[str, Any]]:

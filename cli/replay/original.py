@@ -49,8 +49,8 @@ class Original:
     @property
     def names(self) -> frozenset[str]:
         """The people whose names the model was told."""
-        told = (by for by, said in self.decisions if said["action"] in NAMED_IN_PROMPTS)
-        return frozenset(told)
+        events = (by for by, said in self.decisions if said["action"] in NAMED_IN_PROMPTS)
+        return frozenset(events)
 
 
 def fetch(service: Service, job_id: str) -> Original:
@@ -119,12 +119,12 @@ def _decisions(service: Service, job: Job) -> Iterator[tuple[str, Mapping[str, A
 
     A person's own code is not in the decision, but it has run: it is in the run behind it.
     """
-    told = list(service.events(job["id"]))
-    begun = [place for place, event in enumerate(told, 1) if event.kind == "begun_anew"]
-    told = told[begun[-1] if begun else 0 :]
-    for place, event in enumerate(told):
+    events = list(service.events(job["id"]))
+    begun = [place for place, event in enumerate(events, 1) if event.kind == "begun_anew"]
+    events = events[begun[-1] if begun else 0 :]
+    for place, event in enumerate(events):
         if event.kind == "decided":
-            yield event.data["by"], _decision(service, job["id"], event.data, told[place + 1 :])
+            yield event.data["by"], _decision(service, job["id"], event.data, events[place + 1 :])
 
 
 def _decision(

@@ -141,8 +141,8 @@ def plain_spec(spec: JobSpec) -> dict[str, Any]:
 
 def event_body(event: NewEvent, epoch: int | None = None) -> str:
     """What the list keeps behind the time; `epoch`: of the attempt that tells it."""
-    told = {} if epoch is None else {"epoch": epoch}
-    return dump({"kind": event.kind, **told, "data": _plain(event.data)})
+    of_attempt = {} if epoch is None else {"epoch": epoch}
+    return dump({"kind": event.kind, **of_attempt, "data": _plain(event.data)})
 
 
 def read_event(seq: int, stored: bytes) -> Event:

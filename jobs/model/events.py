@@ -47,15 +47,15 @@ class Event:
         return self.kind in FINAL_KINDS
 
 
-def current(told: Sequence[Event]) -> Sequence[Event]:
+def current(events: Sequence[Event]) -> Sequence[Event]:
     """The events since the job was begun anew, if it was: what was made before is given up."""
-    begun = [place for place, event in enumerate(told, start=1) if event.kind == "begun_anew"]
-    return told[begun[-1] :] if begun else told
+    restarts = [place for place, event in enumerate(events, start=1) if event.kind == "begun_anew"]
+    return events[restarts[-1] :] if restarts else events
 
 
-def last_known(told: Sequence[Event]) -> str:
+def last_known(events: Sequence[Event]) -> str:
     """Where the work had come to, in words."""
-    done = next((event for event in reversed(told) if event.kind in WORK), None)
+    done = next((event for event in reversed(events) if event.kind in WORK), None)
     if done is None:
         return "before its first call had finished"
     names = (done.data.get(name) for name in ("role", "id", "tool"))

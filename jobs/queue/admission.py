@@ -33,11 +33,11 @@ class AdmissionLimits:
     queued: int = 10_000
 
 
-def refusal(load: SystemLoad, room: AdmissionLimits) -> Refusal | None:
+def refusal(load: SystemLoad, limits: AdmissionLimits) -> Refusal | None:
     """Why no job can be accepted now, or None."""
-    if load.most_bytes and load.used_bytes >= load.most_bytes * room.memory_ratio:
+    if load.most_bytes and load.used_bytes >= load.most_bytes * limits.memory_ratio:
         part = 100 * load.used_bytes / load.most_bytes
         return Refusal(STORE_FULL, f"the job record's memory is {part:.0f} % full")
-    if load.queued >= room.queued:
+    if load.queued >= limits.queued:
         return Refusal(QUEUE_FULL, f"{load.queued} jobs of your tenant wait already")
     return None

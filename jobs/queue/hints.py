@@ -115,14 +115,14 @@ class Hints:
         self._line.hang_up()
 
 
-class Turns:
+class JobPicker:
     """Which job a hint stands for, as a worker asks that has taken it. For one thread."""
 
     def __init__(self, broker_url: str) -> None:
         self._app = celery_app(broker_url)
         self._connection: Any = None
 
-    def of(self, job_id: str, step: int | None) -> str:
+    def pick(self, job_id: str, step: int | None) -> str:
         """The job whose turn it is in the priority of the hint; the hint's own where none is known,
         or the broker does not say."""
         priority = _BY_STEP.get(step) if step is not None else None

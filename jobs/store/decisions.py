@@ -68,7 +68,7 @@ class Decisions:
         ]
 
 
-def told(change: Change) -> Iterator[Command]:
+def recorded(change: Change) -> Iterator[Command]:
     """The commands that note what a change decides."""
     after = change.after
     for event in change.events:

@@ -84,16 +84,16 @@ class Events:
             translate_redis_errors(),
             self.listener.subscribed(JobKeys(job_id).channel) as heard,
         ):
-            told = [event for message in heard.recent for event in read_message(message)]
-            if told and told[0].seq <= after + 1 and told[-1].seq >= after:
-                found: Sequence[Event] = [event for event in told if event.seq > after]
+            received = [event for message in heard.recent for event in read_message(message)]
+            if received and received[0].seq <= after + 1 and received[-1].seq >= after:
+                found: Sequence[Event] = [event for event in received if event.seq > after]
             else:
                 found = await self.after(job_id, after, EVENTS_AT_ONCE)
             while not found and (left := ends - time.monotonic()) > 0:
                 message = await heard.next(min(left, LOOK_SECONDS))
-                told = read_message(message) if message else []
-                if told and told[0].seq == after + 1:
-                    found = told
+                received = read_message(message) if message else []
+                if received and received[0].seq == after + 1:
+                    found = received
                 else:
                     found = await self.after(job_id, after, EVENTS_AT_ONCE)
         return found[:EVENTS_AT_ONCE]

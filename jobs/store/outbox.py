@@ -27,7 +27,7 @@ class Outbox:
         self._let_go = UrgentCommands(redis)
         self._fail = urgent_script(redis, lua("outbox/fail"))
 
-    async def take(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
+    async def lease(self, limit: int, lease_ms: int) -> Sequence[Delivery]:
         """Those that are due; nobody else gets them while the lease runs."""
         args: list[Argument] = [limit, lease_ms, keys.delivery("")]
         taken = await ask(self._lease(keys=[keys.DELIVERIES], args=args))
@@ -36,24 +36,24 @@ class Outbox:
             for name, body, tries, error, due_at in taken
         ]
 
-    async def arrived(self, delivery: Delivery) -> None:
+    async def delivered(self, delivery: Delivery) -> None:
         """It need not be sent again."""
         places = [keys.DELIVERIES, keys.DEAD_DELIVERIES]
         commands: list[Command] = [("ZREM", place, delivery.id) for place in places]
         commands.append(("UNLINK", keys.delivery(delivery.id)))
         await ask(self._let_go(commands))
 
-    async def missed(self, delivery: Delivery, error: str, rest_ms: int | None) -> bool:
-        """It is tried again after `rest_ms`; None: it is dead. False: somebody else has it by now.
+    async def fail(self, delivery: Delivery, error: str, delay_ms: int | None) -> bool:
+        """It is tried again after `delay_ms`; None: it is dead. False: somebody else has it by now.
 
         `delivery` is as it was taken."""
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery.id)]
-        rest = "" if rest_ms is None else str(rest_ms)
-        taken: list[Argument] = [delivery.id, delivery.tries, error, rest]
+        delay = "" if delay_ms is None else str(delay_ms)
+        taken: list[Argument] = [delivery.id, delivery.tries, error, delay]
         args = [*taken, DEAD_KEPT, keys.delivery("")]
         return bool(await ask(self._fail(keys=names, args=args)))
 
-    async def again(self, delivery_id: str) -> bool:
+    async def requeue(self, delivery_id: str) -> bool:
         """A dead one begins anew; False where there is none."""
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery_id)]
         return bool(await ask(self._requeue(keys=names, args=[delivery_id])))

@@ -134,7 +134,7 @@ class Records:
         commands: tuple[Command, ...] = (
             *index.changed(before, after, entry),
             *count_commands(after.tenant, day, change.counts),
-            *decisions.told(change),
+            *decisions.recorded(change),
             *outbox.entered(change.deliveries),
         )
         if after.status.final:

@@ -41,12 +41,12 @@ def look(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
     if not review.expired and review.expires_at is not None and review.expires_at <= now:
         return expire(record, now, evidence=evidence)
     if review.escalate_at is not None and review.escalate_at <= now:
-        told, silent = "review_escalated", replace(review, escalate_at=None, remind_at=None)
+        event, silent = "review_escalated", replace(review, escalate_at=None, remind_at=None)
     else:
-        told, silent = "review_reminded", replace(review, remind_at=None)
+        event, silent = "review_reminded", replace(review, remind_at=None)
     data = {"review_id": review.id, "waited_seconds": (now - review.opened_at) // 1000}
     return Change(
-        moved(record, now, review=silent), (NewEvent(f"{told}:{record.epoch}", told, data),)
+        moved(record, now, review=silent), (NewEvent(f"{event}:{record.epoch}", event, data),)
     )
 
 
@@ -64,14 +64,14 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
         return Refusal("not_expired", "the review may wait longer", record.status)
     if review.kind is ReviewKind.QUESTIONS:  # nobody has answered: the defaults count
         data = {"review_id": review.id, "then": Action.ANSWER}
-        told = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
-        return _decided(record, now, Decision(review.id, Action.ANSWER, EXPIRY), told)
+        event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
+        return _decided(record, now, Decision(review.id, Action.ANSWER, EXPIRY), event)
     then = record.spec.on_expiry
     vouched = evidence and review.kind is ReviewKind.REVIEW and needed(record, review) == 1
     if then is OnExpiry.APPROVE and not vouched:
         then = OnExpiry.STAY
     data = {"review_id": review.id, "then": then}
-    told = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
+    event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
     if then is OnExpiry.STAY:
         stays = replace(
             review,
@@ -79,17 +79,17 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
             remind_at=_yet(review.remind_at, now),
             escalate_at=_yet(review.escalate_at, now),
         )
-        return Change(moved(record, now, review=stays), (told,))
+        return Change(moved(record, now, review=stays), (event,))
     words = f"nobody decided within {record.spec.review_expires_seconds} s"
-    return _decided(record, now, Decision(review.id, Action(then), EXPIRY, words), told)
+    return _decided(record, now, Decision(review.id, Action(then), EXPIRY, words), event)
 
 
 def _yet(at: int | None, now: int) -> int | None:
     return None if at is None or at <= now else at
 
 
-def _decided(record: JobRecord, now: int, decision: Decision, told: NewEvent) -> Change | Refusal:
+def _decided(record: JobRecord, now: int, decision: Decision, event: NewEvent) -> Change | Refusal:
     decided = decide(record, now, decision=decision)
     if isinstance(decided, Refusal):
         return decided
-    return replace(decided, events=(told, *decided.events))
+    return replace(decided, events=(event, *decided.events))

@@ -20,7 +20,7 @@ from jobs.transitions.reviews import authors
 
 def retry_as_new_job(
     parent: JobRecord,
-    told: Sequence[Event],
+    events: Sequence[Event],
     job_id: str,
     now: int,
     *,
@@ -47,7 +47,7 @@ def retry_as_new_job(
     left_out = {"summarized"} if parent.reason is Reason.UNAPPROVED else set()  # sums its end up
     work = (
         NewEvent(f"inherited:{event.seq}", event.kind, event.data)
-        for event in current(told)
+        for event in current(events)
         if event.kind in WORK and event.kind not in left_out
     )
     return Change(record, (submitted, *work))

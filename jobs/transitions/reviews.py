@@ -155,11 +155,11 @@ def _close(
     }
     if decision.action is Action.ANSWER:
         data["answers"] = list(decision.answers)
-    told = [NewEvent(f"decided:{record.epoch}", "decided", data)]
+    events = [NewEvent(f"decided:{record.epoch}", "decided", data)]
     upgrades = review.kind is ReviewKind.UPGRADE
     if upgrades:
         closed = upgrade.settled(record, decision)
-        told += upgrade.told(record, decision)
+        events += upgrade.events_of(record, decision)
     else:
         closed = replace(
             record, review=None, decision=_signed(decision, approvals), decided_epoch=record.epoch
@@ -169,8 +169,8 @@ def _close(
         reason = Reason.INCOMPATIBLE if upgrades else Reason.REJECTED
         detail = decision.feedback or f"rejected by {decision.by}"
         change = ended(closed, now, Status.FAILED, reason=reason, detail=detail)
-        return replace(change, events=(*told, *change.events))
-    return Change(moved(closed, now, **requeued(now)), tuple(told))
+        return replace(change, events=(*events, *change.events))
+    return Change(moved(closed, now, **requeued(now)), tuple(events))
 
 
 def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:
@@ -201,14 +201,14 @@ def _signed(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
     return replace(decision, by=" and ".join(vote.by for vote in approvals))
 
 
-def proven(review: Review, told: Sequence[Event]) -> bool:
+def proven(review: Review, events: Sequence[Event]) -> bool:
     """Whether an approval would rest on a verification that holds. The graph says so in the payload
     (`unproven`: null, or why not); for an older release's review, a run that succeeded among
     `told`, the job's events, does."""
     if "unproven" in review.payload:
         return review.payload["unproven"] is None
-    return any(_succeeded(current(told)))
+    return any(_succeeded(current(events)))
 
 
-def _succeeded(told: Iterable[Event]) -> Iterable[bool]:
-    return (bool(event.data["succeeded"]) for event in told if event.kind == "run_finished")
+def _succeeded(events: Iterable[Event]) -> Iterable[bool]:
+    return (bool(event.data["succeeded"]) for event in events if event.kind == "run_finished")

@@ -23,7 +23,7 @@ MORE_AFTER_CRASH = 2
 """A crashed job's first hints are a quarter as far apart."""
 
 TAKES: Mapping[Action, str] = {
-    Action.APPROVE: "begin anew from the task; what was paid stays on the job's bill",
+    Action.APPROVE: "restart from the task; what was paid stays on the job's bill",
     Action.DELEGATE: "leave it to a worker that reads it: start one first",
     Action.REJECT: "end the job",
 }
@@ -51,7 +51,7 @@ def _reads(facts: Mapping[str, Any]) -> Collection[int]:
 
 
 def question(
-    record: JobRecord, found: GraphFormat, reads: Collection[int], ours: GraphFormat
+    record: JobRecord, found: GraphFormat, reads: Collection[int], current: GraphFormat
 ) -> Review:
     """What a person is asked: `found` is what the checkpoints are, `ours` what is written here.
 
@@ -61,29 +61,30 @@ def question(
     by = f", by Fettle {found.release}" if found.release else ""
     able = f"a worker of Fettle {found.release}" if found.release else "a worker that reads it"
     reason = (
-        f"The job's checkpoint is in graph format {found.number}{by}. Fettle {ours.release} reads "
-        f"{_listed(reads)}, and no worker that is up reads {found.number}. Begin it anew from its "
-        f"task (approve), run {able} and leave it to that (delegate), or end it (reject)."
+        f"The job's checkpoint is in graph format {found.number}{by}. Fettle {current.release} "
+        f"reads {_listed(reads)}, and no worker that is up reads {found.number}. "
+        f"Restart it from its task (approve), run {able} and leave it to that (delegate), or end "
+        "it (reject)."
     )
     payload = {
         "reason": reason,
         "found": {"format": found.number, "release": found.release},
-        "worker": {"format": ours.number, "release": ours.release, "reads": sorted(reads)},
+        "worker": {"format": current.number, "release": current.release, "reads": sorted(reads)},
         "choices": {str(action): does for action, does in TAKES.items()},
     }
     return Review(f"upgrade-{record.epoch}", ReviewKind.UPGRADE, payload)
 
 
-def damaged(record: JobRecord, place: str, reads: Collection[int], ours: GraphFormat) -> Review:
+def damaged(record: JobRecord, place: str, reads: Collection[int], current: GraphFormat) -> Review:
     """What a person is asked where the format is one that is read, and the checkpoint at `place` is
     damaged, or holds a type that this release does not know. Nothing is removed before they say so.
     The payload is that of `question`, and `place`."""
     found = record.checkpointed or UNSAID
-    asked = question(record, found, reads, ours)
+    asked = question(record, found, reads, current)
     reason = (
-        f"The job's checkpoint cannot be decoded ({place}). Begin it anew from its task (approve), "
-        "have it mended or run a worker that knows it, and leave it to that (delegate), or end it "
-        "(reject)."
+        f"The job's checkpoint cannot be decoded ({place}). Restart it from its task (approve), "
+        "have it repaired or run a worker that knows it, and leave it to that (delegate), or end "
+        "it (reject)."
     )
     return replace(asked, payload={**asked.payload, "reason": reason, "place": place})
 
@@ -96,7 +97,7 @@ def settled(record: JobRecord, decision: Decision) -> JobRecord:
     return replace(record, review=None)
 
 
-def told(record: JobRecord, decision: Decision) -> tuple[NewEvent, ...]:
+def events_of(record: JobRecord, decision: Decision) -> tuple[NewEvent, ...]:
     """What is said of the decision besides that it was made."""
     if decision.action is not Action.APPROVE:
         return ()

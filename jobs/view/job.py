@@ -140,8 +140,8 @@ def artifacts(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
 
 def version(events: Sequence[Event], name: str, digest: str) -> dict[str, Any] | None:
     """A version of a file, by its digest: any that a run or a tool has left."""
-    told = (fact for fact in current(events) if fact.kind in MAKERS)
-    made = (one for fact in told for one in fact.data.get("artifacts", ()))
+    makers = (fact for fact in current(events) if fact.kind in MAKERS)
+    made = (one for fact in makers for one in fact.data.get("artifacts", ()))
     found = (one for one in made if (one["name"], one["digest"]) == (name, digest))
     return next((dict(one) for one in found), None)
 
@@ -243,8 +243,8 @@ def _plan(events: Sequence[Event]) -> dict[str, Any] | None:
     plan = _last(events, "planned")
     if plan is None:
         return None
-    told = progress(events)
-    return {**plan, "progress": None if told is None else [str(each) for each in told]}
+    makers = progress(events)
+    return {**plan, "progress": None if makers is None else [str(each) for each in makers]}
 
 
 def _last(events: Sequence[Event], kind: str) -> dict[str, Any] | None:

@@ -23,10 +23,10 @@ def progress(events: Sequence[Event]) -> Sequence[Progress] | None:
     """How far each step of the latest plan has come; None while there is no plan, or nobody has
     said of any step that it is at work: then nothing is known, whatever has become of the job."""
     steps: list[Progress] = []
-    told = False
+    known = False
     for fact in current(events):
         if fact.kind == "planned":
-            steps, told = [Progress.TODO] * len(fact.data["steps"]), False
+            steps, known = [Progress.TODO] * len(fact.data["steps"]), False
         elif (moved := _MOVES.get(fact.kind)) and 1 <= fact.data["step"] <= len(steps):
-            steps[fact.data["step"] - 1], told = moved, True
-    return steps if told else None
+            steps[fact.data["step"] - 1], known = moved, True
+    return steps if known else None

@@ -62,33 +62,33 @@ async def test_many_changes_at_once_tell_one_thing_once(house):
 
 async def test_nobody_else_gets_what_was_taken(house):
     made = {await ended(house) for _ in range(6)}
-    taken = await asyncio.gather(*(house.store.outbox.take(2, 60_000) for _ in range(5)))
+    taken = await asyncio.gather(*(house.store.outbox.lease(2, 60_000) for _ in range(5)))
     names = [each.job_id for part in taken for each in part]
     assert sorted(names) == sorted(made)
     assert all(each.tries == 1 for part in taken for each in part)
-    assert await house.store.outbox.take(9, 60_000) == []
+    assert await house.store.outbox.lease(9, 60_000) == []
 
 
 async def test_what_arrived_is_gone_and_what_did_not_comes_again(house):
     await ended(house), await ended(house)
     outbox = house.store.outbox
-    first, second = await outbox.take(9, 60_000)
-    await outbox.arrived(first)
-    assert await outbox.missed(second, "it answered 500", 0)
-    (again,) = await outbox.take(9, 60_000)
+    first, second = await outbox.lease(9, 60_000)
+    await outbox.delivered(first)
+    assert await outbox.fail(second, "it answered 500", 0)
+    (again,) = await outbox.lease(9, 60_000)
     assert (again.id, again.tries, again.error) == (second.id, 2, "it answered 500")
-    assert not await outbox.missed(second, "late", 0), "another has it by now"
-    await outbox.arrived(second)
+    assert not await outbox.fail(second, "late", 0), "another has it by now"
+    await outbox.delivered(second)
     assert await outbox.waiting(9) == ([], 0), "it has arrived, whoever brought it"
-    assert not await outbox.missed(again, "late", 0)
+    assert not await outbox.fail(again, "late", 0)
 
 
 async def test_a_lease_that_has_run_out_is_another_ones(house):
     await ended(house)
     outbox = house.store.outbox
-    (first,) = await outbox.take(9, 50)
+    (first,) = await outbox.lease(9, 50)
     await asyncio.sleep(0.1)
-    (second,) = await outbox.take(9, 60_000)
+    (second,) = await outbox.lease(9, 60_000)
     assert (second.id, second.tries) == (first.id, 2)
     assert second.data == first.data
 
@@ -96,14 +96,14 @@ async def test_a_lease_that_has_run_out_is_another_ones(house):
 async def test_a_dead_one_stays_to_be_seen_and_can_begin_anew(house):
     await ended(house)
     outbox = house.store.outbox
-    (taken,) = await outbox.take(9, 60_000)
-    assert await outbox.missed(taken, "it answered 410", None)
+    (taken,) = await outbox.lease(9, 60_000)
+    assert await outbox.fail(taken, "it answered 410", None)
     assert await outbox.waiting(9) == ([], 0)
     (dead,), total = await outbox.dead(9)
     assert (dead.id, dead.error, total) == (taken.id, "it answered 410", 1)
-    assert await outbox.again(dead.id)
-    assert not await outbox.again(dead.id)
-    (again,) = await outbox.take(9, 60_000)
+    assert await outbox.requeue(dead.id)
+    assert not await outbox.requeue(dead.id)
+    (again,) = await outbox.lease(9, 60_000)
     assert (again.id, again.tries) == (taken.id, 1)
 
 
@@ -111,8 +111,8 @@ async def test_of_dead_ones_the_newest_are_kept(house, monkeypatch):
     monkeypatch.setattr("jobs.store.outbox.DEAD_KEPT", 2)
     made = [await ended(house) for _ in range(4)]
     outbox = house.store.outbox
-    for taken in await outbox.take(9, 60_000):
-        assert await outbox.missed(taken, "no", None)
+    for taken in await outbox.lease(9, 60_000):
+        assert await outbox.fail(taken, "no", None)
     dead, total = await outbox.dead(9)
     assert (total, len(dead)) == (2, 2)
     assert {each.job_id for each in dead} < set(made)

@@ -232,8 +232,8 @@ async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
         assert [each["type"] for each in told["waiting"]] == ["review.opened", "review.decided"]
         assert told["waiting"][1]["data"]["by"] == "development"
         outbox = front.services.store.outbox
-        for each in await outbox.take(9, 1_000):
-            await outbox.missed(each, "no", None)
+        for each in await outbox.lease(9, 1_000):
+            await outbox.fail(each, "no", None)
         told = (await front.client.get("/webhook-deliveries")).json()
         assert (told["waiting_total"], told["dead_total"]) == (0, 2)
         dead = told["dead"][0]["id"]

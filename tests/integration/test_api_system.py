@@ -88,8 +88,8 @@ async def test_messages_that_do_not_arrive_are_counted(front):
     late = [Delivery(name, "job.finished", "t", "j", now - ms, {}) for name, ms in ages.items()]
     for command in entered(late):
         await store.redis.execute_command(*command)
-    (first,) = await store.outbox.take(1, 1_000)
-    assert await store.outbox.missed(first, "it answered 410", None)
+    (first,) = await store.outbox.lease(1, 1_000)
+    assert await store.outbox.fail(first, "it answered 410", None)
     told = (await front.client.get("/system")).json()["webhooks"]
     assert (told["dead"], told["waiting"]) == (1, 2)
     assert 60 <= told["oldest_seconds"] < 90

@@ -94,14 +94,14 @@ def test_tenants_take_turns_within_a_priority(redis_url, broker):
             sender.send(f"other{number}", Priority.NORMAL, "other")
         sender.send("urgent", Priority.HIGH, "big")
         until(lambda: waiting(broker) == 105)
-    turns = hints.Turns(redis_url)
+    turns = hints.JobPicker(redis_url)
     steps = [PRIORITIES[each] for each in (Priority.HIGH, *[Priority.NORMAL] * 7)]
-    assert [turns.of("own", step) for step in steps] == [
+    assert [turns.pick("own", step) for step in steps] == [
         *("urgent", "big0", "small0", "other0", "big1", "small1", "other1", "big2"),
     ]
     for number in range(3, 100):
-        assert turns.of("own", PRIORITIES[Priority.NORMAL]) == f"big{number}"
-    assert turns.of("own", PRIORITIES[Priority.NORMAL]) == "own"
+        assert turns.pick("own", PRIORITIES[Priority.NORMAL]) == f"big{number}"
+    assert turns.pick("own", PRIORITIES[Priority.NORMAL]) == "own"
     assert broker.keys("fettle:ready:*") == []
 
 
@@ -110,14 +110,14 @@ def test_a_job_hinted_at_again_keeps_its_one_place(redis_url, broker):
         for job_id in ("first", "second", "first"):
             sender.send(job_id, Priority.LOW, "t")
         until(lambda: waiting(broker) == 3)
-    turns, low = hints.Turns(redis_url), PRIORITIES[Priority.LOW]
-    assert [turns.of("first", low) for _ in range(3)] == ["first", "second", "first"]
+    turns, low = hints.JobPicker(redis_url), PRIORITIES[Priority.LOW]
+    assert [turns.pick("first", low) for _ in range(3)] == ["first", "second", "first"]
 
 
 def test_a_hint_stands_for_its_own_job_where_the_broker_does_not_say(tmp_path):
-    turns = hints.Turns(f"unix://{tmp_path}/nobody")
-    assert turns.of("own", PRIORITIES[Priority.HIGH]) == "own"
-    assert turns.of("own", None) == "own"
+    turns = hints.JobPicker(f"unix://{tmp_path}/nobody")
+    assert turns.pick("own", PRIORITIES[Priority.HIGH]) == "own"
+    assert turns.pick("own", None) == "own"
 
 
 def test_a_celery_worker_gets_what_was_sent(redis_url, broker):

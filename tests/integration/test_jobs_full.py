@@ -66,15 +66,15 @@ async def test_a_dead_delivery_is_sent_again_without_room(own_house: House) -> N
     assert isinstance(change, Change)
     told = Delivery("d1", "job.finished", record.tenant, record.id, 1, {})
     assert await store.commit(record, replace(change, deliveries=(told,)))
-    [taken] = await store.outbox.take(1, 60_000)
-    assert await store.outbox.missed(taken, "410", None)
+    [taken] = await store.outbox.lease(1, 60_000)
+    assert await store.outbox.fail(taken, "410", None)
     used = (await store.redis.info("memory"))["used_memory"]
     await store.redis.config_set("maxmemory", used // 2)
-    assert await store.outbox.again("d1")
-    assert not await store.outbox.again("d1")
-    [again] = await store.outbox.take(1, 60_000)
+    assert await store.outbox.requeue("d1")
+    assert not await store.outbox.requeue("d1")
+    [again] = await store.outbox.lease(1, 60_000)
     assert (again.id, again.tries) == ("d1", 1)
-    await store.outbox.arrived(again)
+    await store.outbox.delivered(again)
     assert await store.outbox.waiting(1) == ([], 0), "else it is sent again and again"
 
 

@@ -24,7 +24,7 @@ from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.change import Delivery
 from jobs.transitions.lifecycle import Policy
 from worker.background.webhooks import send_some
-from worker.egress.webhooks import Endpoint, Missed, headers, key_of
+from worker.egress.webhooks import DeliveryFailed, Endpoint, headers, key_of
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SENDER = Path(__file__).parents[1] / "support/processes/webhook_sender.py"
@@ -170,8 +170,8 @@ async def test_a_receiver_that_hangs_is_given_up(house, receiver):
 
 async def test_where_nobody_listens_it_is_said(receiver):
     nowhere = endpoint(receiver, url=httpx.URL("http://127.0.0.1:1/hook"))
-    with pytest.raises(Missed, match=r"attempts failed|refused|Connect"):
-        await nowhere.bring(Delivery("msg_1", "job.finished", "t", "j", 0, {}), 0)
+    with pytest.raises(DeliveryFailed, match=r"attempts failed|refused|Connect"):
+        await nowhere.deliver(Delivery("msg_1", "job.finished", "t", "j", 0, {}), 0)
 
 
 async def test_two_workers_never_send_one_message_at_the_same_moment(house, receiver):

@@ -17,7 +17,7 @@ BATCH_SECONDS = 0.08
 DEAF_SECONDS = 1.0
 """Nothing is sent for a job that nobody watches; by then somebody may."""
 
-Spoken = dict[str, str | int]
+Message = dict[str, str | int]
 """{call, role, part, text, try}: see docs/models.md."""
 
 
@@ -26,7 +26,7 @@ class LiveTokens:
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
-        self._waiting: dict[str, list[Spoken]] = {}
+        self._waiting: dict[str, list[Message]] = {}
         self._deaf_until: dict[str, float] = {}
         self._sending: asyncio.Task[None] | None = None
 
@@ -34,7 +34,7 @@ class LiveTokens:
         """The port Tokens for one job."""
         return JobTokens(self, job_id)
 
-    def say(self, job_id: str, said: Spoken) -> None:
+    def say(self, job_id: str, said: Message) -> None:
         """Have something sent, soon, if anybody watches the job."""
         deaf_until = self._deaf_until.get(job_id)
         if deaf_until is not None and asyncio.get_running_loop().time() < deaf_until:
@@ -103,12 +103,12 @@ class _Call:
 
     def receive(self, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:
-            said: Spoken = {"call": self.call, "role": self.role, "part": chunk.part}
+            said: Message = {"call": self.call, "role": self.role, "part": chunk.part}
             self.job.live.say(self.job.job_id, {**said, "text": chunk.text, "try": self.tries})
 
     def end(self) -> None:
         self.job.live.drop(self.job.job_id, self.call)
 
 
-def _joins(last: Spoken, said: Spoken) -> bool:
+def _joins(last: Message, said: Message) -> bool:
     return all(last[name] == said[name] for name in ("call", "part", "try"))

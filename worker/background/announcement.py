@@ -47,10 +47,10 @@ _SAMPLE = 1_000
 """Tokens that are priced: for a million of them some models cost more a token."""
 _MILLION = Decimal(1_000_000)
 
-Told = dict[str, Any]
+Facts = dict[str, Any]
 
 
-def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Told:
+def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Facts:
     """What a worker announces of its models.
 
     `roles`: to each its chains, level by level. `offered`: each model in them, with its prices in
@@ -76,21 +76,21 @@ def _levels(chains: Chains, role: str) -> list[list[str]]:
         return []
 
 
-def _offered(text: str, options: ModelOptions, prices: Prices) -> Told:
-    told: Told = {"name": text, "input_usd": None, "output_usd": None}
+def _offered(text: str, options: ModelOptions, prices: Prices) -> Facts:
+    facts: Facts = {"name": text, "input_usd": None, "output_usd": None}
     try:
         name = ModelName.parse(text)
     except ModelError as error:
-        return {**told, "missing": str(error)}
+        return {**facts, "missing": str(error)}
     return {
-        **told,
+        **facts,
         "input_usd": _for_a_million(prices.of(name, Usage(_SAMPLE, 0))),
         "output_usd": _for_a_million(prices.of(name, Usage(0, _SAMPLE))),
         "missing": _missing(name, options),
     }
 
 
-def _providers(options: ModelOptions) -> Iterator[Told]:
+def _providers(options: ModelOptions) -> Iterator[Facts]:
     for provider in PROVIDERS.values():
         name = ModelName(provider.name, "any")
         yield {
@@ -113,6 +113,6 @@ def _for_a_million(cost: Decimal | None) -> str | None:
     return None if cost is None else format((cost * _MILLION / _SAMPLE).normalize(), "f")
 
 
-def names(told: Mapping[str, Any]) -> list[str]:
+def names(facts: Mapping[str, Any]) -> list[str]:
     """The models in an offer."""
-    return [each["name"] for each in told["offered"]]
+    return [each["name"] for each in facts["offered"]]

@@ -75,7 +75,7 @@ async def check(pool: ModelPool, prices: Prices, names: Sequence[str]) -> list[d
 
 
 async def _checked(pool: ModelPool, prices: Prices, text: str) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         **dict.fromkeys(("error", "seconds", "first_token_seconds", "cost_usd")),
         **dict.fromkeys(("input_tokens", "output_tokens")),
         "name": text,
@@ -88,18 +88,18 @@ async def _checked(pool: ModelPool, prices: Prices, text: str) -> dict[str, Any]
         begun = time.monotonic()  # behind the import of its library, which is paid once
         ear = _Ear(begun)
         if not isinstance(model, ProviderModel):
-            return {**told, "ok": True, "cost_usd": "0"}  # a recording: it is there
+            return {**result, "ok": True, "cost_usd": "0"}  # a recording: it is there
         with listened_by(ear):
             reply = await model.model_copy(update={"patience": PATIENCE}).ainvoke(
                 [HumanMessage(QUESTION)]
             )
     except ModelError as error:
         log.info("model does not answer", model=text, error=str(error))
-        return {**told, "error": str(error), "seconds": round(time.monotonic() - begun, 3)}
+        return {**result, "error": str(error), "seconds": round(time.monotonic() - begun, 3)}
     usage = Usage.of(reply)
     cost = prices.of(name, usage)
     return {
-        **told,
+        **result,
         "ok": True,
         "seconds": round(time.monotonic() - begun, 3),
         "first_token_seconds": ear.first,

@@ -6,12 +6,12 @@ import asyncio
 
 import structlog
 
-from jobs.outbox import rest_ms
+from jobs.outbox import retry_delay_ms
 from jobs.store.outbox import Outbox
 from jobs.store.redis_store import RedisStore
 from jobs.transitions.change import Delivery
 from worker.background.loop import every_seconds
-from worker.egress.webhooks import Endpoint, Missed
+from worker.egress.webhooks import DeliveryFailed, Endpoint
 
 AT_ONCE = 8
 SPARE_SECONDS = 5.0
@@ -33,7 +33,7 @@ async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) ->
 async def send_some(store: RedisStore, endpoint: Endpoint) -> int:
     """Send what is due, a few side by side; how many there were. Raises StoreUnavailable."""
     lease_ms = int((endpoint.seconds + SPARE_SECONDS) * 1000)
-    taken = await store.outbox.take(AT_ONCE, lease_ms)
+    taken = await store.outbox.lease(AT_ONCE, lease_ms)
     if taken:
         now = await store.now()
         await asyncio.gather(*(_send(store.outbox, endpoint, each, now) for each in taken))
@@ -43,11 +43,11 @@ async def send_some(store: RedisStore, endpoint: Endpoint) -> int:
 async def _send(outbox: Outbox, endpoint: Endpoint, delivery: Delivery, now: int) -> None:
     say = log.bind(delivery=delivery.id, type=delivery.type, job_id=delivery.job_id)
     try:
-        await endpoint.bring(delivery, now)
-    except Missed as missed:
-        rest = None if missed.gone else rest_ms(delivery.tries)
-        await outbox.missed(delivery, missed.why, rest)
-        say.warning("webhook missed", why=missed.why, tries=delivery.tries, dead=rest is None)
+        await endpoint.deliver(delivery, now)
+    except DeliveryFailed as failed:
+        delay = None if failed.gone else retry_delay_ms(delivery.tries)
+        await outbox.fail(delivery, failed.why, delay)
+        say.warning("webhook missed", why=failed.why, tries=delivery.tries, dead=delay is None)
     else:
-        await outbox.arrived(delivery)
+        await outbox.delivered(delivery)
         say.info("webhook sent", tries=delivery.tries)

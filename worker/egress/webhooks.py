@@ -30,7 +30,7 @@ GONE = 410
 
 
 @dataclass(frozen=True)
-class Missed(Exception):
+class DeliveryFailed(Exception):
     """It did not arrive. `gone`: the receiver wants no more of it."""
 
     why: str
@@ -50,7 +50,7 @@ class Endpoint:
     private: bool = False
     resolver: Resolver = field(default=resolved)
 
-    async def bring(self, delivery: Delivery, now_ms: int) -> None:
+    async def deliver(self, delivery: Delivery, now_ms: int) -> None:
         """Bring a message. Raises Missed where it is not known to have arrived."""
         body = message(delivery)
         sent = {
@@ -64,13 +64,13 @@ class Endpoint:
             async with asyncio.timeout(self.seconds):
                 status = await self._post(sent, body)
         except TimeoutError:
-            raise Missed(f"no answer within {self.seconds:g} s") from None
+            raise DeliveryFailed(f"no answer within {self.seconds:g} s") from None
         except ToolRefused as error:
-            raise Missed(str(error)) from None
+            raise DeliveryFailed(str(error)) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
-            raise Missed(str(error) or type(error).__name__) from None
+            raise DeliveryFailed(str(error) or type(error).__name__) from None
         if not 200 <= status < 300:
-            raise Missed(f"it answered {status}", gone=status == GONE)
+            raise DeliveryFailed(f"it answered {status}", gone=status == GONE)
 
     async def _post(self, sent: dict[str, str], body: bytes) -> int:
         backend = Pinned(self.resolver, private=self.private)
@@ -90,8 +90,8 @@ class Endpoint:
 
 def message(delivery: Delivery) -> bytes:
     """The body: {type, timestamp, data}. The same at every try."""
-    told = {"type": delivery.type, "timestamp": iso(delivery.at), "data": dict(delivery.data)}
-    return dump(told).encode()
+    body = {"type": delivery.type, "timestamp": iso(delivery.at), "data": dict(delivery.data)}
+    return dump(body).encode()
 
 
 def endpoint(settings: WebhookSettings) -> Endpoint | None:

@@ -40,7 +40,7 @@ from cli.local import bubblewrap
 @click.option("--json", "as_json", is_flag=True, help="The last line of stdout is one object.")
 @click.pass_obj
 def command(
-    flags: Mapping[str, str], /, *, as_json: bool, **told: float | str | Path | None
+    flags: Mapping[str, str], /, *, as_json: bool, **flags_given: float | str | Path | None
 ) -> int:
     """Kill workers, API and Redis under load; exit 1 where a job is lost or a rule is broken.
 
@@ -48,9 +48,9 @@ def command(
     alone, and only clients misbehave, unless their supervisor is told. No model is paid:
     recordings answer.
     """
-    told = {**told, "url": told["url"] or flags.get("url")}
-    if told["url"] is None:
+    flags_given = {**flags_given, "url": flags_given["url"] or flags.get("url")}
+    if flags_given["url"] is None:
         bubblewrap.ensure()
-    words = [f"--{name}={value}" for name, value in told.items() if value is not None]
+    words = [f"--{name}={value}" for name, value in flags_given.items() if value is not None]
     words += ["--json"] if as_json else []
     return drill("chaos", words)

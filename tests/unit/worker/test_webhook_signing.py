@@ -1,4 +1,4 @@
-"""How a message to the webhook is signed, and how long it rests between two tries."""
+"""How a message to the webhook is signed, and how long it delays between two tries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 from pydantic import ValidationError
 
-from jobs.outbox import MOST_REST_MS, MOST_TRIES, rest_ms
+from jobs.outbox import MOST_DELAY_MS, MOST_TRIES, retry_delay_ms
 from jobs.transitions.change import Delivery
 from settings.webhooks import WebhookSettings
 from worker.egress.webhooks import headers, key_of, message
@@ -51,13 +51,13 @@ def test_a_message_is_the_same_at_every_try():
 
 
 def test_tries_rest_ever_longer_and_end():
-    rests = [rest_ms(tries, lambda: 0.5) for tries in range(1, MOST_TRIES)]
-    assert rests[0] == 5_000
-    assert all(one <= other for one, other in pairwise(rests))
-    assert rests[-1] == MOST_REST_MS
-    assert 24 * 3_600_000 < sum(rests) < 25 * 3_600_000
-    assert rest_ms(MOST_TRIES) is None
-    assert {rest_ms(3, lambda chance=c: chance) for c in (0.0, 1.0)} == {33_750, 56_250}
+    delays = [retry_delay_ms(tries, lambda: 0.5) for tries in range(1, MOST_TRIES)]
+    assert delays[0] == 5_000
+    assert all(one <= other for one, other in pairwise(delays))
+    assert delays[-1] == MOST_DELAY_MS
+    assert 24 * 3_600_000 < sum(delays) < 25 * 3_600_000
+    assert retry_delay_ms(MOST_TRIES) is None
+    assert {retry_delay_ms(3, lambda chance=c: chance) for c in (0.0, 1.0)} == {33_750, 56_250}
 
 
 @pytest.mark.parametrize(
