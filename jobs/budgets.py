@@ -1,10 +1,10 @@
 """Budgets: what a job may spend in all, and the jobs of an API key and of a tenant in a day:
 what is asked and answered (see jobs.store.spending).
 
-Before a model is asked, what the call can cost at most is set aside; a call that finds no room is
-not made. Behind it the reservation becomes what was really spent, in the same step that posts the
-charge. One that is never settled (the worker was killed, the connection cut) stays: it counts as
-spent. So the sum of what was paid and what may still come is within the cap at every moment.
+Before each model call, the most that it can cost is reserved; a call that exceeds the budget is not
+made. After it, the reservation is replaced by what was really spent, in the same step that posts
+the charge. A reservation that is never settled (the worker was killed, the connection cut) counts
+as spent. So the sum of what was paid and what may still come is within the cap at every moment.
 
 Money is counted in whole billionths of a US dollar, rounded up.
 """
@@ -101,9 +101,9 @@ class ReservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class BudgetShortfall:
-    """Why a call may not be made: of `cap`, `used` is spent or set aside; it wants `asked`.
+    """Why a call may not be made: of `cap`, `used` is spent or reserved; the call needs `asked`.
 
-    `open` is the part of `used` that is set aside and not settled: some of it may come back.
+    `open` is the part of `used` that is reserved and not settled: some of it may be released.
     """
 
     whose: Whose
@@ -115,5 +115,5 @@ class BudgetShortfall:
 
     @property
     def may_pass(self) -> bool:
-        """Whether there may be room once what is set aside is settled."""
+        """Whether the call may fit once open reservations are settled."""
         return self.used - self.open + self.asked <= self.cap

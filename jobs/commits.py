@@ -23,7 +23,7 @@ Decide = Callable[[JobRecord, int], Change | Refusal]
 
 
 class Commits:
-    """Changes over one store, and the hints that they entail: see `jobs.service`."""
+    """Makes changes in one store, and sends their hints: see `jobs.service`."""
 
     def __init__(
         self, store: RedisStore, hint: Callable[[JobRecord], None], *, webhooks: bool = False
@@ -41,8 +41,8 @@ class Commits:
         first: bool = False,
         known: Loaded | None = None,
     ) -> JobRecord | Refusal:
-        """Decide and commit, until nothing moved in between. `first`: at the head of its line;
-        `known`: as the job was read just now.
+        """Decide and commit, until nothing changed in between. `first`: it must be at the head of
+        its line; `known`: the job as it was read just now.
         """
         for _ in range(TRIES):
             loaded, known = known or await self.store.load(job_id), None
@@ -77,15 +77,15 @@ class Commits:
         return await self.change(held.job_id, fenced, entry)
 
     async def nudged(self, changed: JobRecord | Refusal) -> JobRecord | Refusal:
-        """The same, and a hint to whom it concerns."""
+        """The same, and a hint where a job can run now."""
         if isinstance(changed, JobRecord):
-            # what was committed stands, whether or not Redis still answers: the sweeper hints too
+            # the commit stands even if Redis no longer answers: the sweeper sends hints, too
             with contextlib.suppress(StoreUnavailable):
                 await self.nudge(changed)
         return changed
 
     async def nudge(self, changed: JobRecord) -> None:
-        """Hint a worker: at this job where it is due, at the next in line where it ended."""
+        """Send a hint: for this job where it is queued, for the next in line where it ended."""
         if changed.status is Status.QUEUED and changed.hints > 0:
             self.hint(changed)
         elif changed.status.final:
@@ -95,7 +95,7 @@ class Commits:
                 self.hint(loaded.record)
 
     async def _counted(self, before: JobRecord, change: Change) -> Change:
-        """With what it adds to the numbers, for which a job's end is looked at as a whole."""
+        """The change with its counts. Those of a job's end are made of all its events."""
         after = change.after
         if not after.status.final:
             return replace(change, counts=counted(before, change, (), ()))

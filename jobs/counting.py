@@ -42,7 +42,7 @@ WAITS = (10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400,
 def counted(
     before: JobRecord, change: Change, events: Sequence[Event], charges: Iterable[Charge]
 ) -> Counts:
-    """What a change adds. `told` and `charges` are the job's, wanted where the change ends it."""
+    """What a change adds. `events` and `charges` are the job's, needed where the change ends it."""
     counts: Counter[str] = Counter()
     for event in change.events:
         if event.kind == "decided" and before.review is not None:
@@ -70,7 +70,7 @@ def _decided(data: Mapping[str, Any], waited_ms: int) -> Counts:
 
 
 def _own(events: Sequence[Event]) -> Sequence[Event]:
-    """Without what a job has taken over from the one that it tries anew: that has counted it."""
+    """Without the events that a retry has taken over from its parent, which has counted them."""
     begun = (place for place, event in enumerate(events) if event.kind == "started")
     return events[next(begun, len(events)) :]
 

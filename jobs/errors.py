@@ -44,7 +44,7 @@ class StoreUnfit(JobsError):
 
 
 class StaleEpoch(JobsError):
-    """A write bore an epoch that is no longer the job's, or the job is not running any more."""
+    """A write carried an epoch that is no longer the job's, or the job is no longer running."""
 
     def __init__(self, job_id: str, epoch: int) -> None:
         super().__init__(f"epoch {epoch} no longer owns job {job_id}")

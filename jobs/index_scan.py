@@ -1,4 +1,4 @@
-"""Tour: once through an index of jobs, past those that cannot be dealt with."""
+"""IndexScan: once through an index of jobs, past those that fail."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from jobs.errors import StoreUnavailable
 
 
 class IndexScan:
-    """What is dealt with leaves the index; what stays in it, for whatever reason, is looked at once
-    and hinders no other. `found` lists the first so many.
+    """A job that is handled leaves the index. A job that stays in it is visited once, and does not
+    hold up the others. `found` lists the first so many.
     """
 
     def __init__(self, found: Callable[[int], Awaitable[Sequence[str]]]) -> None:
@@ -19,12 +19,12 @@ class IndexScan:
         self._wrong: list[BaseException] = []
 
     async def next(self, many: int) -> Sequence[str]:
-        """The first so many that were not looked at."""
+        """The first so many that were not visited."""
         listed = await self._found(many + len(self._stayed))
         return [job_id for job_id in listed if job_id not in self._stayed][:many]
 
-    async def deal(self, job_ids: Sequence[str], look: Callable[[str], Awaitable[bool]]) -> int:
-        """Look at these side by side; how many were dealt with. Raises StoreUnavailable."""
+    async def visit(self, job_ids: Sequence[str], look: Callable[[str], Awaitable[bool]]) -> int:
+        """Visit these concurrently; how many were handled. Raises StoreUnavailable."""
         looks = await asyncio.gather(*map(look, job_ids), return_exceptions=True)
         for job_id, each in zip(job_ids, looks, strict=True):
             if isinstance(each, StoreUnavailable):
@@ -37,6 +37,6 @@ class IndexScan:
         return sum(each is True for each in looks)
 
     def end(self) -> None:
-        """Raise what the first of them raised that could not be dealt with."""
+        """Raise the error of the first that failed."""
         for error in self._wrong:
             raise error

@@ -1,7 +1,7 @@
-"""The outbox: what a webhook has to be told, written in the step that makes it so, and sent later.
+"""The outbox: messages to the webhook, written in the same step as the change, and sent later.
 
-A delivery is sent at least once: whoever takes it has it for the time of his lease, and takes it
-out when it has arrived. One that never arrives is dead after some tries, and stays to be seen.
+A delivery is sent at least once: a worker leases it, sends it, and removes it when it has arrived.
+A delivery that never arrives is dead after some tries, and stays listed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ KINDS: Mapping[str, str] = {
     "failed": "job.finished",
     "cancelled": "job.finished",
 }
-"""What is told of, by the kind of a job's event."""
+"""The type of message, by the kind of a job's event."""
 MOST_TRIES = 14
 FIRST_DELAY_MS = 5_000
 MOST_DELAY_MS = 4 * 3_600_000
 
 
 def deliveries_of(change: Change) -> tuple[Delivery, ...]:
-    """What a change has to tell. An id is made of the fact that it tells, which is told once."""
+    """The messages of a change. A message's id is made of its event's key, so it is unique."""
     after = change.after
     return tuple(
         Delivery(
@@ -54,10 +54,10 @@ def deliveries_of(change: Change) -> tuple[Delivery, ...]:
 
 
 def retry_delay_ms(tries: int, chance: Callable[[], float] = random.random) -> int | None:
-    """How long a delivery rests behind so many tries; None: it was tried often enough.
+    """How long to wait after so many tries; None: it was tried often enough.
 
-    Tripled each time, and spread over half of it, so that what failed together does not come back
-    together. All of them take about a day.
+    Tripled each time, with random jitter of half its length, so that deliveries that failed
+    together are not retried together. All tries take about a day.
     """
     if tries >= MOST_TRIES:
         return None

@@ -1,7 +1,7 @@
 """Retention: what is removed, and when. References first, then bytes that nobody refers to.
 
-A final job goes with all that is kept of it (see `RedisStore.remove`). Bytes follow later: they may
-be in use by another job, or be put again this very moment.
+A final job is removed with all that is kept of it (see `RedisStore.remove`). Its bytes follow
+later: another job may use them, or put them again at this moment.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from jobs.store.redis_store import RedisStore
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long what is kept, in milliseconds; `batch` bounds what is listed at once.
+    """How long jobs and unreferenced bytes are kept, in milliseconds; `batch` is how many are
+    listed at a time.
 
-    `grace_ms` must be longer than any attempt may take: bytes are put before they are referred to.
+    `grace_ms` must be longer than any attempt: bytes are put before a job refers to them.
     """
 
     jobs_ms: int
@@ -32,8 +33,7 @@ class Retention:
 async def remove_finished(store: RedisStore, retention: Retention) -> int:
     """Remove the jobs that have been final for long enough, the oldest first; returns how many.
 
-    Raises StoreUnavailable; and what one has raised that could not be removed, when all others are
-    gone.
+    Raises StoreUnavailable, and the error of a job that could not be removed, after all others.
     """
     before = await store.now() - retention.jobs_ms
     scan = IndexScan(partial(store.finished, before))
@@ -46,7 +46,7 @@ async def remove_finished(store: RedisStore, retention: Retention) -> int:
     count = 0
     while job_ids := await scan.next(retention.batch):
         for job_id in job_ids:  # one by one: nobody waits for it
-            count += await scan.deal([job_id], remove)
+            count += await scan.visit([job_id], remove)
     scan.end()
     return count
 
@@ -54,10 +54,9 @@ async def remove_finished(store: RedisStore, retention: Retention) -> int:
 async def remove_unreferenced(store: RedisStore, blobs: Blobs, retention: Retention) -> int:
     """Remove one batch of bytes that nobody refers to; returns how many digests it looked at.
 
-    What it does not come to within half of the time that its marks stand is found again when they
-    have run out: nobody can be putting those bytes meanwhile. What cannot be removed waits for
-    another grace period, behind the others. Raises StoreUnavailable, and OSError when the batch is
-    done.
+    It stops after half of the time for which its marks stand; the rest is found again when they
+    have expired. Bytes that cannot be removed wait for another grace period. Raises
+    StoreUnavailable, and OSError when the batch is done.
     """
     begun = time.monotonic()
     taken = await store.blobs.take(retention.grace_ms, retention.batch)
@@ -75,6 +74,6 @@ async def remove_unreferenced(store: RedisStore, blobs: Blobs, retention: Retent
                 break  # most likely none can be
     await store.blobs.removed(gone)
     if stays:
-        await store.blobs.spared(stays)
+        await store.blobs.restore(stays)
         raise wrong[0]
     return taken.looked_at

@@ -1,7 +1,7 @@
-"""Words: what a job is found by in a search, and what is searched for. Pure.
+"""The words by which a search finds a job. Pure.
 
-A job is found by the words of its task, its labels and its id. What is typed is found where each of
-its words begins one of the job's; a single letter has to be the whole word.
+A job is found by the words of its task, its labels and its id. It matches a query where each word
+of the query begins one of the job's words; a single letter must be the whole word.
 """
 
 from __future__ import annotations

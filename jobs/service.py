@@ -1,4 +1,4 @@
-"""What the house may do to a job: load, decide (lifecycle), commit; on conflict, decide again.
+"""Every command on a job: load, decide (transitions), commit; on conflict, decide again.
 
 Each operation returns the new record, or the Refusal that says why it does not apply.
 """
@@ -24,16 +24,15 @@ from jobs.transitions.lifecycle import Policy, Refusal
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """An accepted job; `new` is False where an idempotency key had brought it before."""
+    """An accepted job; `new` is False where its idempotency key was used before."""
 
     record: JobRecord
     new: bool
 
 
 class Operations:
-    """The operations over one store. `hint(record)` sends a Celery message, or nothing:
-    it must not raise and must not wait, since losing it does not matter. `webhooks`: what is
-    decided goes into the outbox, too."""
+    """The operations over one store. `hint(record)` sends a Celery message, or nothing: it must not
+    raise or wait, since losing it does not matter. `webhooks`: changes also go into the outbox."""
 
     def __init__(
         self,
@@ -77,7 +76,7 @@ class Operations:
     async def replayed(
         self, tenant: str, idempotency: Idempotency | None
     ) -> Submitted | Refusal | None:
-        """What an idempotency key stands for already; None where it is new, or there is none."""
+        """The job that an idempotency key names already; None where it is new, or there is none."""
         if idempotency is None:
             return None
         existing = await self.store.known(tenant, idempotency.key)
@@ -92,7 +91,7 @@ class Operations:
         request_id: str = "",
         idempotency: Idempotency | None = None,
     ) -> Submitted | Refusal:
-        """A new job that tries a failed or cancelled one again, from where that had come to."""
+        """A new job that retries a failed or cancelled one, from where that stopped."""
         loaded = await self.store.load(job_id)
         if loaded is None:
             return UNKNOWN
@@ -128,7 +127,7 @@ class Operations:
         )
 
     async def pause(self, held: LeaseRef, review: Review) -> JobRecord | Refusal:
-        """Ask a person, and let go of the job."""
+        """Ask a person, and release the job."""
         return await self._commits.own(
             held, lambda record, now: lifecycle.pause(record, now, review=review)
         )
@@ -136,8 +135,8 @@ class Operations:
     async def decide(
         self, job_id: str, decision: Decision, known: Loaded | None = None
     ) -> JobRecord | Refusal:
-        """Apply a person's Decision; what is then queued gets its hint. `known`: the job as it was
-        read just now.
+        """Apply a person's Decision, and send a hint where the job is then queued. `known`: the job
+        as it was read just now.
         """
         changed = await self._commits.change(
             job_id,
@@ -192,7 +191,7 @@ class Operations:
         return await self._commits.nudged(changed)
 
     async def retry(self, held: LeaseRef, reason: Reason, detail: str) -> JobRecord | Refusal:
-        """Infrastructure trouble: later again, or failed when that was tried often enough."""
+        """Infrastructure trouble: retry later, or fail after enough tries."""
         changed = await self._commits.own(
             held,
             lambda record, now: lifecycle.retry(
@@ -210,18 +209,17 @@ class Operations:
         return await self._commits.nudged(changed)
 
     async def sweep(self, together: int = 32) -> int:
-        """Look at all jobs whose time has come: hint those that wait, take back lost leases (J8),
-        and let reviews expire.
+        """Visit all jobs that are due: send hints, take back lost leases (J8), expire reviews.
 
-        Returns how many were changed; `together` are looked at side by side. A job that cannot be
-        looked at hinders no other: what it raised is raised when all others have had their turn.
+        Returns how many were changed; `together` are visited concurrently. A job that fails does
+        not hold up the others: its error is raised after them.
         """
         return await sweep(self._commits, together)
 
     async def _hint_new(self, record: JobRecord) -> None:
         """Hint at a new job, unless it waits for another of its conversation."""
         if record.conversation_id != record.id:
-            # the job is on record, whether or not Redis still answers: the sweeper hints too
+            # the job is on record even if Redis no longer answers: the sweeper sends hints, too
             with contextlib.suppress(StoreUnavailable):
                 head = await self.store.next_in_line(record.tenant, record.conversation_id)
                 if head != record.id:

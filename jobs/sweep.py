@@ -1,4 +1,4 @@
-"""Sweep: every job whose time has come is looked at, and every review whose time is over."""
+"""Sweep: visits every job that is due, and every review whose time is over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobs.transitions.reviews import proven
 
 
 async def sweep(commits: Commits, together: int) -> int:
-    """How many jobs were changed; `together` are looked at side by side."""
+    """How many jobs were changed; `together` are visited concurrently."""
     store = commits.store
     due, overdue = IndexScan(store.due), IndexScan(store.overdue)
     swept = await _all(due, lambda job_id: _look(commits, job_id), together)
@@ -27,7 +27,7 @@ async def sweep(commits: Commits, together: int) -> int:
 async def _all(scan: IndexScan, look: Callable[[str], Awaitable[bool]], together: int) -> int:
     total = 0
     while job_ids := await scan.next(together):
-        total += await scan.deal(job_ids, look)
+        total += await scan.visit(job_ids, look)
         if len(job_ids) < together:
             break
     return total

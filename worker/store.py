@@ -96,6 +96,6 @@ class PatientHolding:
     index: BlobPins
     seconds: float
 
-    async def hold(self, digests: Sequence[str]) -> Sequence[str]:
+    async def pin(self, digests: Sequence[str]) -> Sequence[str]:
         """See Holding."""
-        return await retry_while_unavailable(lambda: self.index.hold(digests), self.seconds)
+        return await retry_while_unavailable(lambda: self.index.pin(digests), self.seconds)

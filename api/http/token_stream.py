@@ -21,7 +21,7 @@ async def with_tokens(
     services: Services, job_id: str, events: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
     """`events` as they come, and between them the job's tokens, each batch once, without an id."""
-    async with services.store.tokens.heard(job_id) as queue:
+    async with services.store.tokens.subscribe(job_id) as queue:
         event = asyncio.ensure_future(_next(events))
         heard = asyncio.ensure_future(queue.get())
         try:

@@ -1,4 +1,4 @@
-"""A file that is there whole or not at all, whenever somebody looks."""
+"""Writing a file in one step: a reader sees all of it or none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 def write(path: Path, content: bytes) -> None:
     """Put a file at `path` in one step, over one that is there, and synced to its disk.
 
-    Readable by its owner alone. Raises OSError, and then leaves nothing behind.
+    Readable by its owner alone. Raises OSError, and then leaves no file.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as part:
         try:

@@ -1,4 +1,4 @@
-"""Blobs: immutable bytes under their sha256. Two forms pass one suite: this, and `s3_blobs.py`."""
+"""Blobs: immutable bytes under their sha256, in a directory. `s3.py` has them in a bucket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def digest_of(content: bytes) -> str:
 
 
 def checked_digest(digest: str) -> None:
-    """Raise BlobMissing for what is no digest: it must not become a part of a path."""
+    """Raise BlobMissing for an invalid digest: it must not become a part of a path."""
     if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
         raise BlobMissing(digest)
 
@@ -90,7 +90,7 @@ def _sync_directory(path: Path) -> None:
 
 
 def open_blobs(directory: Path, bucket: Mapping[str, Any] | None) -> Blobs:
-    """The bucket (fields of `s3_blobs.Bucket`) where one is named, else the directory.
+    """The bucket (fields of `s3.Bucket`) where one is named, else the directory.
 
     The bucket's library is an extra of the package, and is loaded for it alone.
     """

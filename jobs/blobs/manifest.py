@@ -53,7 +53,7 @@ class Manifest:
     files: Mapping[str, FileEntry] = field(default_factory=dict)
 
     def with_files(self, changed: Mapping[str, FileEntry], deleted: frozenset[str]) -> Manifest:
-        """This manifest after a run: `changed` laid over it, `deleted` taken away."""
+        """This manifest after a run: with `changed`, without `deleted`."""
         kept = {path: entry for path, entry in self.files.items() if path not in deleted}
         return Manifest({**kept, **changed})
 

@@ -1,1 +1,1 @@
-"""The records of the domain: what was asked, what stands, what happened. Frozen values."""
+"""The records of the domain: specs, job records, reviews, events. Frozen values."""

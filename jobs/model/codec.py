@@ -2,12 +2,12 @@
 
 A record is a hash: what scripts compare (`status`, `version`, `epoch`, `ends_by`) and what an
 attempt's fenced writes change (`progress_epoch`, `workspace`, `graph`) are fields of their own, and
-so is `due_at`, which moves without a new version: a heartbeat prolongs a lease, a job's turn in its
-line comes. The immutable `spec` is one JSON field, the rest (`state`) another.
+so is `due_at`, which moves without a new version: a heartbeat extends a lease, or a job becomes the
+first of its line. The immutable `spec` is one JSON field, the rest (`state`) another.
 
-Releases run side by side while a fleet is upgraded, so each reads past fields that it does not
-know. What such a one must not drop when it writes is a field of the hash's own, as `graph` is, and
-`authors`.
+Several releases run side by side while a fleet is upgraded, so each ignores fields that it does not
+know. A value that an older release must not drop when it writes has a field of its own in the hash,
+as `graph` and `authors` have.
 """
 
 from __future__ import annotations
@@ -140,7 +140,8 @@ def plain_spec(spec: JobSpec) -> dict[str, Any]:
 
 
 def event_body(event: NewEvent, epoch: int | None = None) -> str:
-    """What the list keeps behind the time; `epoch`: of the attempt that tells it."""
+    """An event's body, which the list keeps after its time; `epoch`: of the attempt that reports
+    it."""
     of_attempt = {} if epoch is None else {"epoch": epoch}
     return dump({"kind": event.kind, **of_attempt, "data": _plain(event.data)})
 

@@ -1,7 +1,7 @@
 """API keys: who may do what, for which tenant. Only the sha256 of a secret is ever kept.
 
 A secret has 256 random bits, so its plain digest cannot be guessed back, and a look-up by digest
-tells nothing by its timing.
+reveals nothing by its timing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OPERATOR = "default"
 """The operator's tenant: its admin keys are the operator's (see `Credential.operates`)."""
 PREFIX = "fettle_"
 RESERVED = frozenset({"critic", "rules", "executor", "planner", "operator", "development", EXPIRY})
-"""Names that sign what no key on record has done: the house's own roles, and the configured key."""
+"""Names that no key may have: the service's own roles, and the configured key."""
 
 
 class Scope(StrEnum):
@@ -118,11 +118,11 @@ class Person:
 
     @property
     def identity_keys(self) -> frozenset[str]:
-        """What tells that two keys are one person's: a key is known by its id, and a new one by the
+        """By these, two keys are known to be one person's: a key by its id, and a new key by the
         name that it has taken over."""
         key = {f"key:{self.key_id}"} if self.key_id else set()
         return frozenset({f"name:{self.name.lower()}", *key})
 
     def is_also(self, other: Person) -> bool:
-        """Whether both are one person, as far as keys tell."""
+        """Whether both are one person, as far as their keys show."""
         return bool(self.identity_keys & other.identity_keys)

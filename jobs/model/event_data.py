@@ -1,12 +1,13 @@
-"""What each kind of event tells: declared here, and nowhere else.
+"""The data of each kind of event: declared here, and nowhere else.
 
-`LIFE` tells of the job's own life, `WORK` of work done. What may be missing (`NotRequired`) either
-belongs to some jobs alone or was not told by an older release. The description of the HTTP API is
-made of these declarations, and tests hold what real workers tell against them.
+`LIFE` are the events of the job's own life, `WORK` those of work done. A field that may be missing
+(`NotRequired`) either belongs to some jobs alone or was not written by an older release. The
+description of the HTTP API is made of these declarations, and tests compare the events of real
+workers with them.
 
-Steps that go side by side are branches: what model_called, run_finished, repaired and tool_used
-tell of one has `step`, its number in the plan. Numbers of runs are unique, but for gaps where
-branches have not made as many as their neighbours.
+Steps that run in parallel are branches: their model_called, run_finished, repaired and tool_used
+have `step`, the number in the plan. Numbers of runs are unique; gaps remain where a branch has made
+fewer runs than another.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Verdict = TypeAliasType("Verdict", Literal["approve", "revise"])
 
 
 class SubmittedData(TypedDict):
-    """The job is on record; `retry_of` is the job that it tries anew."""
+    """The job is on record; `retry_of` is the job that it retries."""
 
     by: str
     task: str
@@ -60,7 +61,7 @@ class RoutedData(TypedDict):
 
 
 class PlannedData(TypedDict):
-    """The plan. `waves`: numbers of the steps that go side by side, of a job that wants that."""
+    """The plan. `waves`: numbers of the steps that run in parallel, where the job asks for that."""
 
     steps: list[str]
     source: Literal["model", "caller", "default"]
@@ -69,7 +70,7 @@ class PlannedData(TypedDict):
 
 
 class ConflictData(TypedDict):
-    """A file that branches have left differently; `copies` are the paths of what they left."""
+    """A file that branches have changed differently; `copies` are the paths of their versions."""
 
     path: str
     steps: list[int]
@@ -85,7 +86,8 @@ class LeftOutData(TypedDict):
 
 
 class MergedData(TypedDict):
-    """What branches have left was laid into one workspace; `files` are paths laid or removed."""
+    """The files of branches were merged into one workspace; `files` are paths written or
+    removed."""
 
     steps: list[int]
     files: list[str]
@@ -95,7 +97,7 @@ class MergedData(TypedDict):
 
 
 class PassedOverData(TypedDict):
-    """A model that did not answer."""
+    """A model that gave no reply."""
 
     model: str
     reason: str
@@ -142,7 +144,7 @@ class AskedData(TypedDict):
 
 
 class DroppedData(TypedDict):
-    """A test that shows nothing."""
+    """A test that was dropped, since it proves nothing."""
 
     id: str
     why: str
@@ -206,9 +208,9 @@ Source = TypeAliasType("Source", Literal["job", "checks", "model", "default", "p
 
 
 class VerifiedData(TypedDict):
-    """Whether what a pass, or a person's edit, has left is shown to work: `command` ended well in
-    `run`, over exactly these files, and `experiments` show that it can fail. `source` is where the
-    command comes from (`program`: the job leaves no source files, and its last program is the
+    """Whether the files of a pass, or of a person's edit, are shown to work: `command` ended well
+    in `run`, over exactly these files, and `experiments` show that it can fail. `source` is where
+    the command comes from (`program`: the job leaves no source files, and its last program is the
     work), null where nothing was run; `problem` says why it is no evidence; `workspace` is the
     digest of the files."""
 
@@ -223,7 +225,7 @@ class VerifiedData(TypedDict):
 
 
 class ToolUsedData(StepOfBranch):
-    """A tool that runs nothing; `artifacts`: what it wrote."""
+    """A use of a tool that runs no code; `artifacts`: what it wrote."""
 
     tool: str
     path: str | None
@@ -289,7 +291,7 @@ class DecidedData(_PersonsData):
 
 
 class BegunAnewData(TypedDict):
-    """The graph begins anew; `format` is that of the checkpoints that do not count any more."""
+    """The job restarts from its task; `format` is that of the checkpoints that no longer count."""
 
     by: str
     format: int | None
@@ -302,8 +304,8 @@ class CheckedData(CheckReportData):
 
 
 class CritiquedData(TypedDict):
-    """A judgement. `overruled` says why the critic's word did not count, `ends` why the job does
-    although revisions are left; `checks` is how many passed, and the total."""
+    """A verdict. `overruled` says why the critic's own verdict did not count, `ends` why the job
+    ends although revisions are left; `checks` is how many passed, and the total."""
 
     revision: int
     verdict: Verdict
@@ -325,8 +327,8 @@ class SummarizedData(TypedDict):
 
 
 class GivenBackData(TypedDict):
-    """A worker has let go of the job in good order: it drains, or cannot go on (`drained`, no try
-    of the job's), or it is tried again later (`retry`)."""
+    """A worker has returned the job to the queue: because it drains or cannot go on (`drained`, not
+    counted as a try), or to try again later (`retry`)."""
 
     why: Literal["drained", "retry"]
     detail: str
@@ -334,16 +336,16 @@ class GivenBackData(TypedDict):
 
 
 class LeaseLostData(TypedDict):
-    """A worker fell silent."""
+    """A worker stopped renewing its lease."""
 
     worker: str
     crashes: int
 
 
 class SucceededData(TypedDict):
-    """The end: critic, rules (of older releases), the name of a key, or null: nobody has approved
-    it, and it was accepted because it was asked for so
-    (`unapproved`), or it is a verification."""
+    """The end. `approved_by`: critic, rules (of older releases), the name of a key, or null: nobody
+    has approved it, and it was accepted because the job says so (`unapproved`), or it is a
+    verification."""
 
     approved_by: str | None
     unapproved: NotRequired[bool]

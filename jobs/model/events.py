@@ -1,6 +1,6 @@
 """Event: a past-tense fact about a job, appended once, numbered without gaps from 1 (J12).
 
-What each kind tells is declared in `jobs.model.event_data`.
+The data of each kind is declared in `jobs.model.event_data`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 from jobs.model import event_data
 
 EVENTS_AT_ONCE = 16
-"""How many events a reader of a stream is handed at a time."""
+"""How many events a reader of a stream gets at a time."""
 FINAL_KINDS = frozenset({"succeeded", "failed", "cancelled"})
 WORK = frozenset(event_data.WORK)
-"""Events that tell of work done. The others tell of the job's own life."""
+"""Events of work done. The others are of the job's own life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class NewEvent:
 class Event:
     """A fact on record: `seq` counts from 1, `at` is Redis' time in ms.
 
-    `epoch`: that of the attempt that has told of its work; None for the job's own life, and for
-    what older releases have told.
+    `epoch`: that of the attempt that reports its work; None for the job's own life, and in events
+    of older releases.
     """
 
     seq: int
@@ -48,16 +48,17 @@ class Event:
 
 
 def current(events: Sequence[Event]) -> Sequence[Event]:
-    """The events since the job was begun anew, if it was: what was made before is given up."""
+    """The events since the job was restarted from its task, if it was: earlier work is
+    discarded."""
     restarts = [place for place, event in enumerate(events, start=1) if event.kind == "begun_anew"]
     return events[restarts[-1] :] if restarts else events
 
 
 def last_known(events: Sequence[Event]) -> str:
-    """Where the work had come to, in words."""
+    """How far the work had come, as text."""
     done = next((event for event in reversed(events) if event.kind in WORK), None)
     if done is None:
         return "before its first call had finished"
     names = (done.data.get(name) for name in ("role", "id", "tool"))
     whose = next((f" ({name})" for name in names if name), "")
-    return f"behind event {done.seq}, {done.kind}{whose}"
+    return f"after event {done.seq}, {done.kind}{whose}"

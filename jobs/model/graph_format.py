@@ -1,5 +1,5 @@
-"""GraphFormat: in which form a job's checkpoints are written. Compared and kept here; what a number
-means, and which ones this release reads, `agents/graph/checkpoint_format.py` says."""
+"""GraphFormat: the format of a job's checkpoints. `agents/graph/checkpoint_format.py` says what a
+number means, and which ones this release reads."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ class GraphFormat:
 UNSAID = GraphFormat(1)
 """Of checkpoints whose job's record names no format: releases before there was one."""
 ANEW = GraphFormat(0)
-"""Of a job that is to begin anew: the checkpoints that it has do not count."""
+"""Of a job that restarts from its task: the checkpoints that it has do not count."""

@@ -67,7 +67,7 @@ class Result:
     """What a job hands back. `approved_by` is `critic`, a key's name, or None.
 
     artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced. `checks`
-    is the last report of its acceptance checks, `verification` what the event `verified` tells of
+    is the last report of its acceptance checks, `verification` the data of the event `verified` of
     these files (see `jobs.model.event_data`); None where there is none.
     """
 
@@ -85,7 +85,7 @@ class JobRecord:
 
     `due_at` is when the sweeper looks at it next; heartbeats and a job's turn in its line move it
     without a new version.
-    `inherits` is the job whose checkpoints and journal this one goes on from, if it does.
+    `inherits` is the job whose checkpoints and journal this one continues, if any.
     `graph` is the format of its newest checkpoint, None where none was written by a release that
     says; see `checkpointed`.
     `decided_epoch` is the epoch that `decision` was made after: the next attempt resumes a pause.
@@ -98,7 +98,7 @@ class JobRecord:
     work this is: the owners of the jobs it retries, and whose edits have run (see
     `jobs.transitions.reviews`).
     `revisions` are the executor's passes, as they were counted at its last pause or at its end.
-    `once` is the Idempotency-Key that it came with: it stands for this job until that is removed.
+    `once` is the Idempotency-Key of its request, which names this job until the job is removed.
     """
 
     id: str
@@ -139,23 +139,23 @@ class JobRecord:
     once: str = ""
 
     def ran(self, now: int) -> int:
-        """How long it was worked on, in ms: a worker that fell silent did so to its lease's end."""
+        """How long it was worked on, in ms: by a lost worker until the end of its lease."""
         if self.lease is None or self.claimed_at is None:
             return self.ran_ms
         return self.ran_ms + max(min(now, self.lease.until) - self.claimed_at, 0)
 
     @property
     def overdue(self) -> bool:
-        """Whether a worker holds it for longer than any may: one whose own deadline does nothing.
+        """Whether a worker holds it for too long, because its own deadline has no effect.
 
-        By the lease, not by the time: what nobody could renew while Redis was away counts not.
+        By the lease and not by the time: while Redis was away, no lease could be renewed.
         """
         leased = self.lease is not None and self.ends_by is not None
         return leased and self.due_at > (self.ends_by or 0)
 
     @property
     def resumes_pause(self) -> bool:
-        """Whether this attempt is the first behind a Decision: no call can have been in flight."""
+        """Whether this attempt is the first after a Decision: no call can have been in flight."""
         return self.decision is not None and self.epoch == self.decided_epoch + 1
 
     @property
@@ -165,15 +165,15 @@ class JobRecord:
 
     @property
     def unapproved(self) -> bool:
-        """Whether it has ended without anybody's approval of its work: failed for that reason, or
-        accepted because it was asked for so. A verification is not approved by anybody."""
+        """Whether it ended without an approval of its work: failed for that reason, or accepted
+        because the job says so. A verification needs no approval."""
         if self.status is Status.SUCCEEDED and self.spec.kind is Kind.TASK:
             return self.result is None or self.result.approved_by is None
         return self.reason is Reason.UNAPPROVED
 
     @property
     def checkpointed(self) -> GraphFormat | None:
-        """The format that whoever goes on has to read; None where there is nothing to read yet."""
+        """The format that the next attempt must read; None where there is no checkpoint yet."""
         if self.graph is not None:
             return None if self.graph == ANEW else self.graph
         tried = self.attempts - (self.status is Status.RUNNING)

@@ -51,10 +51,10 @@ class Review:
     answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
     decisions: [decision], revision: int, checks: report or null}; of `questions`: {task: str,
     questions: [{question, default}]}; of an `upgrade`: see jobs.transitions.upgrade.
-    `opened_at` (ms) is set as it is put on record. `expires_at` is when it is told to have expired,
-    once; `expired`: it was, and stays open.
-    `remind_at` and `escalate_at` are when it is told of again; None: never, or it was.
-    `approvals` are those that it has while it needs more; the next Review begins with none.
+    `opened_at` (ms) is set as it is put on record. At `expires_at` an event says once that it has
+    expired; `expired`: that was done, and it stays open. At `remind_at` and `escalate_at` an event
+    announces it again; None: never, or done. `approvals` are those that it has while it needs more;
+    the next Review begins with none.
     """
 
     id: str
@@ -78,7 +78,7 @@ class Review:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A person's answer to the Review `review_id`; `by` is the name of the key that gave it, which
-    another one may bear later, and `key_id` its id. `digest` is that of what the person saw (see
+    another key may have later, and `key_id` its id. `digest` is that of what the person saw (see
     jobs.model.review_digest); '' from a caller who does not say.
     """
 

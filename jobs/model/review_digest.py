@@ -1,4 +1,4 @@
-"""The digest of what a person is shown at a Review: a Decision names it, and counts for that alone.
+"""The digest of what a Review shows: a Decision names it, and applies to that content alone.
 
 It covers what is approved: the code, how it ran, what it printed and which files it left (so that a
 deleted one counts), the answer, the artifacts by their own digests, the report of checks and the

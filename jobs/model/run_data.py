@@ -1,4 +1,4 @@
-"""A run, its failure, its artifacts and a report of checks, as events tell them."""
+"""A run, its failure, its artifacts and a report of checks, as events carry them."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ JudgedBy = TypeAliasType("JudgedBy", Literal["tests", "script", "exit_code", "ca
 
 
 class StepOfBranch(TypedDict):
-    """What a branch tells has its step's number in the plan."""
+    """The event of a branch has its step's number in the plan."""
 
     step: NotRequired[int]
 
 
 class TextData(TypedDict):
     """A text. Of a long one `text` is head and tail, and `digest` names the whole in the artifact
-    store; `dropped_bytes` counts what no one has kept."""
+    store; `dropped_bytes` counts what was not kept."""
 
     text: str
     dropped_bytes: int
@@ -134,7 +134,7 @@ class RunData(StepOfBranch):
 
 
 class CheckTestData(TypedDict):
-    """One test of the checks. `missing`: it is in their files, and was not heard of."""
+    """One test of the checks. `missing`: it is in their files, but was not reported."""
 
     id: str
     outcome: CheckOutcome

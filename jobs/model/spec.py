@@ -1,4 +1,4 @@
-"""JobSpec: what was asked. Immutable; the front validates it, nobody changes it."""
+"""JobSpec: the request of a job. The API validates it; it never changes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Kind(StrEnum):
 
 
 class OnExhausted(StrEnum):
-    """How a job ends that nobody has approved: as failed (`unapproved`), or accepted all the same
-    with its best result, unless its acceptance checks fail."""
+    """How a job without approval ends: as failed (`unapproved`), or accepted with its best result,
+    unless its acceptance checks fail."""
 
     ACCEPT = "accept"
     FAIL = "fail"
@@ -38,9 +38,9 @@ class Evidence(StrEnum):
 
 
 class OnExpiry(StrEnum):
-    """What counts where no person has decided in time.
+    """What happens when no person has decided in time.
 
-    `approve` holds for what has a successful run; the rest stays open: no one vouches for it.
+    `approve` applies only to work with a successful run; other reviews stay open.
     """
 
     APPROVE = "approve"
@@ -49,9 +49,9 @@ class OnExpiry(StrEnum):
 
 
 class Pause(StrEnum):
-    """When a reviewed job asks a person: right before the critic, when the executor has come to an
-    end; or behind every run, too: then a pass of the executor ends with the model's reply whose
-    code has run, whatever came out, and nothing more happens unseen."""
+    """When a reviewed job asks a person: before the critic, when the executor is done; or also
+    after every run: then a pass of the executor ends with the model's reply whose code has run,
+    whatever its result."""
 
     BEFORE_CRITIC = "before_critic"
     EVERY_RUN = "every_run"
@@ -62,10 +62,10 @@ class JobSpec:
     """A request. `workspace` is the digest of the manifest of the files that came with it.
 
     `model` is `provider:model` or None for the worker's default. `conversation_id` None makes the
-    job the first of a conversation that bears its own id. `timeout_seconds` counts running time.
+    job the first of a conversation with the job's own id. `timeout_seconds` counts running time.
     `max_cost_usd` (a decimal string) and `max_tokens` bound what it may spend; None: no bound.
-    `retry_of` is the job that this one tries anew. `review_expires_seconds` is how long each review
-    waits for a person before `on_expiry` counts; None: for ever. `approvals` is how many a review
+    `retry_of` is the job that this one retries. `review_expires_seconds` is how long each review
+    waits for a person before `on_expiry` applies; None: for ever. `approvals` is how many a review
     takes, 1 or 2 (see `jobs.transitions.reviews`). After `review_remind_seconds` and
     `review_escalate_seconds` an event announces a review that still waits once more. `record`: the
     model's side is written down, see `jobs.view.recording`. Without `repair` the work ends with the
@@ -74,7 +74,7 @@ class JobSpec:
     `evidence` says whether the critic needs one. `checks` have to pass before the critic may
     approve; with `write_tests` a tester writes some first. With `questions` the planner may ask a
     person before it plans; after `questions_expire_seconds` its own defaults count (None: it waits
-    for ever). With `parallel` steps of the plan that need nothing of each other go side by side.
+    for ever). With `parallel`, independent steps of the plan run side by side.
     """
 
     task: str
@@ -110,12 +110,12 @@ class JobSpec:
 
     @property
     def shows_each_run(self) -> bool:
-        """Whether a person is asked behind every run."""
+        """Whether a person is asked after every run."""
         return self.review and self.pause is Pause.EVERY_RUN
 
 
 CASES_PATH = ".fettle/cases.json"
-"""Where the manifest of the checks has their cases, in the form that `POST /jobs` takes."""
+"""The path of the cases in the checks' manifest, in the form that `POST /jobs` takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Admission: whether there is room for another job. Pure but for the reading.
+"""Admission: whether another job can be accepted. Pure.
 
-What is refused is new jobs alone, early enough that those accepted have what they need to end:
-a Redis at its `maxmemory` takes nothing of what their attempts work out.
+Only new jobs are refused, early enough that accepted ones can end: a Redis at its `maxmemory` takes
+no results of their attempts.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from jobs.queue.ready import Ready
 NAME = "fettle.look"
 QUEUE = "fettle"
 MOST_WAITING = 10_000
-"""Hints held back while the broker is away; the sweeper makes up for what is dropped."""
+"""Hints kept while the broker is away; the sweeper replaces those that are dropped."""
 MOST_IN_BROKER = 10_000
 """Hints of one priority that wait in the broker. Above it none is added: while workers have plenty
 to look at, the sweeper's reminders would only pile up."""
@@ -33,7 +33,7 @@ PRIORITIES = {Priority.HIGH: 0, Priority.NORMAL: 3, Priority.LOW: 6}
 _BY_STEP = {step: priority for priority, step in PRIORITIES.items()}
 SEPARATOR = "\x06\x16"
 LOST = (KombuError, RedisError, OSError)
-"""What a broker that is away, hangs or has no room raises."""
+"""What a broker raises that is away, hangs or is full."""
 
 
 def celery_app(broker_url: str, **options: Any) -> Celery:
@@ -43,7 +43,7 @@ def celery_app(broker_url: str, **options: Any) -> Celery:
     """
     app = Celery("fettle", broker=_spelled_for_kombu(broker_url), set_as_current=False)
     app.conf.update(
-        # no_ack: a hint may be lost, so nobody keeps book of those under way (3 round trips each)
+        # no_ack: a hint may be lost, so unacknowledged ones are not tracked (3 round trips each)
         task_queues=[Queue(QUEUE, Exchange(QUEUE, "direct"), QUEUE, no_ack=True)],
         task_default_queue=QUEUE,
         task_ignore_result=True,
@@ -116,15 +116,15 @@ class Hints:
 
 
 class JobPicker:
-    """Which job a hint stands for, as a worker asks that has taken it. For one thread."""
+    """Picks the job for a hint that a worker has received. For one thread."""
 
     def __init__(self, broker_url: str) -> None:
         self._app = celery_app(broker_url)
         self._connection: Any = None
 
     def pick(self, job_id: str, step: int | None) -> str:
-        """The job whose turn it is in the priority of the hint; the hint's own where none is known,
-        or the broker does not say."""
+        """The job whose turn it is in the hint's priority; the hint's own job where none is known
+        or the broker does not answer."""
         priority = _BY_STEP.get(step) if step is not None else None
         if priority is None:
             return job_id

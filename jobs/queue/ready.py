@@ -1,12 +1,12 @@
 """Ready: which job a hint stands for, so that tenants take turns within a priority (ADR 34).
 
-A hint in the broker says that there is work of a priority. The jobs themselves stand here, by
-tenant, and whoever takes a hint takes the job whose turn it is. Nothing of this is the truth: what
-is lost, doubled or stale is as a hint that is. It is kept in the broker.
+A hint in the broker says that there is work of a priority. The jobs are listed here by tenant, and
+the worker that receives a hint takes the job whose turn it is. Like the hints, the list is kept in
+the broker and may be lost, doubled or stale.
 
-A job that rests before another try, or waits for another of its conversation, is not hinted at and
-does not stand here. So this shows how long jobs wait for a worker. The record does not: a job's
-`due_at` moves with each reminder.
+A job that waits before a retry, or for another of its conversation, is not listed. So the list
+shows how long jobs wait for a worker. The record does not: a job's `due_at` moves with each
+reminder.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ TENANTS_LOOKED_AT, JOBS_LOOKED_AT = 50, 20
 
 
 class Ready:
-    """The jobs of one broker that were hinted at, for synchronous clients. Raises redis' errors."""
+    """The jobs with a hint in one broker, for synchronous clients. Raises redis' errors."""
 
     def __init__(self, redis: Redis) -> None:
         self._add = redis.register_script(lua("ready"))
         self._next = redis.register_script(lua("next"))
 
     def add(self, job_id: str, priority: Priority, tenant: str) -> None:
-        """A job may be looked at; nothing where it stands here already."""
+        """List a job as ready; does nothing where it is listed already."""
         turns = _turns(priority)
         self._add(keys=[turns, f"{turns}:{tenant}"], args=[tenant, job_id, MOST_OF_A_TENANT])
 
@@ -49,8 +49,8 @@ class Ready:
 
 
 class Waiting:
-    """How long jobs have stood in line. For asynchronous clients of the broker and of the record;
-    raises StoreUnavailable.
+    """How long jobs have waited. For asynchronous clients of the broker and of the record; raises
+    StoreUnavailable.
     """
 
     def __init__(self, broker: AsyncRedis, record: AsyncRedis) -> None:
@@ -59,8 +59,9 @@ class Waiting:
     async def longest(self) -> Mapping[Priority, float]:
         """Seconds since the first of those that still wait was hinted at, by priority; 0: none.
 
-        A hint that a worker has taken counts no more, though it may wait for a free slot: the
-        job stands here again at its next reminder. A broker that was emptied begins anew.
+        A hint that a worker has received no longer counts, though it may wait for a free slot: the
+        job is listed again at its next reminder. After the loss of the broker's data the times
+        start from zero.
         """
         now, lines = await self._lines()
         firsts = await self._firsts(lines)
@@ -95,7 +96,7 @@ class Waiting:
         return found
 
     async def _queued(self, jobs: set[bytes]) -> set[bytes]:
-        """Those that wait; a cancelled one stands in line until its hint is taken."""
+        """Those that still wait; a cancelled one is listed until its hint is received."""
         asked = list(jobs)
         async with self._record.pipeline(transaction=False) as pipe:
             for job in asked:

@@ -1,4 +1,4 @@
-"""What goes over Redis' channels and is kept nowhere: streamed tokens, and questions to workers."""
+"""Messages over Redis channels, which are stored nowhere: streamed tokens, questions to workers."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ TAKEN_MS = 120_000
 
 
 class Tokens:
-    """What models say right now, for those who watch: no events, nothing of it stays (J12). A
-    channel a job; raises StoreUnavailable.
+    """The output of models while it streams, for readers who watch. These are no events, and
+    nothing is stored (J12). A channel per job; raises StoreUnavailable.
     """
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
         self._redis = redis
         self._listener = listener
 
-    async def tell(self, said: Mapping[str, str]) -> frozenset[str]:
-        """Send one message for each of some jobs, in one round trip; those of them that somebody
-        listens to.
+    async def publish(self, said: Mapping[str, str]) -> frozenset[str]:
+        """Send one message for each of some jobs, in one round trip; returns the jobs that have a
+        listener.
         """
         async with self._redis.pipeline(transaction=False) as pipeline:
             for job_id, message in said.items():
@@ -40,7 +40,7 @@ class Tokens:
         return frozenset(job_id for job_id, count in zip(said, counts, strict=True) if count)
 
     @contextlib.asynccontextmanager
-    async def heard(self, job_id: str) -> AsyncIterator[asyncio.Queue[str]]:
+    async def subscribe(self, job_id: str) -> AsyncIterator[asyncio.Queue[str]]:
         """A job's messages from now on; an empty one says that some may have been missed."""
         name = JobKeys(job_id).tokens
         async with translate_redis_errors(), self._listener.subscribed(name) as heard:
@@ -49,7 +49,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked; `subject` says of what kind it is."""
+    """A question; `subject` names its kind."""
 
     id: str
     subject: str
@@ -57,8 +57,8 @@ class Question:
 
 
 class WorkerRpc:
-    """A question that any one worker answers while the caller waits, such as whether a model
-    answers. Nothing of it is kept: a caller without an answer asks again. Raises StoreUnavailable.
+    """Questions that any one worker answers while the caller waits, such as whether a model
+    answers. Nothing is stored: a caller without an answer asks again. Raises StoreUnavailable.
     """
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
@@ -88,7 +88,7 @@ class WorkerRpc:
             yield heard.queue
 
     async def take(self, message: str) -> Question | None:
-        """The question in a message, if it is this worker that is to answer it."""
+        """The question in a message, if this worker is the one to answer it."""
         question = Question(**json.loads(message))
         taken = await ask(self._first(keys=[keys.inquiry(question.id)], args=[TAKEN_MS]))
         return question if taken else None

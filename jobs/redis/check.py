@@ -1,7 +1,7 @@
-"""Whether a Redis can keep jobs: what it says of itself, and what to set (pure but for `examine`).
+"""Whether a Redis can keep jobs: its settings, and what to change (pure except `check_redis`).
 
-`unusable` is for what no process can work with, `refuse` for what loses jobs (production does not
-start), `warn` for what an operator should know.
+`unusable`: no process can work with it; `refuse`: it may lose jobs, and production does not start;
+`warn`: an operator should know.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: `advice` says what to set, and is empty where nothing is wrong."""
+    """One setting that was checked: `advice` says what to change, '' where nothing is wrong."""
 
     name: str
     value: str
@@ -52,7 +52,7 @@ class RedisReport:
         return [finding for finding in self.findings if finding.verdict is verdict]
 
     def complaints(self, *, production: bool) -> tuple[Sequence[str], bool]:
-        """What is wrong, in words, and whether a process must not start on this server."""
+        """What is wrong, as text, and whether a process must not start on this server."""
         unusable = self.at(Verdict.UNUSABLE)
         wrong = [*unusable, *self.at(Verdict.REFUSE)]
         words = [f"Redis: {each.name} is {each.value}: {each.advice}" for each in wrong]

@@ -1,4 +1,4 @@
-"""Connections to Redis, scripts that run although it is full, and its errors as ours."""
+"""Connections to Redis, scripts that run although it is full, and its errors as JobsErrors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Argument: TypeAlias = str | bytes | int | float
 Command: TypeAlias = Sequence[Argument]
 
 ANSWER_SECONDS = 2.0
-"""How long an answer of Redis may take, unless told otherwise."""
+"""How long an answer of Redis may take by default."""
 ALTHOUGH_FULL = "#!lua flags=allow-oom,allow-cross-slot-keys\n"
-"""A script that begins so may write beyond `maxmemory`. Redis knows the line from 7.0 on."""
+"""A script with this first line may write beyond `maxmemory` (Redis 7.0 and newer)."""
 WHY_NO_WRITES: Mapping[str, str] = {
     "MISCONF": "it cannot write to its disk",
     "READONLY": "it is a replica",
@@ -38,9 +38,9 @@ _LUA = Path(__file__).parent / "lua"
 def connect(url: str, *, seconds: float = ANSWER_SECONDS) -> Redis:
     """A client that gives up after `seconds` instead of hanging.
 
-    It never sends a command twice: a commit whose answer was lost would fail its own guard, and
-    tell a caller that his decision did not apply. A connection that died while it was idle is
-    noticed and replaced before it is used. Answers stay bytes: checkpoints are not text.
+    It never sends a command twice: a commit whose answer was lost would fail its own guard, and the
+    caller would read that a decision did not apply. A connection that died while it was idle is
+    replaced before it is used. Answers stay bytes: checkpoints are not text.
     """
     # Protocol 2: on 3, redis-py listens for maintenance notifications, for which it gives up
     # looking whether an idle connection has died (8.1: ConnectionPool.ensure_connection).
@@ -58,16 +58,16 @@ def connect(url: str, *, seconds: float = ANSWER_SECONDS) -> Redis:
 
 
 def _cancellable(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """`kind`, but whoever waits for it can be cancelled, and one that is closed says so.
+    """A connection class like `kind` with three defects of redis-py corrected.
 
     redis-py sends within `asyncio.wait_for`, which before Python 3.12 swallows a cancellation that
-    comes as the send ends: a cancelled attempt would go on, and a deadline pass unheard.
+    comes as the send ends: a cancelled attempt would go on, and a deadline would have no effect.
 
-    uvloop raises RuntimeError where a connection was reset just before the send, and redis-py
-    lets that through: a job would fail for what the next try mends.
+    uvloop raises RuntimeError where a connection was reset just before the send, and redis-py lets
+    that through: a job would fail for an error that the next try does not have.
 
-    A Redis whose disk is full refuses even PING (MISCONF), which redis-py asks before a connection
-    is used: whoever refuses is there, and can be read.
+    A Redis whose disk is full refuses even PING (MISCONF), which redis-py sends before it uses a
+    connection. A server that refuses is there, and can be read.
     """
 
     class Cancellable(kind):  # type: ignore[misc, valid-type]
@@ -92,7 +92,7 @@ def _cancellable(kind: type[AbstractConnection]) -> type[AbstractConnection]:
 
 
 def lua(name: str) -> str:
-    """The text of a script of ours."""
+    """The text of a script in `lua/`."""
     return (_LUA / f"{name}.lua").read_text()
 
 
@@ -102,9 +102,9 @@ def urgent_script(redis: Redis, text: str) -> AsyncScript:
 
 
 class UrgentCommands:
-    """Commands that free something, in one atomic step: run in any case.
+    """Commands that free memory, in one atomic step, which run although Redis is full.
 
-    A Redis that is full takes none within MULTI, not even those that it takes outside.
+    A full Redis accepts no command within MULTI, not even those that it accepts outside.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -117,8 +117,8 @@ class UrgentCommands:
 
 @contextlib.asynccontextmanager
 async def translate_redis_errors() -> AsyncIterator[None]:
-    """Raise StoreUnavailable for whatever keeps Redis from answering within the block, StoreRefused
-    where it answers that it takes no writes, StoreFull where it is full.
+    """Raise StoreUnavailable where Redis does not answer within the block, StoreRefused where it
+    accepts no writes, StoreFull where it is full.
     """
     try:
         yield
@@ -150,7 +150,7 @@ def is_full(error: RedisError) -> bool:
 
 
 def why_no_writes(error: RedisError) -> str:
-    """Why Redis refused a write that it would refuse to anybody; empty where it did not. Of a code
-    that redis-py knows it takes the word out of the text."""
+    """Why Redis accepts no writes at all; '' where that is not the error. redis-py removes the
+    codes that it knows from the text."""
     said = f"{getattr(error, 'status_code', '')} {error}"
     return next((why for code, why in WHY_NO_WRITES.items() if code in said), "")

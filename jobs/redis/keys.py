@@ -19,9 +19,9 @@ fettle:blobs:loose          zset    digests that perhaps no job refers to, by si
 fettle:blobs:going          hash    digests whose bytes are being removed: until when
 fettle:slots:{provider}     list    its last and next requests, counted by slots; expires
 fettle:hold:{model}         string  the model is not to be asked until it expires
-fettle:turn:{name}          string  whoever set it does what one worker at a time does; expires
+fettle:turn:{name}          string  the lock of work that one worker at a time does; expires
 fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label; what is
-                                    no task has its own, behind `:kind:{k}`
+                                    no task has its own, after `:kind:{k}`
 fettle:barred:{tenant}:{p}  zset    jobs whose open review a person may not approve
 fettle:words:{tenant}       zset    every word that finds a job, by its letters
 fettle:word:{tenant}:{w}    zset    the jobs that a word finds, by creation
@@ -31,18 +31,18 @@ fettle:delivery:{id}        hash    one of them
 fettle:decisions:{tenant}   zset    job:number of the events that are decisions, by when
 fettle:unindexed            list    jobs that wait for their entry in the words
 fettle:line:{tenant}:{c}    list    a conversation's jobs that are not final, in order
-fettle:behind:{tenant}      hash    jobs that are not the first of their line: their priority
+fettle:behind:{tenant}      hash    jobs that wait in a line: their priority
 fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
 fettle:once:{tenant}:{key}  hash    idempotency keys; each goes with its job
 fettle:counts               hash    jobs by status, queued ones by priority, and those of them that
-                                    are behind another of their line
+                                    wait for another of their line
 fettle:changes              hash    how often jobs of a tenant have come, changed or gone
 fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counting; expires
 fettle:ready:{priority}     list    in the broker: tenants in turn, whose jobs stand in
-fettle:ready:{p}:{tenant}   zset    those that were hinted at, by when
+fettle:ready:{p}:{tenant}   zset    those with a hint, by when it was sent
 fettle:rate...              string  in the broker: requests of a key; expires
 fettle:worker:{id}          string  what a worker announced, expiring
-fettle:drain:{id}           string  this worker is asked to stop in good order; expires
+fettle:drain:{id}           string  this worker is asked to drain; expires
 fettle:workers              zset    when it last did
 fettle:key:{digest}         hash    an API key
 fettle:keys                 hash    the id of each key -> its digest
@@ -55,11 +55,11 @@ fettle:pages:secret         string  signs the cookies of the pages
 fettle:pages:link:{digest}  string  a link that signs in once, expiring
 fettle:pages:ended:{nonce}  string  a session that was signed out, expiring
 fettle:events:{id}          channel the number of the newest event
-fettle:tokens:{id}          channel what its models say right now
+fettle:tokens:{id}          channel the output of its models while it streams
 fettle:inquiries            channel what any one worker may answer
 fettle:inquiry:{id}         string  a worker has taken it; expires
 fettle:answers:{id}         channel the answer
-fettle:stop                 channel ids of jobs whose attempt shall stop now
+fettle:stop                 channel ids of jobs whose attempt must stop now
 """
 
 from __future__ import annotations
@@ -135,13 +135,13 @@ class JobKeys:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every key that lives and dies with the job, but for its checkpoints."""
+        """Every key that is removed with the job, except its checkpoints."""
         kept = (self.record, self.events, self.facts, self.journal, self.charges, self.spend)
         return (*kept, self.blobs, self.decided)
 
     @property
     def working(self) -> tuple[str, ...]:
-        """What only serves to go on, beside the checkpoints."""
+        """Keys that only serve to continue the job, besides the checkpoints."""
         return (self.journal, self.facts)
 
     @property
@@ -156,7 +156,7 @@ class JobKeys:
 
 
 def _part(tenant: str) -> str:
-    """A tenant's name as a part of a key: no name reaches into another's keys."""
+    """A tenant's name as a part of a key, encoded so that it cannot match another tenant's."""
     return tenant.replace("%", "%25").replace(":", "%3A")
 
 
@@ -166,7 +166,7 @@ def worker(worker_id: str) -> str:
 
 
 def drain(worker_id: str) -> str:
-    """String that expires: this worker is asked to stop in good order."""
+    """String that expires: this worker is asked to drain."""
     return f"{PREFIX}drain:{worker_id}"
 
 
@@ -260,12 +260,13 @@ def delivery(delivery_id: str) -> str:
 
 
 def decisions(tenant: str) -> str:
-    """Sorted set of job:number of events, by when they were told."""
+    """Sorted set of job:number of events, by their time."""
     return f"{PREFIX}decisions:{_part(tenant)}"
 
 
 def ineligible_approvers(tenant: str, mark: str) -> str:
-    """Sorted set of jobs, by creation time, that whoever bears this mark may not approve."""
+    """Sorted set of jobs, by creation time, that the person with this identity key may not
+    approve."""
     return f"{PREFIX}barred:{_part(tenant)}:{mark}"
 
 

@@ -14,8 +14,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 LINGER_SECONDS = 30.0
-"""How long a channel stays subscribed that nobody listens to: readers come back after each event,
-and need not ask the server again."""
+"""How long a channel without a listener stays subscribed: readers come back after each event."""
 CONFIRM_SECONDS = 1.0
 AGAIN_SECONDS = 0.1
 
@@ -23,7 +22,7 @@ AGAIN_SECONDS = 0.1
 MOST_UNREAD = 1_000
 """Messages that wait for one listener."""
 RECENT = 16
-"""Messages that a channel remembers: a reader that comes back after each of them misses none."""
+"""Messages that a channel keeps, so that a reader that comes back after each misses none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +49,10 @@ class _Channel:
 
 
 class Listener:
-    """Hands messages of channels to those who wait for them.
+    """Passes messages of channels to those who wait for them.
 
-    A lost connection loses messages, so what is heard is a nudge to look, never the truth. After a
-    reconnection each listener hears an empty message: look for yourself.
+    A lost connection loses messages, so a message is a signal to look, never the truth. After a
+    reconnection each listener gets an empty message: read the store.
     """
 
     def __init__(self, redis: Redis) -> None:

@@ -1,5 +1,5 @@
-"""The store: jobs in plain Redis (7.0 or newer, or Valkey), each write one script. Beside it, tests
-have no other: they run on the real server that the environment brings along.
+"""The store: jobs in plain Redis (7.0 or newer, or Valkey), each write one script. There is no
+double for tests: they run on a real server.
 
 The store compares and writes; it decides nothing. Every write is one atomic step: a record with its
 index, its events and its place in its conversation's line (J3), or nothing.

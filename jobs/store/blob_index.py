@@ -1,10 +1,10 @@
 """BlobIndex: which bytes are in use, so that the others can be removed.
 
-Jobs refer to bytes by digest; `lua/commit.lua` counts who refers to what in the same step as the
-write that names it. Bytes are put before anyone can refer to them, so whoever puts says so first
-(`hold`), and nothing is removed that was held within the grace period. The race between a put that
-finds its bytes present and their removal is closed by the index: what is being removed is marked,
-and a put waits for the mark to go.
+Jobs refer to bytes by digest; `lua/commit.lua` counts the references in the same step as the write
+that names them. Bytes are put before a job refers to them, so a writer pins them first, and pinned
+bytes are not removed within the grace period. The index also closes the race between a put that
+finds its bytes present and their removal: bytes that are being removed are marked, and a put waits
+until the mark is gone.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from jobs.redis import keys
 from jobs.redis.connection import ask, lua, urgent_script
 
 REMOVAL_MS = 60_000
-"""How long a removal may take: a remover that is slower than half of it gives up by itself."""
+"""How long a removal may take. A remover gives up after half of it."""
 BUSY_SECONDS = 0.02
 MOST_TRIES = 250
 
 
 class Taken(NamedTuple):
-    """Digests to be removed, and how many were looked at to find them."""
+    """Digests to be removed, and how many were checked to find them."""
 
     looked_at: int
     digests: Sequence[str]
 
 
 class BlobPins(Protocol):
-    """What whoever puts bytes needs of the index."""
+    """The part of the index that a writer of bytes needs."""
 
-    async def hold(self, digests: Sequence[str]) -> Sequence[str]:
+    async def pin(self, digests: Sequence[str]) -> Sequence[str]:
         """See BlobIndex."""
         ...
 
@@ -46,23 +46,23 @@ class BlobIndex:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._hold = redis.register_script(lua("pin"))
+        self._pin = redis.register_script(lua("pin"))
         self._take = urgent_script(redis, lua("collect"))
-        self._spare = urgent_script(redis, lua("restore"))
+        self._restore = urgent_script(redis, lua("restore"))
 
-    async def hold(self, digests: Sequence[str]) -> Sequence[str]:
+    async def pin(self, digests: Sequence[str]) -> Sequence[str]:
         """Keep these from being removed for the grace period.
 
-        Returns those whose bytes are being removed right now: ask for them again.
+        Returns those whose bytes are being removed right now: pin them again.
         """
-        busy = await ask(self._hold(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
+        busy = await ask(self._pin(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
         return [digest.decode() for digest in busy]
 
     async def take(self, grace_ms: int, limit: int) -> Taken:
-        """Take up to `limit` digests that nobody refers to, nor has held for `grace_ms`.
+        """Take up to `limit` digests that no job refers to and that were not pinned for `grace_ms`.
 
-        Whoever takes them removes their bytes within `REMOVAL_MS`, then says `removed`; or
-        `spared`, of those that cannot be.
+        The caller removes their bytes within `REMOVAL_MS`, then calls `removed`, or `restore` for
+        those that it could not remove.
         """
         names = [keys.UNREFERENCED, keys.REFERENCES, keys.DELETING]
         looked_at, digests = await ask(self._take(keys=names, args=[grace_ms, limit, REMOVAL_MS]))
@@ -73,17 +73,14 @@ class BlobIndex:
         if digests:
             await ask(self._redis.hdel(keys.DELETING, *digests))
 
-    async def spared(self, digests: Sequence[str]) -> None:
-        """The bytes of these, which were taken, are still there: as if they were put just now."""
+    async def restore(self, digests: Sequence[str]) -> None:
+        """The bytes of these were not removed: treat them as put just now."""
         if digests:
-            await ask(self._spare(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
+            await ask(self._restore(keys=[keys.UNREFERENCED, keys.DELETING], args=digests))
 
 
 class PinnedBlobs:
-    """Blobs whose puts are held in an index first, and noted for whoever is to refer to them.
-
-    `note` is told each digest that was put.
-    """
+    """Blobs that pin what is put in an index first. `note` is called with each digest."""
 
     def __init__(self, blobs: Blobs, index: BlobPins, note: Callable[[str], None]) -> None:
         self._blobs = blobs
@@ -94,7 +91,7 @@ class PinnedBlobs:
         """See Blobs. Raises StoreUnavailable where the index cannot be asked."""
         digest = digest_of(content)
         for _ in range(MOST_TRIES):
-            if not await self._index.hold([digest]):
+            if not await self._index.pin([digest]):
                 break
             await asyncio.sleep(BUSY_SECONDS)
         else:

@@ -51,7 +51,7 @@ def head_is(key: str, value: str) -> Guard:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One atomic step for one job; `epoch`: of the attempt that tells the events."""
+    """One atomic step for one job; `epoch`: of the attempt that reports the events."""
 
     keys: JobKeys
     guards: Sequence[Guard] = ()
@@ -86,11 +86,11 @@ class Step:
 
 
 class Commit:
-    """The script behind every write to a job.
+    """The script that makes every write to a job.
 
-    `replicas`: how many of them must have a step before it counts (WAIT). It is applied on the
-    primary even where they do not have it in time: then nobody is told so, and who asks again
-    finds it there, and waits for them again.
+    `replicas`: how many of them must have a step before it counts (WAIT). If they do not have it in
+    time, the step is still applied on the primary but reported as failed; a caller that tries again
+    finds it there and waits for the replicas again.
     """
 
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
@@ -105,10 +105,9 @@ class Commit:
         return await self._run(self._script, step)
 
     async def apply_although_full(self, step: Step) -> bool:
-        """The same for small steps that let go of something, or say what it has cost: every change
-        of a record but a claim (an end, a pause, a decision, a cancel, a job given back or swept),
-        its removal, and charges. A new job, a claim and what an attempt has worked out wait for
-        room.
+        """The same for small steps that free something or record a cost: every change of a record
+        except a claim, its removal, and charges. A new job, a claim and the results of an attempt
+        wait until Redis has memory.
         """
         return await self._run(self._urgent, step)
 
@@ -119,7 +118,7 @@ class Commit:
     async def durably(
         self, script: AsyncScript, names: Sequence[str], args: Sequence[Argument]
     ) -> Any:
-        """What a script answers whose writes count once the replicas have them."""
+        """The answer of a script whose writes count once the replicas have them."""
         async with translate_redis_errors():
             if self._replicas == 0:
                 return await script(keys=names, args=args)

@@ -5,7 +5,7 @@ fettle:key:{digest}  hash  id, name, tenant, scopes, created_at, created_by, rev
 fettle:keys          hash  id -> digest
 fettle:key-names     hash  tenant:name of the active keys -> id
 fettle:tenant:{t}    hash  max_cost_usd_per_day, max_tokens_per_day
-fettle:tenants       set   names of the tenants that have such
+fettle:tenants       set   names of the tenants with limits of their own
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Credentials:
         self._urgently = UrgentCommands(redis)  # a key is taken back even where it is full
 
     async def add(self, credential: Credential, digest: str) -> bool:
-        """Keep a new key under the digest of its secret.
+        """Store a new key under the digest of its secret.
 
-        False, and nothing is kept, where an active key of the tenant has its name already, in
-        whatever case: names sign decisions.
+        False, and nothing is stored, where an active key of the tenant has the same name, ignoring
+        case: names sign decisions.
         """
         places = (_key(digest), DIGESTS, NAMES)
         fields = [text for field in _fields(credential).items() for text in field]

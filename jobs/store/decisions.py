@@ -1,7 +1,7 @@
 """Decisions: who decided what, over all jobs of a tenant: which event of which job, by its time.
 
-A commit notes them. They are kept as long as their jobs: who has to keep them for longer exports
-them (docs/review.md).
+A commit adds them. They are kept as long as their jobs; export them to keep them longer
+(docs/review.md).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Decisions:
     async def between(
         self, tenant: str, start: int, end: int, *, limit: int, offset: int
     ) -> tuple[Sequence[Decided], int]:
-        """Those told from `start` on and before `end` (ms), the oldest first; and how many."""
+        """Those made from `start` on and before `end` (ms), the oldest first; and how many."""
         name, before = keys.decisions(tenant), f"({end}"
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.zcount(name, start, before)

@@ -1,4 +1,5 @@
-"""The events of jobs in Redis: read by number, waited for, and the word of jobs that shall stop."""
+"""The events of jobs in Redis: reading by number, waiting for new ones, and signals to stop
+jobs."""
 
 from __future__ import annotations
 
@@ -19,16 +20,16 @@ from jobs.redis.listener import Listener
 PIECE = 200
 """Events that are read at a time."""
 READ_HERE_BYTES = 16_000
-"""Of more JSON, some 0.1 ms, a thread makes events, and the event loop does something else."""
+"""More JSON than this (some 0.1 ms) is parsed in a thread, not on the event loop."""
 PACKED_AT_ONCE = 1_000_000
-"""Bytes of packed events that one step carries, about."""
+"""About how many bytes of packed events one step carries."""
 LOOK_SECONDS = 5.0
-"""How often a waiting reader looks by himself, should a nudge have been lost."""
+"""How often a waiting reader polls, in case a message was lost."""
 
 
 async def packing(redis: Redis, job_id: str) -> list[Command]:
-    """What packs the events of a job that ends, as far as one step may carry: a number still names
-    the same event. Most of what a finished job leaves in Redis is their text."""
+    """The commands that compress the events of a job that ends, as far as one step may carry. An
+    event's number stays the same. Most of a finished job's memory in Redis is their text."""
     name, commands, size, place = JobKeys(job_id).events, list[Command](), 0, 0
     while size < PACKED_AT_ONCE:
         found = await ask(redis.lrange(name, place, place + PIECE - 1))
@@ -58,8 +59,8 @@ class Events:
         self.listener = Listener(redis)
 
     async def after(self, job_id: str, after: int = 0, limit: int | None = None) -> Sequence[Event]:
-        """Those whose number is above `after`; the first `limit` of them. They only grow, so a long
-        story is read piece by piece: nobody waits while all of it is read from its JSON."""
+        """Those whose number is above `after`; the first `limit` of them. Events are only appended,
+        so a long list is read in pieces: no other task waits while all of it is parsed."""
         after, found = max(after, 0), list[Event]()
         while limit is None or len(found) < limit:
             most = PIECE if limit is None else min(PIECE, limit - len(found))
@@ -78,7 +79,7 @@ class Events:
         return await asyncio.to_thread(_read, found, after)
 
     async def wait(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
-        """A reader that keeps up is served by what the channel carries alone."""
+        """A reader that keeps up gets its events from the channel alone."""
         ends = time.monotonic() + seconds
         async with (
             translate_redis_errors(),
@@ -100,7 +101,7 @@ class Events:
 
     @contextlib.asynccontextmanager
     async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
-        """Ids of jobs whose attempt shall stop now."""
+        """Ids of jobs whose attempt must stop now."""
         async with translate_redis_errors(), self.listener.subscribed(keys.STOP) as heard:
             yield heard.queue
 

@@ -1,4 +1,4 @@
-"""The workers that were seen lately, and what one of them does for all."""
+"""The workers that were seen lately, and locks for work that one of them does for all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobs.redis.connection import UrgentCommands, ask, lua, urgent_script
 
 FORGOTTEN_MS = 3_600_000
 DRAIN_KEPT_SECONDS = 3_600
-"""How long a request to drain stands that its worker has not read."""
+"""How long a request to drain is kept that its worker has not read."""
 
 
 class WorkerRegistry:
@@ -26,8 +26,8 @@ class WorkerRegistry:
         self._announce = urgent_script(redis, lua("announce"))
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int, now: int) -> bool:
-        """Publish what a worker is and can do at `now` (ms); forgotten after `seconds` without
-        another. Whether somebody has asked it to drain.
+        """Publish what a worker is and can do at `now` (ms); it expires after `seconds`. Returns
+        whether the worker was asked to drain.
         """
         body = dump({**facts, "id": worker, "seen_at": now})
         args = (body, max(seconds, 1), worker, now, now - FORGOTTEN_MS)
@@ -48,8 +48,8 @@ class WorkerRegistry:
         return [json.loads(body) for body in found if body]
 
     async def ask_to_drain(self, worker: str) -> bool:
-        """Ask a worker to stop in good order, which it reads at its next heartbeat. False where
-        none of that name was seen lately.
+        """Ask a worker to drain, which it reads at its next heartbeat. False where none of that
+        name was seen lately.
         """
         if not await ask(self._redis.exists(keys.worker(worker))):
             return False
@@ -58,10 +58,10 @@ class WorkerRegistry:
 
 
 class LeaderLock:
-    """What one worker of the fleet does for all, by name; the others skip it for that time.
+    """Locks by name for work that one worker does for the whole fleet; the others skip it.
 
-    Not exclusive: a worker that was frozen may meet the next leader at the same work, and that must
-    do no harm. Works although Redis is full: sweeping and removing make space.
+    Not exclusive: a worker that was frozen may do the same work as the next leader at the same
+    time, and that must do no harm. Works although Redis is full: sweeping and removing free memory.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -69,20 +69,20 @@ class LeaderLock:
         self._acquire = urgent_script(redis, lua("acquire"))
 
     async def try_acquire(self, name: str, ms: int) -> bool:
-        """Whether the caller is the one that does it: one caller in every `ms`."""
+        """Whether the caller has the lock, for `ms`."""
         return bool(await ask(self._acquire(keys=[keys.lock(name)], args=[ms])))
 
     async def extend(self, name: str, ms: int) -> None:
-        """Have a lock end `ms` from now; one that has ended stays so."""
+        """Let a lock expire `ms` from now; one that has expired stays so."""
         await ask(self._redis.pexpire(keys.lock(name), ms))
 
     async def release(self, name: str) -> None:
-        """Have a lock end now."""
+        """Remove a lock now."""
         await ask(self._redis.delete(keys.lock(name)))
 
 
 def every(seconds: float) -> int:
-    """The ms of a lock on what is done every so many seconds: a little less, so that a worker that
-    is alone always gets it.
+    """How long (ms) to lock work that is done every so many seconds: a little less than that, so
+    that a single worker always gets the lock.
     """
     return max(1, int(seconds * 900))

@@ -19,8 +19,8 @@ from jobs.transitions.change import IN_LINE_MS
 from jobs.transitions.reviews import ineligible_approvers
 
 FORGOTTEN_AT_ONCE = 1_000
-"""Checkpoints that one step removes: some milliseconds in which Redis does nothing else. What is
-left of a longer thread stays in its index, and goes with the job."""
+"""Checkpoints that one step removes: they block Redis for some milliseconds. The rest of a longer
+thread stays in its index and is removed with the job."""
 
 
 def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
@@ -38,7 +38,8 @@ def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
 
 
 def inherited(heir: JobRecord, parent: JobRecord, facts: Sequence[str]) -> Iterator[Command]:
-    """What a job takes over: the bytes, and where it goes on from there, journal and facts."""
+    """What a job takes over from its parent: the bytes, the checkpoint, journal and events'
+    keys."""
     job, old = JobKeys(heir.id), JobKeys(parent.id)
     yield ("INHERIT", job.blobs, keys.REFERENCES, keys.UNREFERENCED, old.blobs)
     if heir.inherits == parent.id:
@@ -75,14 +76,14 @@ def changed(
 
 
 def forgotten(job_id: str) -> Command:
-    """A job's checkpoints go, so many in one step."""
+    """Removes a job's checkpoints, so many in one step."""
     return ("FORGET", keys.CHECKPOINT, job_id, FORGOTTEN_AT_ONCE)
 
 
 def removed(
     record: JobRecord, entries: Sequence[str], own_words: Sequence[str] = ()
 ) -> Iterator[Command]:
-    """The end of a final job: its keys, its places in listings and in the index of words, `entries`
+    """Removes a final job: its keys, its places in listings and in the search index, and `entries`
     of its conversation."""
     job = JobKeys(record.id)
     yield ("LETGO", job.blobs, keys.REFERENCES, keys.UNREFERENCED)
@@ -151,7 +152,7 @@ def _listing(record: JobRecord, *, status: str | None = None, label: str | None 
 
 
 def _bar(before: JobRecord, after: JobRecord) -> Iterator[Command]:
-    """Who may not approve what is open: what waits for a person is listed without."""
+    """Who may not approve what is open: a person's list of reviews leaves these jobs out."""
     was, now = ineligible_approvers(before), ineligible_approvers(after)
     for mark in sorted(now - was):
         yield ("ZADD", keys.ineligible_approvers(after.tenant, mark), after.created_at, after.id)

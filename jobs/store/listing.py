@@ -1,4 +1,4 @@
-"""Jobs in Redis by what they have in common: those due, pages of a listing, how many there are."""
+"""Queries over many jobs in Redis: which are due, pages of a listing, counts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from jobs.store.spending import listed
 from jobs.store.types import JobFilter, Page
 
 INDEXED_FIRST = 5
-"""Steps of indexing that a search takes before it looks: new jobs are found at once."""
+"""Steps of indexing that a search makes first, so that new jobs are found at once."""
 LOOKS_A_CALL = 500
-"""Others wait for so many looks at a time, which is a millisecond or two."""
+"""Lookups of one call: it blocks Redis for a millisecond or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class Listing:
     async def _find_alone(
         self, args: Sequence[str | int]
     ) -> tuple[int, str, str, int, list[bytes]]:
-        """One call. All searches of a process take turns, and leave Redis to others for as long as
-        each call took: what else is asked waits for one call at most, however many search."""
+        """One call. The searches of a process take turns and pause for as long as each call took,
+        so another command waits for one search at most, however many there are."""
         async with self._one_call:
             begun = time.perf_counter()
             found = await ask(self._find(args=args))
@@ -120,7 +120,7 @@ class Listing:
         return cast("tuple[int, str, str, int, list[bytes]]", found)
 
     async def _found(self, tenant: str, asked: Sequence[str]) -> list[list[str]] | None:
-        """The sets of jobs that each word stands for; None where one stands for none."""
+        """The sets of jobs with each word; None where no job has one of the words."""
         for _ in range(INDEXED_FIRST):
             if await self._words.index() < AT_ONCE:
                 break

@@ -17,7 +17,7 @@ DEAD_KEPT = 1_000
 
 
 class Outbox:
-    """Its writes are small and let go of something: done although Redis is full. Raises
+    """Its writes are small and free memory, so they run although Redis is full. Raises
     StoreUnavailable."""
 
     def __init__(self, redis: Redis) -> None:
@@ -44,9 +44,8 @@ class Outbox:
         await ask(self._let_go(commands))
 
     async def fail(self, delivery: Delivery, error: str, delay_ms: int | None) -> bool:
-        """It is tried again after `delay_ms`; None: it is dead. False: somebody else has it by now.
-
-        `delivery` is as it was taken."""
+        """It is tried again after `delay_ms`; None: it is dead. False: another worker has leased it
+        since. `delivery` is as it was leased."""
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery.id)]
         delay = "" if delay_ms is None else str(delay_ms)
         taken: list[Argument] = [delivery.id, delivery.tries, error, delay]
@@ -54,7 +53,7 @@ class Outbox:
         return bool(await ask(self._fail(keys=names, args=args)))
 
     async def requeue(self, delivery_id: str) -> bool:
-        """A dead one begins anew; False where there is none."""
+        """Send a dead one again; False where there is none."""
         names = [keys.DELIVERIES, keys.DEAD_DELIVERIES, keys.delivery(delivery_id)]
         return bool(await ask(self._requeue(keys=names, args=[delivery_id])))
 

@@ -61,9 +61,9 @@ class Records:
 
         A job that is not the first of its line is not due before its turn comes.
 
-        It refers to the bytes of `blobs` and of `parent` from then on, and takes over the parent's
-        journal where `inherits` names it. Raises Contended where its id is taken, or the parent
-        has gone meanwhile.
+        From then on it refers to the bytes of `blobs` and of `parent`, and takes over the parent's
+        journal where `inherits` names it. Raises Contended where its id is taken, or the parent was
+        removed meanwhile.
         """
         record = replace(change.after, once=idempotency.key if idempotency else "")
         job = JobKeys(record.id)
@@ -111,11 +111,11 @@ class Records:
     ) -> bool:
         """Replace `before` by `change.after` if its version, `due_at` and `progress_epoch` stand.
 
-        A crash counts by whether its attempt got on (J7): progress that is written between the
-        look and the commit has the sweeper look again.
+        Whether a crash counts depends on the attempt's progress (J7): if progress is written
+        between the read and the commit, the sweeper reads again.
 
-        `entry` is added to the conversation; `first` demands that the job is at the head of its
-        conversation's line. False: something moved, nothing was written. A final record leaves
+        `entry` is added to the conversation; `first` requires that the job is at the head of its
+        conversation's line. False: something changed, nothing was written. A final record leaves
         the line, and the next in it becomes due.
         """
         after = change.after
@@ -140,7 +140,7 @@ class Records:
         if after.status.final:
             commands += tuple(await packing(self.redis, after.id))
         step = Step(job, guards, change.events, commands)
-        if first:  # a claim: whatever its attempt did could not be put on record
+        if first:  # a claim: nothing that its attempt did could be recorded
             return await self._commit.apply(step)
         return await self._commit.apply_although_full(step)
 
@@ -200,8 +200,8 @@ class Records:
         return await self._commit.apply_although_full(Step(job, guards, commands=commands))
 
     async def _forget(self, job: JobKeys, guards: Sequence[Guard]) -> bool:
-        """Remove a job's checkpoints, in bounded steps. Cut off half-way, it can be called again:
-        what is left stays in the index, and the job on record."""
+        """Remove a job's checkpoints, in bounded steps. After an interruption it can be called
+        again: the rest is still in the index, and the job on record."""
         step = Step(job, guards, commands=(index.forgotten(job.id),))
         while await self._commit.apply_although_full(step):
             if not await ask(self.redis.exists(f"{keys.CHECKPOINT}:{job.id}")):
@@ -209,7 +209,7 @@ class Records:
         return False
 
     async def renew(self, held: Sequence[LeaseRef], lease_ms: int) -> Sequence[LeaseRef]:
-        """Prolong leases in one step; returns those that are lost."""
+        """Extend leases in one step; returns those that are lost."""
         pairs = [part for lease in held for part in (lease.job_id, lease.epoch)]
         lost = await ask(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
         return [held[place] for place in lost]

@@ -28,8 +28,8 @@ __all__ = ["RedisStore", "connect"]
 
 
 class RedisStore(Records):
-    """Where jobs are kept: what Records does for one job, and what many have in common. Closes the
-    client that it was given. Raises StoreUnavailable when Redis cannot be reached in time.
+    """Where jobs are kept: Records has the methods for one job, this class those for many. Closes
+    the client that it was given. Raises StoreUnavailable when Redis cannot be reached in time.
     """
 
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
@@ -52,21 +52,21 @@ class RedisStore(Records):
         return await self._events.after(job_id, after, limit)
 
     async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
-        """The next few events above `after`, after up to `seconds`; empty when none came. Few: a
-        reader far behind is not handed all that he lacks at once."""
+        """The next few events above `after`, after up to `seconds`; empty when none came. A reader
+        that is far behind gets the rest by further calls."""
         return await self._events.wait(job_id, after, seconds)
 
     def stops(self) -> AbstractAsyncContextManager[asyncio.Queue[str]]:
-        """A queue of ids of jobs that are cancelled from now on: a nudge, not the truth. An empty
-        id says that some may have been missed."""
+        """A queue of ids of jobs that are cancelled from now on: a signal to look, not the truth.
+        An empty id says that some may have been missed."""
         return self._events.stops()
 
     async def due(self, limit: int) -> Sequence[str]:
-        """Ids of jobs whose time has come: to be hinted, or whose lease ran out."""
+        """Ids of jobs that are due: they need a hint, or their lease has expired."""
         return await self._listing.due(await self.now(), limit)
 
     async def overdue(self, limit: int) -> Sequence[str]:
-        """Ids of jobs whose review has expired, and has not been told to have."""
+        """Ids of jobs whose review has expired without an event yet."""
         return await self._listing.overdue(await self.now(), limit)
 
     async def finished(self, before: int, limit: int) -> Sequence[str]:
@@ -91,8 +91,8 @@ class RedisStore(Records):
         return await self._listing.page(tenant, JobFilter(**wanted), limit=limit, offset=offset)
 
     async def changes(self, tenant: str) -> int:
-        """How often a tenant's jobs have come, changed or gone: while it is the same, so is a page
-        of them, but for what was paid. A count of an older release's writers stands still."""
+        """How often a tenant's jobs were added, changed or removed: while it is the same, so is a
+        page of them, except for costs. Writers of an older release do not count."""
         return await self._listing.changes(tenant)
 
     async def counts(self) -> Mapping[Status, int]:
@@ -113,12 +113,12 @@ class RedisStore(Records):
         return await self._listing.load_now(tenant)
 
     async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
-        """Publish what a worker is and can do; forgotten after `seconds` without another. Whether
-        somebody has asked it to drain."""
+        """Publish what a worker is and can do; it expires after `seconds`. Returns whether the
+        worker was asked to drain."""
         return await self.registry.announce(worker, facts, seconds, await self.now())
 
     async def withdraw(self, worker: str) -> None:
-        """Forget a worker that says goodbye."""
+        """Forget a worker that stops."""
         await self.registry.withdraw(worker)
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:

@@ -1,6 +1,6 @@
 """The index of words in Redis: a sorted set of jobs for each word, and one of all words.
 
-A job enters it behind its creation, by whoever looks first: a sweeper, or a search. So that a
+A job enters it after its creation, by the first sweeper or search that looks. So that a
 submission costs no more for it than one entry in a list.
 """
 
@@ -19,7 +19,7 @@ from jobs.redis.connection import Command, ask, lua, texts
 from jobs.redis.keys import JobKeys
 
 AT_ONCE = 10
-"""Jobs that one step enters: a millisecond or two in which Redis does nothing else."""
+"""Jobs that one step enters: it blocks Redis for a millisecond or two."""
 ADOPTED_AT_ONCE = 50
 MOST_WORDS = 8
 """Words that one beginning stands for at most, the first by their letters."""
@@ -52,8 +52,8 @@ class Words:
         return found.decode().split() if found else ()
 
     async def adopt(self, index: str, start: int) -> int:
-        """Have those jobs of `index` wait for their entry that an older release has made, a few of
-        them from place `start` on; how many were looked at."""
+        """Queue the jobs of `index` that an older release has made for their entry, a few of them
+        from place `start` on; how many were visited."""
         found: Sequence[bytes] = await ask(
             self._redis.zrange(index, start, start + ADOPTED_AT_ONCE - 1)
         )

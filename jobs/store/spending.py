@@ -31,7 +31,7 @@ _ACCOUNTS: Mapping[str, Callable[[str, str], str]] = {
 
 
 class Charges:
-    """Posts what was paid. `load` tells how a job stands: see RedisStore."""
+    """Posts what was paid. `load` reads a job's record: see RedisStore."""
 
     def __init__(
         self, redis: Redis, commit: Commit, load: Callable[[str], Awaitable[Loaded | None]]
@@ -46,8 +46,8 @@ class Charges:
             await self._post(JobKeys(job_id), charge)
 
     async def _post(self, job: JobKeys, charge: Charge) -> None:
-        """One that comes behind the job's end counts on the day on which it comes; the others are
-        counted by the end, so that the job must not end in between."""
+        """A charge that comes after the job's end counts on the day on which it comes. The end of a
+        job counts the others, so the job must not end in between."""
         commands = tuple(charged(job, charge))
         for _ in range(CHARGE_TRIES):
             if (loaded := await self._load(job.id)) is None:
@@ -95,11 +95,10 @@ class Budgets:
     async def reserve(
         self, job_id: str, epoch: int, asking: ReservationRequest
     ) -> BudgetShortfall | None:
-        """Set aside what a call can cost, for the job and for its days, or for none of them.
+        """Reserve what a call can cost, in the job's account and in those of its day, or in none.
 
-        One atomic step; the store's clock says which day (UTC) it is. Asked again with the same
-        id, it stays the same reservation. Raises StaleEpoch where the job is not running under
-        this epoch any more.
+        One atomic step; the store's clock says which day (UTC) it is. The same id is the same
+        reservation. Raises StaleEpoch where the job no longer runs under this epoch.
         """
         job = JobKeys(job_id)
         args: list[Argument] = [epoch, asking.id, asking.most.cost, asking.most.tokens]
@@ -117,7 +116,7 @@ class Budgets:
         return BudgetShortfall(whose, what, cap, int(used), getattr(asking.most, what), int(aside))
 
     async def release(self, job_id: str, reservation: str) -> None:
-        """Give back what a call would have cost that cost nothing. A settled one stays settled."""
+        """Release the reservation of a call that cost nothing. A settled one stays settled."""
         job = JobKeys(job_id)
         await self._commit.apply(Step(job, commands=(settled(job, reservation, Spent(0, 0)),)))
 
@@ -175,7 +174,7 @@ class DayCounts:
 def charged(job: JobKeys, charge: Charge) -> Iterator[Command]:
     """A payment, once per call id; what was set aside for it is settled.
 
-    What is out of a cache stands beside it: an older release reads five values, and no sixth.
+    Cached tokens are stored beside it: an older release reads five values, and no sixth.
     """
     body = dump(
         [charge.role, charge.model, charge.input_tokens, charge.output_tokens, charge.cost_usd]

@@ -61,7 +61,7 @@ class Charge:
 
     @property
     def spent(self) -> Spent:
-        """What it takes of a budget. A reply always has tokens: none told is none known."""
+        """What it takes of a budget. A reply always has tokens: 0 means that none are known."""
         tokens = self.input_tokens + self.output_tokens
         cost = None if self.cost_usd is None else billionths(self.cost_usd)
         return Spent(cost, tokens or None)
@@ -115,14 +115,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRef:
-    """A lease that a worker believes to hold."""
+    """A lease that a worker believes it holds."""
 
     job_id: str
     epoch: int
 
 
 class JobFilterFields(TypedDict, total=False):
-    """A Sought as arguments of a call."""
+    """A JobFilter as arguments of a call."""
 
     status: Status | None
     label: str | None
@@ -150,5 +150,5 @@ class JobFilter:
 
     @property
     def identity_keys(self) -> frozenset[str]:
-        """What a job must not be barred to."""
+        """The keys of the person whose approval must count."""
         return self.waits_for.identity_keys if self.waits_for is not None else frozenset()

@@ -1,4 +1,4 @@
-"""Change or Refusal: what a decision about a job comes to; and the deliveries of a change."""
+"""Change or Refusal: the result of a command on a job; and what transitions have in common."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A decided step: the record as it shall be, and the facts to append. `counts` are what it adds
-    to the tenant's numbers (see jobs.counting), `deliveries` what a webhook is told of it.
-    `paid_calls` is how many payments `counts` has of a job that ends: no more may have come."""
+    """A decided step: the new record, and the events to append. `counts` are what it adds to the
+    tenant's statistics (see jobs.counting), `deliveries` the messages to the webhook. `paid_calls`
+    is the number of payments in `counts` when a job ends: none may have been added since."""
 
     after: JobRecord
     events: tuple[NewEvent, ...] = ()
@@ -53,8 +53,8 @@ class Refusal:
 FIRST_HINT_MS = 1_000
 """How long a hint may take before the sweeper sends another; doubled for each one (no floods)."""
 AFTER_CRASH_MS = 250
-"""The same for a dead worker's job. A worker that froze or fell silent still takes the one hint
-that it had asked for, and one that is killed takes it along: the third must come in time for J8."""
+"""The same for a dead worker's job. A worker that hangs still takes the one hint that it had asked
+for, and a killed worker loses it: the third must come in time for J8."""
 
 
 IN_LINE_MS = 3_600_000
@@ -68,7 +68,7 @@ def moved(record: JobRecord, now: int, **fields: Any) -> JobRecord:
 
 
 def release_lease(record: JobRecord, now: int, **fields: Any) -> JobRecord:
-    """The next version, which no worker holds; the crashes before count no more."""
+    """The next version, without a lease; earlier crashes no longer count."""
     return moved(
         record,
         now,
@@ -82,9 +82,9 @@ def release_lease(record: JobRecord, now: int, **fields: Any) -> JobRecord:
 
 
 def requeued(now: int, wait: int = FIRST_HINT_MS) -> dict[str, Any]:
-    """Queued, with a hint on its way. After `wait` ms the sweeper looks again, in case the hint was
-    lost. It delays nothing: a worker may claim the job at once. To delay a job, set `due_at` with
-    no hint (`hints=0`), as `lifecycle.retry` does."""
+    """The fields of a queued job with a hint on its way. After `wait` ms the sweeper sends another,
+    in case the hint was lost. It delays nothing: a worker may claim the job at once. To delay a
+    job, set `due_at` without a hint (`hints=0`), as `lifecycle.retry` does."""
     return {"status": Status.QUEUED, "hints": 1, "due_at": now + wait}
 
 
@@ -98,7 +98,7 @@ def ended(
     result: Result | None = None,
     by: str = "",
 ) -> Change:
-    """The final state, and the fact that tells it."""
+    """The final state, and its event."""
     left = release_lease(record, now, status=status)
     after = replace(left, finished_at=now, review=None, reason=reason, detail=detail, result=result)
     data: dict[str, Any]
@@ -114,5 +114,5 @@ def ended(
 
 
 def not_running(record: JobRecord) -> Refusal:
-    """Why an attempt's word does not apply."""
+    """Why an attempt's command does not apply."""
     return Refusal("not_running", f"the job is {record.status}", record.status)

@@ -1,6 +1,7 @@
-"""Expiry: a review that nobody has answered in time. Pure, like lifecycle.
+"""Expiry: a review that nobody has answered in time. Pure.
 
-First it is told of again (a reminder, then an escalation), then what its job's spec says counts.
+First events announce it again (a reminder, then an escalation), then what the job's spec says
+applies.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def timed(review: Review, spec: JobSpec, now: int) -> Review:
 
 
 def look(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
-    """What the sweeper does about a review whose time has come: the last of what is due counts."""
+    """The sweeper's step for a review that is due: expiry, else escalation, else a reminder."""
     review = record.review
     if review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
@@ -51,11 +52,11 @@ def look(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
 
 
 def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
-    """What the spec says then counts, by a Decision like any other (J10).
+    """Apply what the spec says, by a Decision like any other (J10).
 
-    `evidence`: a run has succeeded. Without it nothing is approved, since no person vouches for it;
-    nor is what needs two people's approval, since a clock is none.
-    What stays open is told to have expired, once, and can still be decided.
+    `evidence`: a run has succeeded. Without it nothing is approved, nor is work that needs two
+    people's approval. For a review that stays open, one event says that it has expired; it can
+    still be decided.
     """
     review = record.review
     if review is None:
@@ -75,7 +76,7 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
     if then is OnExpiry.STAY:
         stays = replace(
             review,
-            expired=True,  # what was to be told before that is late
+            expired=True,  # earlier announcements are obsolete
             remind_at=_yet(review.remind_at, now),
             escalate_at=_yet(review.escalate_at, now),
         )

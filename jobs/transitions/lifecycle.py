@@ -46,9 +46,9 @@ class Policy:
 
     lease_ms: int = 15_000
     retry_ms: int = 5_000
-    """Rest after infrastructure trouble, doubled each time."""
+    """The delay before a retry after infrastructure trouble, doubled each time."""
     overdue_ms: int = 60_000
-    """How long a worker may take, behind a job's own time, to put its end on record."""
+    """How long after a job's deadline a worker may take to record its end."""
 
 
 def submit(
@@ -95,9 +95,9 @@ def claim(
     alone: bool = False,
     reads: Collection[int] | None = None,
 ) -> Change | Refusal:
-    """A lease for `worker`; raises the epoch (J4). A job that crashed twice wants to be alone.
+    """A lease for `worker`; raises the epoch (J4). A job that crashed twice must run alone.
 
-    `reads`: the formats of checkpoints that the worker goes on from; None: whatever they are."""
+    `reads`: the formats of checkpoints that the worker can read; None: any."""
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
     if _rests(record, now):
@@ -126,7 +126,7 @@ def claim(
 
 
 def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
-    """Ask a person: the job leaves its worker and holds nothing (J9)."""
+    """Ask a person: the worker releases the job, which then holds nothing (J9)."""
     if record.status is not Status.RUNNING:
         return not_running(record)
     review = expiry.timed(review, record.spec, now)
@@ -156,15 +156,15 @@ def succeed(record: JobRecord, now: int, *, result: Result) -> Change | Refusal:
 def fail(
     record: JobRecord, now: int, *, reason: Reason, detail: str, result: Result | None = None
 ) -> Change | Refusal:
-    """The graph has ended without; the best result so far may be attached."""
+    """The graph has ended without an approved result; the best so far may be attached."""
     if record.status is not Status.RUNNING:
         return not_running(record)
     return ended(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
 
 
 def requeue(record: JobRecord, now: int, *, why: str, detail: str = "") -> Change | Refusal:
-    """An orderly end without a result, and no try of the job's: its worker drains, or cannot go on,
-    as `detail` says (`drained`, both)."""
+    """An orderly end without a result that counts as no try: the worker drains, or cannot go on, as
+    `detail` says (`drained`, both)."""
     if record.status is not Status.RUNNING:
         return not_running(record)
     after = release_lease(record, now, **requeued(now))
@@ -177,7 +177,7 @@ def retry(
 ) -> Change | Refusal:
     """Infrastructure trouble: try again after a delay, a bounded number of times, then fail.
 
-    What an attempt has finished resets the count, so that a long job may meet trouble more often.
+    Progress of an attempt resets the count, so that a long job may be retried more often.
     """
     if record.status is not Status.RUNNING:
         return not_running(record)
@@ -193,10 +193,9 @@ def retry(
 
 
 def expire(record: JobRecord, now: int, *, place: str = "") -> Change | Refusal:
-    """A lease ran out without a word: a crash (J7). Only one that was alone can be poison.
+    """A lease expired: a crash (J7). Only a job that ran alone can be `poisoned`.
 
-    One that was not renewed because its job is overdue ends that. `place` is where the work had
-    come to, in words.
+    An overdue job, whose lease is not renewed, fails. `place` says how far the work had come.
     """
     if record.status is not Status.RUNNING or record.lease is None:
         return not_running(record)
@@ -220,7 +219,7 @@ def expire(record: JobRecord, now: int, *, place: str = "") -> Change | Refusal:
 
 
 def hint(record: JobRecord, now: int) -> Change | Refusal:
-    """Another hint for a job that is due and unclaimed, further apart each time."""
+    """Another hint for a job that is due and unclaimed, at growing intervals."""
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
     if record.due_at > now:
@@ -243,5 +242,5 @@ def _left(record: JobRecord) -> int:
 
 
 def _rests(record: JobRecord, now: int) -> bool:
-    """Whether no hint is meant to come before `due_at`: a stray one must not cut a delay short."""
+    """Whether the job waits until `due_at`: a stray hint must not cut the delay short."""
     return record.hints == 0 and record.due_at > now

@@ -1,9 +1,9 @@
-"""Inheritance: a job that failed or was cancelled, tried anew by intent. Pure.
+"""Retry of a job that failed or was cancelled, at a person's request. Pure.
 
-A final state never changes (J6), so it is a new job. It goes on from the other's checkpoint, with
-its journal: what that has paid for is not paid again. One that nobody approved goes on from its
-end, with fresh revisions (`worker/resumption.py`). Where a person had turned it down there is
-nothing to go on from: then it begins anew. Whose work the other was is its author, too.
+A final state never changes (J6), so the retry is a new job. It continues from its parent's
+checkpoint, with the parent's journal: what was paid for is not paid again. The retry of an
+unapproved job continues at its end, with fresh revisions (`worker/resumption.py`). Where a person
+had rejected the work, the retry starts from the task. The parent's authors are also its authors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def retry_as_new_job(
     request_id: str = "",
     key_id: str = "",
 ) -> Change | Refusal:
-    """A new job that tries `parent` again; `told` are the parent's events."""
+    """A new job that retries `parent`; `events` are the parent's."""
     if parent.status not in (Status.FAILED, Status.CANCELLED):
         detail = f"the job is {parent.status}: only what failed or was cancelled is tried again"
         return Refusal("not_failed", detail, parent.status)
@@ -54,5 +54,5 @@ def retry_as_new_job(
 
 
 def of_work(keys: Iterable[str]) -> list[str]:
-    """Those keys of events that the graph has made; the heir does not say them again."""
+    """The keys of events that the graph has made; the retry does not append them again."""
     return [key for key in keys if "|" in key]

@@ -1,8 +1,8 @@
-"""Deciding: a person's answer to an open Review, and how many of them it takes. Pure.
+"""Decisions: a person's answer to an open Review, and how many answers it needs. Pure.
 
-Where a Review needs two approvals (four eyes), each person has one vote, and whose work it is has
-none: who brought the job, or a try before it, and whose edit has run. Nobody may leave it to the
-critic, which is no person. Every other answer closes the Review at once, whoever gives it.
+Where a Review needs two approvals (four eyes), each person has one vote, and the authors have none:
+those who submitted the job or one that it retries, and those whose edit has run. Delegating to the
+critic is not possible then. Every other answer closes the Review at once, whoever gives it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refus
 
 
 def _misses(review: Review, shown: str, decision: Decision) -> Refusal | None:
-    """Whether the Decision is about something else than what is open."""
+    """Whether the Decision is about something other than the open Review."""
     open_still = Status.AWAITING_REVIEW
     if decision.review_id != review.id:
         return Refusal("stale_review", f"the open review is {review.id}", open_still)
@@ -70,7 +70,7 @@ def _misses(review: Review, shown: str, decision: Decision) -> Refusal | None:
 
 
 def _bars(record: JobRecord, review: Review, decision: Decision) -> Refusal | None:
-    """Whether this person's word does not count here, where two are needed."""
+    """Whether this person's approval does not count, where two are needed."""
     if needed(record, review) < 2:
         return None
     if decision.action is Action.DELEGATE:
@@ -98,7 +98,7 @@ def not_theirs(record: JobRecord, review: Review, person: Person) -> Refusal | N
 
 
 def authors(record: JobRecord) -> tuple[Person, ...]:
-    """Whose work it is, each once."""
+    """The authors of the work, each once."""
     return tuple(dict.fromkeys((_brought_by(record), *record.authors)))
 
 
@@ -107,7 +107,7 @@ def _brought_by(record: JobRecord) -> Person:
 
 
 def ineligible_approvers(record: JobRecord) -> frozenset[str]:
-    """The marks of everyone whose approval the open review does not wait for."""
+    """The identity keys of everyone whose approval of the open review would not count."""
     review = record.review
     if review is None or needed(record, review) < 2:
         return frozenset()
@@ -174,7 +174,7 @@ def _close(
 
 
 def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:
-    """Of a person's word, what its event tells whichever way it counts."""
+    """The data that the events of every kind of decision have."""
     return {
         "review_id": review.id,
         "by": decision.by,
@@ -187,7 +187,7 @@ def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:
 
 
 def _edited(record: JobRecord, decision: Decision) -> JobRecord:
-    """With whose code runs next among its authors: for good, since what follows builds on it."""
+    """With the editor added to the authors, for good: all later work builds on the edit."""
     editor = Person(decision.by, decision.key_id)
     if decision.action is not Action.EDIT or editor in record.authors:
         return record
@@ -195,7 +195,7 @@ def _edited(record: JobRecord, decision: Decision) -> JobRecord:
 
 
 def _signed(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
-    """The Decision as the graph has it: an approval bears the name of everyone who gave it."""
+    """The Decision as the graph gets it: an approval carries the names of all who gave it."""
     if decision.action is not Action.APPROVE:
         return decision
     return replace(decision, by=" and ".join(vote.by for vote in approvals))
@@ -203,8 +203,8 @@ def _signed(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
 
 def proven(review: Review, events: Sequence[Event]) -> bool:
     """Whether an approval would rest on a verification that holds. The graph says so in the payload
-    (`unproven`: null, or why not); for an older release's review, a run that succeeded among
-    `told`, the job's events, does."""
+    (`unproven`: null, or why not); in a review of an older release, a successful run among the
+    job's `events` does."""
     if "unproven" in review.payload:
         return review.payload["unproven"] is None
     return any(_succeeded(current(events)))

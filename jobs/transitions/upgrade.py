@@ -1,8 +1,8 @@
-"""Upgrade: a job whose checkpoints the workers that are up cannot read. Pure.
+"""Upgrade: a job whose checkpoints no running worker can read. Pure.
 
-In a mixed fleet such a job is left to the workers that can. Where there is none, and has not been
-for a while, a person is asked: a review of kind `upgrade`. Its Decision is not for the graph, so
-one that was given before, and that the graph has not had yet, stays on record.
+In a mixed fleet such a job waits for a worker that can. Where there has been none for a while, a
+person is asked by a review of kind `upgrade`. Its Decision is not for the graph, so an earlier one
+that the graph has not had yet stays on record.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from jobs.model.record import JobRecord
 from jobs.model.review import Action, Decision, Review, ReviewKind
 
 HINTS_BEFORE_ASKING = 5
-"""Hints in vain before a person is asked: some 15 s, in which a worker that was being replaced is
-back. Nobody is to decide on a job because of a rolling restart."""
+"""Unanswered hints before a person is asked: some 15 s, in which a worker that is being replaced
+comes back. A rolling restart must not lead to a review."""
 MORE_AFTER_CRASH = 2
 """A crashed job's first hints are a quarter as far apart."""
 
@@ -53,7 +53,7 @@ def _reads(facts: Mapping[str, Any]) -> Collection[int]:
 def question(
     record: JobRecord, found: GraphFormat, reads: Collection[int], current: GraphFormat
 ) -> Review:
-    """What a person is asked: `found` is what the checkpoints are, `ours` what is written here.
+    """The review: `found` is the format of the checkpoints, `current` the one written here.
 
     payload: {reason, found: {format, release}, worker: {format, release, reads: [int]},
     choices: {action: what it does}}
@@ -76,9 +76,9 @@ def question(
 
 
 def damaged(record: JobRecord, place: str, reads: Collection[int], current: GraphFormat) -> Review:
-    """What a person is asked where the format is one that is read, and the checkpoint at `place` is
-    damaged, or holds a type that this release does not know. Nothing is removed before they say so.
-    The payload is that of `question`, and `place`."""
+    """The review where the format can be read, but the checkpoint at `place` is damaged or holds a
+    type that this release does not know. Nothing is removed before the decision. The payload is
+    that of `question`, and `place`."""
     found = record.checkpointed or UNSAID
     asked = question(record, found, reads, current)
     reason = (
@@ -90,7 +90,7 @@ def damaged(record: JobRecord, place: str, reads: Collection[int], current: Grap
 
 
 def settled(record: JobRecord, decision: Decision) -> JobRecord:
-    """The record behind a decision on its upgrade."""
+    """The record after a decision on its upgrade."""
     if decision.action is Action.APPROVE:
         kept = replace(record, review=None, decision=None, inherits=None)
         return replace(kept, graph=ANEW, ran_ms=0, retries=0)
@@ -98,7 +98,7 @@ def settled(record: JobRecord, decision: Decision) -> JobRecord:
 
 
 def events_of(record: JobRecord, decision: Decision) -> tuple[NewEvent, ...]:
-    """What is said of the decision besides that it was made."""
+    """The events of the decision, besides `decided`."""
     if decision.action is not Action.APPROVE:
         return ()
     left = record.checkpointed

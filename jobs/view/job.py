@@ -23,7 +23,7 @@ from jobs.view.progress import progress
 _NOT_SHOWN = frozenset({"workspace", "conversation_id"})
 """Of a spec: the job's files and its conversation are shown as of the job."""
 MAKERS = frozenset({"run_finished", "tool_used", "merged"})
-"""Events that tell of files: what branches made side by side stands as it was merged."""
+"""Events with artifacts. The files of parallel branches count as they were merged."""
 
 
 def iso(ms: int | None) -> str | None:
@@ -35,7 +35,7 @@ def iso(ms: int | None) -> str | None:
 
 
 def summary(record: JobRecord, charges: Iterable[Charge] = (), now: int = 0) -> dict[str, Any]:
-    """What a listing shows of a job: what its record and what was paid tell, without its events.
+    """What a listing shows of a job: its record and costs, without its events.
 
     `revisions` are counted when it pauses and when it ends.
     """
@@ -119,7 +119,7 @@ def whole(
 
 
 def spec(asked: JobSpec) -> dict[str, Any]:
-    """What was asked, as it was asked."""
+    """The request, as it was made."""
     shown = {name: each for name, each in plain_spec(asked).items() if name not in _NOT_SHOWN}
     return {**shown, "checks": _check_spec(asked.checks)}
 

@@ -1,4 +1,4 @@
-"""Progress: how far each step of the plan has come, as events tell it. Pure."""
+"""Progress: how far each step of the plan has come, by its events. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobs.model.events import Event, current
 
 
 class Progress(StrEnum):
-    """Of a step. `begun` is not over, or was never said to be."""
+    """Of a step. A step without an event of its end stays `begun`."""
 
     TODO = "todo"
     BEGUN = "begun"
@@ -20,8 +20,8 @@ _MOVES = {"step_started": Progress.BEGUN, "step_finished": Progress.DONE}
 
 
 def progress(events: Sequence[Event]) -> Sequence[Progress] | None:
-    """How far each step of the latest plan has come; None while there is no plan, or nobody has
-    said of any step that it is at work: then nothing is known, whatever has become of the job."""
+    """How far each step of the latest plan has come; None while there is no plan, or no event of a
+    step."""
     steps: list[Progress] = []
     known = False
     for fact in current(events):

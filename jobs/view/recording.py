@@ -1,4 +1,4 @@
-"""A job's recording: the turns that its events name, put together into one file.
+"""A job's recording: the model's turns that its events name, as one file.
 
 A worker keeps each turn of a recorded job as bytes of their own and names their digest in the
 call's `model_called` event (`recorded`). So the recording is as durable as the job, in the order of

@@ -1,4 +1,4 @@
-"""Numbers as JSON and as tables: the pure projection of the days' counts.
+"""Statistics as JSON and as tables: the pure projection of the days' counts.
 
 Money is decimal strings in dollars, durations are seconds.
 """
@@ -106,7 +106,7 @@ def reasons(counts: Counts) -> list[Row]:
 
 
 def waits(counts: Counts) -> dict[str, Any]:
-    """How long reviews had waited when they were decided: a histogram, and what it tells."""
+    """How long reviews had waited when they were decided: a histogram and its quantiles."""
     found = {int(bucket): count for bucket, count in _part(counts, "wait").items()}
     tally = [found.get(bucket, 0) for bucket in range(len(WAITS) + 1)]
     number = sum(tally)

@@ -436,7 +436,7 @@ async def test_a_turn_can_be_kept_but_not_taken_up_again(store):
 
 async def test_what_a_dead_remover_left_half_way_is_taken_up(store, blobs):
     digest = "a" * 64
-    await store.blobs.hold([digest])
+    await store.blobs.pin([digest])
     assert list((await store.blobs.take(-1, 10)).digests) == [digest]
     assert list((await store.blobs.take(-1, 10)).digests) == []
     await store.redis.hset(keys.DELETING, digest, await store.now() - 1)  # as REMOVAL_MS later

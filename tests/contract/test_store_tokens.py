@@ -9,29 +9,29 @@ from jobs.store.redis_store import RedisStore, connect
 
 
 async def test_what_is_said_reaches_those_who_listen(store):
-    async with store.tokens.heard("j1") as one, store.tokens.heard("j1") as other:
-        assert await store.tokens.tell({"j1": "a", "j2": "b"}) == {"j1"}
+    async with store.tokens.subscribe("j1") as one, store.tokens.subscribe("j1") as other:
+        assert await store.tokens.publish({"j1": "a", "j2": "b"}) == {"j1"}
         async with asyncio.timeout(20):
             assert await one.get() == await other.get() == "a"
         assert one.empty()
 
 
 async def test_who_comes_later_hears_nothing_of_it(store):
-    assert await store.tokens.tell({"j1": "early"}) == frozenset()
-    async with store.tokens.heard("j1") as queue:
-        await store.tokens.tell({"j1": "late"})
+    assert await store.tokens.publish({"j1": "early"}) == frozenset()
+    async with store.tokens.subscribe("j1") as queue:
+        await store.tokens.publish({"j1": "late"})
         async with asyncio.timeout(20):
             assert await queue.get() == "late"
 
 
 async def test_a_listener_that_does_not_read_keeps_so_many_and_is_told(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
-    async with store.tokens.heard("j1") as unread:
+    async with store.tokens.subscribe("j1") as unread:
         for number in range(2 * MOST_UNREAD + 7):
-            await store.tokens.tell({"j1": str(number)})
+            await store.tokens.publish({"j1": str(number)})
         async with asyncio.timeout(20):
-            async with store.tokens.heard("j1") as other:
-                await store.tokens.tell({"j1": "end"})
+            async with store.tokens.subscribe("j1") as other:
+                await store.tokens.publish({"j1": "end"})
                 while await other.get() != "end":
                     pass
         assert 0 < unread.qsize() <= MOST_UNREAD

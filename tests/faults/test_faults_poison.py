@@ -127,7 +127,7 @@ async def test_one_that_takes_its_workers_memory(scene: Scene) -> None:
         ended = await scene.end("greedy", seconds=120)
         assert ended.status is Status.FAILED
         assert ended.reason is Reason.POISONED, (ended.detail, scene.deployment.logs())
-        assert ended.detail.endswith("behind event 4, planned")
+        assert ended.detail.endswith("after event 4, planned")
         await scene.succeeds(*names, seconds=120)
         assert codes
         assert all(code != 0 for code in codes)

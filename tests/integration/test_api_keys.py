@@ -295,12 +295,12 @@ async def test_a_revoked_key_hears_nothing_more(redis_url, tmp_path, monkeypatch
         (key,) = [key for key in await front.services.credentials.every() if key.name == "ada"]
         async with front.with_key(secret) as reader:
             reading = asyncio.create_task(reader.get(f"/jobs/{job_id}/events?tokens=true"))
-            while not await store.tokens.tell({job_id: '[{"text": "before"}]'}):
+            while not await store.tokens.publish({job_id: '[{"text": "before"}]'}):
                 await asyncio.sleep(0.02)
             await front.services.credentials.revoke(key.id, await store.now())
             held = await front.claim(job_id)
             while not reading.done():
-                await store.tokens.tell({job_id: '[{"text": "secret"}]'})
+                await store.tokens.publish({job_id: '[{"text": "secret"}]'})
                 await asyncio.sleep(0.02)
             assert (await store.load(job_id)).record.epoch == held.epoch
             heard = (await reading).text

@@ -68,7 +68,7 @@ class LiveTokens:
             heard: frozenset[str] = frozenset()
             with contextlib.suppress(StoreUnavailable):
                 said = {job_id: json.dumps(spoken) for job_id, spoken in waiting.items()}
-                heard = await self._tokens.tell(said)
+                heard = await self._tokens.publish(said)
             now = asyncio.get_running_loop().time()
             deaf = {job_id: until for job_id, until in self._deaf_until.items() if until > now}
             deaf |= {job_id: now + DEAF_SECONDS for job_id in waiting if job_id not in heard}

@@ -104,7 +104,7 @@ async def test_poison_tells_the_last_place_that_is_known(house, clock):
         clock.at = running.lease.until
         await sweep(house)
     ended = await house.record(record.id)
-    place = "attempt 3 killed its own process, worker-1, behind event 3, model_called (executor)"
+    place = "attempt 3 killed its own process, worker-1, after event 3, model_called (executor)"
     assert (ended.reason, ended.detail) == (Reason.POISONED, place)
 
 

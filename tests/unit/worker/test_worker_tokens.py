@@ -27,12 +27,12 @@ class Counted(Tokens):
         self.at: list[float] = []
         self.away = False
 
-    async def tell(self, said: Mapping[str, str]) -> frozenset[str]:
+    async def publish(self, said: Mapping[str, str]) -> frozenset[str]:
         self.sent.append(said)
         self.at.append(asyncio.get_running_loop().time())
         if self.away:
             raise StoreUnavailable("away")
-        return await super().tell(said)
+        return await super().publish(said)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ async def channel(redis_url: str) -> AsyncIterator[Counted]:
 
 async def test_pieces_are_joined_and_sent_together(channel: Counted) -> None:
     live = LiveTokens(channel)
-    async with channel.heard("j1") as queue:
+    async with channel.subscribe("j1") as queue:
         speech = live.of("j1").of("call-1", "executor")
         speech.begin()
         for word in ("I ", "think ", "so."):
@@ -64,7 +64,7 @@ async def test_pieces_are_joined_and_sent_together(channel: Counted) -> None:
 
 async def test_a_second_try_is_another_message(channel: Counted) -> None:
     live = LiveTokens(channel)
-    async with channel.heard("j1") as queue:
+    async with channel.subscribe("j1") as queue:
         speech = live.of("j1").of("call-1", "critic")
         for word in ("half a wo", "whole"):
             speech.begin()
@@ -86,7 +86,7 @@ async def test_what_nobody_hears_is_not_sent_again_for_a_while(
         speech.receive([Chunk("text", "x")])
         await asyncio.sleep(0.01)
     assert channel.at[1] - channel.at[0] > 0.2
-    async with asyncio.timeout(20), channel.heard("j1") as queue:
+    async with asyncio.timeout(20), channel.subscribe("j1") as queue:
         while queue.empty():
             speech.receive([Chunk("text", "now")])
             await asyncio.sleep(0.01)
@@ -99,7 +99,7 @@ async def test_what_is_left_of_a_call_that_is_over_does_not_come_behind_its_even
 ) -> None:
     live = LiveTokens(channel)
     over, going = (live.of("j1").of(call, "executor") for call in ("call-1", "call-2"))
-    async with channel.heard("j1") as queue:
+    async with channel.subscribe("j1") as queue:
         for speech in (over, going):
             speech.begin()
             speech.receive([Chunk("text", "...")])
