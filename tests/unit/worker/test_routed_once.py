@@ -29,4 +29,4 @@ async def test_an_upgrade_does_not_choose_anew(tmp_path: Path, redis_store: Redi
     routes = Routes({"simple": ("groq:small",), "hard": ("groq:large",)})
     got = await routed(replace(job, attempts=2), ports, models, redis_store, routes)
     assert got.models.name("executor") == "groq:large"
-    assert record.facts == {}
+    assert record.events == {}
