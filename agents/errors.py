@@ -1,10 +1,10 @@
-"""Why a graph ends early. Infrastructure trouble is never shown to the model as its own failure.
+"""Why a graph ends early. An infrastructure error is never shown to the model as its own failure.
 
 AgentsError
-  +-- Stopped            cancelled, or the attempt lost its lease: leave, write nothing
-  +-- BudgetExhausted    nothing more may be spent
-  |   +-- PriceUnknown   money is limited, and nobody knows what the model costs
-  +-- ToolRefused        a tool cannot do what it was asked; its words go to the model
+  +-- Stopped            cancelled, or the attempt lost its lease: stop, write nothing
+  +-- BudgetExhausted    the job may not spend more
+  |   +-- PriceUnknown   the limit is in money, and the model's price is unknown
+  +-- ToolRefused        a tool cannot do what the model asked; the model reads its text
         +-- PathOutside  a path that no workspace can hold
   +-- models.errors.ModelError ...   see there
 """
@@ -21,15 +21,15 @@ class Stopped(AgentsError):
 
 
 class BudgetExhausted(AgentsError):
-    """The job has spent what it may."""
+    """The job's budget is used up."""
 
 
 class PriceUnknown(BudgetExhausted):
-    """A cost limit cannot be kept with a model whose price is not known."""
+    """A cost limit cannot be enforced for a model without a known price."""
 
 
 class ToolRefused(AgentsError):
-    """A tool cannot do what it was asked. Its text is for the model: short, and what to do."""
+    """A tool cannot do what the model asked. The model reads the text: short, with what to do."""
 
 
 class PathOutside(ToolRefused):

@@ -1,4 +1,4 @@
-"""Extras: libraries that Fettle can do without, and the command that installs them here."""
+"""Optional libraries, and the command that installs them."""
 
 from __future__ import annotations
 

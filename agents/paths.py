@@ -1,4 +1,4 @@
-"""Paths as the tools take them. Pure."""
+"""Paths in the workspace, as the tools take them. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sandbox.protocol import Limits
 
 LONGEST_PATH = 240
 SANDBOX_PREFIX = "/work/"
-"""Where a room has the workspace: code sees its files there, so models name them so."""
+"""The workspace's directory in a sandbox. Code sees its files there, so models use it."""
 
 
 def checked(path: str) -> str:
-    """`path` in its one normal form: relative, `/` between the parts. Raises PathOutside."""
+    """`path` in its normal form: relative, with `/` between the parts. Raises PathOutside."""
     if not path or len(path.encode(errors="replace")) > LONGEST_PATH:
         raise PathOutside(f"a path has 1 to {LONGEST_PATH} bytes: {path[:80]!r}")
     if path.startswith("/") or "\\" in path:
@@ -29,14 +29,14 @@ def checked(path: str) -> str:
 
 
 def in_workspace(path: str) -> str:
-    """`path` without the room's name for the workspace; what is left is not checked."""
+    """`path` without the sandbox's directory. The rest is not checked."""
     return path.strip().removeprefix(SANDBOX_PREFIX)
 
 
 def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) -> str | None:
-    """Why a workspace of `files` cannot take those of `laid`, by path with sizes in bytes; or None.
+    """Why a workspace of `files` cannot take `new` ones (by path with sizes in bytes), or None.
 
-    What is refused here would otherwise stop the next run, as if the sandbox had failed.
+    Without this check the next run would fail, as if the sandbox had.
     """
     if any(map(belongs_to_install, new)):
         return f"only install puts files into {FOLDER}/"
@@ -49,7 +49,7 @@ def exceeded_limit(
     limits: Limits,
     deleted: Collection[str] = (),
 ) -> str | None:
-    """The same for any path, once the `deleted` files are gone."""
+    """The same for any path, after the `deleted` files are gone."""
     after = {path: size for path, size in {**files, **new}.items() if path not in deleted}
     try:
         sandbox_paths.require(after)
@@ -65,9 +65,8 @@ def exceeded_limit(
 
 
 def listing(files: Mapping[str, int], path: str, depth: int = 1) -> list[str] | None:
-    """Names in the directory `path` (`.` is the workspace) and `depth` levels down, directories
-    with a `/`. None where there is no such directory.
-    """
+    """Names in the directory `path` (`.` is the workspace) and `depth` levels down; directories end
+    with `/`. None if there is no such directory."""
     bare = in_workspace(path).rstrip("/")
     prefix = "" if bare in {"", ".", SANDBOX_PREFIX.rstrip("/")} else checked(bare) + "/"
     below = [name.removeprefix(prefix) for name in files if name.startswith(prefix)]

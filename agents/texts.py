@@ -1,7 +1,7 @@
-"""Texts: cut to size, and by their lines. Pure.
+"""Text: cutting to size, and lines. Pure.
 
-A line ends with a line feed, and with nothing else that `str.splitlines` knows: what a program's
-traceback calls line 12 must be line 12 here.
+A line ends with a line feed, and with nothing else that `str.splitlines` knows: line 12 of a
+program's traceback must be line 12 here.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ _BULLET = re.compile(r"^\s*[-*]\s+", re.MULTILINE)
 
 
 def head_and_tail(text: str, limit: int) -> str:
-    """`text` within about `limit` characters: its head and its tail, and how much was left out, now
-    and when it was cut before."""
+    """`text` within about `limit` characters: its head, its tail, and the number of characters left
+    out, now and in earlier cuts."""
     if len(text) <= limit:
         return text
     head, tail = limit // 2, len(text) - limit + limit // 2
@@ -24,17 +24,17 @@ def head_and_tail(text: str, limit: int) -> str:
 
 
 def weight(text: str) -> int:
-    """Its bytes in UTF-8: three of them are about a token, of code as of Chinese."""
+    """Its bytes in UTF-8. Three of them are about a token, in code and in Chinese."""
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def bounded(text: str, limit: int) -> str:
-    """The beginning of `text`, of at most `limit` characters."""
+    """The beginning of `text`, at most `limit` characters."""
     return text if len(text) <= limit else text[: limit - 4].rstrip() + " ..."
 
 
 def one_line(text: str, limit: int) -> str:
-    """`text` on one line, without marks of lists, within `limit` characters, cut at a word."""
+    """`text` on one line, without list marks, within `limit` characters, cut at a word."""
     flat = " ".join(_BULLET.sub("", text).split())
     if len(flat) <= limit:
         return flat
@@ -42,7 +42,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines with their ends; the last may have none. A carriage return stays with its line."""
+    """The lines with their ends; the last may have none. A carriage return belongs to its line."""
     parts = text.split("\n")
     whole = [part + "\n" for part in parts[:-1]]
     return [*whole, parts[-1]] if parts[-1] else whole
@@ -50,8 +50,7 @@ def lines_of(text: str) -> list[str]:
 
 def excerpt(text: str, first: int, count: int | None, width: int) -> str | None:
     """Lines of `text` from number `first` (from 1), `count` of them or all, within about `width`
-    characters; with a note of how much there is where it is not all. None behind the end.
-    """
+    characters, with a note if there are more. None after the end."""
     if first == 1 and count is None and len(text) <= width:
         return text
     lines = lines_of(text)
@@ -71,7 +70,7 @@ def excerpt(text: str, first: int, count: int | None, width: int) -> str | None:
 
 
 def fitting(lines: list[str], width: int) -> list[str]:
-    """As many of the lines, from the first on, as `width` characters have room for."""
+    """As many of the first lines as fit into `width` characters."""
     left = width
     for number, line in enumerate(lines):
         left -= len(line)

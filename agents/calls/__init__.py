@@ -1,1 +1,1 @@
-"""Calls to models and tools that are made once, whatever crashes: the journal has the rest."""
+"""Model and tool calls that are made once, whatever crashes: finished ones are in the journal."""

@@ -1,4 +1,4 @@
-"""Where in the graph a call happens, as LangGraph tells it."""
+"""CallKey: where in the graph a call happens."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from agents.executor.history import replies
 from agents.ports import CallKey
 
 PER_REPLY = 1_000
-"""Places kept for one reply of the model and the tool calls in it."""
+"""Ordinals for one reply of the model and its tool calls."""
 
 
 def call_key(info: ExecutionInfo | None, ordinal: int = 0) -> CallKey:
-    """The place of the graph task at work. The same after a crash: LangGraph makes a task's id
-    from the checkpoint that it starts from."""
+    """The key of the current graph task. The same after a crash: LangGraph derives a task's id from
+    the checkpoint that it starts from."""
     if info is None:
         raise RuntimeError("not inside a node of the graph")
     namespace, _, _ = info.checkpoint_ns.rpartition("|")
@@ -27,27 +27,29 @@ def call_key(info: ExecutionInfo | None, ordinal: int = 0) -> CallKey:
 
 
 def for_call(outer: CallKey, reply: int, offset: int = 0) -> CallKey:
-    """The place of a call inside one pass of the executor, whose own place is `outer`.
+    """The key of a call inside one pass of the executor, whose own key is `outer`.
 
-    Calls are counted by the model's replies before them and not by graph tasks: the pass keeps no
-    checkpoints of its own, and one that starts anew after a crash finds its calls where they were.
+    Calls are counted by the model's earlier replies and not by graph tasks. A pass has no
+    checkpoints of its own, and this way it finds its calls again when it starts again after a
+    crash.
     """
     return CallKey(outer.namespace, outer.node, outer.ordinal + reply * PER_REPLY + offset)
 
 
 def for_reply(state: Mapping[str, Any]) -> CallKey:
-    """The place of the reply whose calls are at work, in a pass of the executor."""
+    """The key of the reply whose calls are being made, in a pass of the executor."""
     return for_call(CallKey(*state["key"]), replies(state["messages"]))
 
 
 def digest(*parts: Any) -> str:
-    """Names an input: 16 hex digits of the sha256 of plain values."""
+    """Identifies an input: 16 hex digits of the sha256 of plain values."""
     written = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.sha256(written.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def message_values(messages: Sequence[BaseMessage]) -> list[list[Any]]:
-    """What messages say, as plain values, without ids and figures that differ between two calls."""
+    """The content of messages as plain values, without ids and counts that differ between two
+    calls."""
     return [
         [
             message.type,

@@ -1,7 +1,7 @@
-"""Calls that are paid or that leave something behind: each is made once, whatever crashes.
+"""Calls that cost money or change files. Each is made once, whatever crashes.
 
-A finished call is recalled from the journal: it charges nothing, runs nothing, says nothing. Else
-it is made, and put on record with all that came of it in one port call.
+A finished call is recalled from the journal, which charges nothing, runs nothing and emits nothing.
+A new call is made and then recorded, with everything that it caused, in one port call.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from agents.spending.budget import BudgetGuard
 M = TypeVar("M", bound=BaseMessage)
 
 _SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
-"""Messages are recorded as the checkpoints hold them; types it does not know are refused."""
+"""Messages are recorded as checkpoints hold them; unknown types are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class FullRequest:
-    """A request as the model gets it: all messages, and the names of the tools on offer."""
+    """A request as the model gets it: all messages, and the names of the tools offered."""
 
     messages: Sequence[BaseMessage]
     tools: Sequence[str]
 
 
 async def journaled(ports: Ports, key: str, call: Callable[[], Awaitable[tuple[M, Finished]]]) -> M:
-    """The message that `call` answers, now or before the crash. See `finished`."""
+    """The message that `call` returns, now or before a crash. See `finished_call`."""
     known = await ports.journal.recall(key)
     if known is not None:
         message: M = _SERDE.loads_typed(("msgpack", known))
@@ -86,12 +86,11 @@ async def model_call(
 ) -> AIMessage:
     """One call of the model of `role`, made once. `offered` are the names of its tools.
 
-    `call` asks the chat model that it is given: that of the role at this `level`, or one that
-    stands in for it; and asks it the messages that it is given: as much of `messages`, or of
-    `draft`, as that model has room for. The charge and the event name the one that answered.
-    `whole` is the request as the model gets it, where there is more to it than `messages` and
-    `offered` say. A recording's turn is kept before the call is on record: the event names it.
-    `more` are events that the reply itself tells.
+    `call` gets a chat model (that of the role at this `level`, or a fallback) and the messages to
+    send: as much of `messages` or `draft` as fits into that model's context. The charge and the
+    event name the model that answered. `whole` is the full request, if it is more than `messages`
+    and `offered`. A recorded turn is stored before the call, because the event refers to it. `more`
+    are events that follow from the reply.
     """
     name = ports.models.name(role, level)
     given = whole or FullRequest(messages, offered)
@@ -120,7 +119,7 @@ async def model_call(
             )
             try:
                 fields["recorded"] = await ports.workspace.keep(dump_turn(turn).encode())
-            except BaseException:  # however it is given up, the answer has been paid for
+            except BaseException:  # the answer is paid for, whatever stops us
                 await ports.journal.paid(charge)
                 raise
         event = Event(at, "model_called", fields)
@@ -132,7 +131,7 @@ async def model_call(
 
 
 def answered_by(message: BaseMessage) -> str | None:
-    """The model that gave a reply, as `provider:model`; None where the reply is not a model's."""
+    """The model that gave a reply, as `provider:model`; None if it is not a model's reply."""
     name: str | None = message.response_metadata.get(ANSWERED_BY)
     return name
 
@@ -150,7 +149,7 @@ def _charge(
     cost: Decimal | None,
     reservation: str | None,
 ) -> Charge:
-    """`call` names this very call: what two workers both paid is charged twice."""
+    """`call` identifies this very call: if two workers both paid for it, both are charged."""
     usage = Usage.of(message)
     return Charge(
         call=message.id or at.key(),

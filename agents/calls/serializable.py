@@ -1,7 +1,7 @@
-"""Keepable: replies as a record can hold them. Pure.
+"""Makes replies serializable. Pure.
 
-What is valid JSON need not be: whole numbers beyond 64 bits, names with half a surrogate pair, and
-hundreds of levels have no form in MessagePack.
+Some valid JSON has no form in MessagePack: integers beyond 64 bits, half surrogate pairs in names,
+hundreds of levels of nesting.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agents.models import MALFORMED
 
-UNSERIALIZABLE = "a whole number beyond 64 bits, a name that is no text, or hundreds of levels"
+UNSERIALIZABLE = "an integer beyond 64 bits, a name that is not valid text, or hundreds of levels"
 
 
 def make_serializable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
-    """`message`; where `serde` cannot write it, with those of its calls whose arguments are the
-    cause as malformed ones, as plain text, and without what else cannot be written."""
+    """`message`; if `serde` cannot write it, then as plain text, with unserializable calls marked
+    as malformed, and without any other values that cannot be written."""
     if _fits(message, serde):
         return message
     calls = [
@@ -32,7 +32,7 @@ def make_serializable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessag
     return message.model_copy(
         update={
             "tool_calls": calls,
-            "content": str(message.text),  # Anthropic's replies hold their calls in it, too
+            "content": str(message.text),  # Anthropic's replies list their calls in it, too
             "response_metadata": metadata,
             "usage_metadata": usage,
         }

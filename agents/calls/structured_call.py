@@ -1,4 +1,4 @@
-"""Asking a role for a value of a given shape, with one try at repair."""
+"""Asks the model of a role for a structured value, with one repair."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def ask_role(
     *,
     level: int = 0,
 ) -> Answer[T]:
-    """The model's value; where its first reply does not fit, that of its second."""
+    """The model's value; if its first reply is invalid, that of its second."""
     first = await _ask(runtime, role, messages, schema, ordinal=0, level=level)
     if first.value is not None:
         return first

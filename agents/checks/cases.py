@@ -1,7 +1,7 @@
-"""Cases: programs that are started with given input, and judged from outside by what they leave.
+"""Cases: programs that are started with given input and judged by what they leave.
 
-Each runs in a sandbox of its own over a copy of the workspace. What is expected never enters it: it
-is compared here, and a pattern is matched in another sandbox, where no pattern can do harm.
+Each runs in its own sandbox over a copy of the workspace. The expected values never enter it: they
+are compared here, and a pattern is matched in another sandbox.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
 from sandbox.result import no_answer
 
 TOTAL_WALL_TIMES = 5
-"""All cases together may take so many times the wall time of one run."""
+"""The time for all cases, as a multiple of the wall time of one run."""
 MATCH_SECONDS = 5.0
 SHOWN = 400
-"""Characters of a text in a detail, from a little before the first difference."""
+"""Characters of a text in a detail, from shortly before the first difference."""
 BEFORE = 60
 OUTPUT_BYTES = 64 * 1024
-"""Kept of what a program prints beyond what is expected."""
+"""Output that is kept beyond the expected length."""
 
 _MATCH = """
 import json, re, sys
@@ -37,10 +37,10 @@ print(re.fullmatch(given["pattern"], given["text"], re.DOTALL) is not None)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program, what it is given, and what it must leave. No shell runs `argv`.
+    """A program, its input, and what it must leave. `argv` runs without a shell.
 
-    `stdout` is the exact text, `stdout_matches` a regular expression for all of it (a dot is any
-    character); `files` are put over the workspace first; `expect_files` are texts by path.
+    `stdout` is the exact text, `stdout_matches` a regular expression for all of it (a dot matches
+    any character). `files` are added to the workspace first; `expect_files` are texts by path.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Case:
 
 
 def parse_cases(text: str) -> tuple[Case, ...]:
-    """Cases from JSON, as `POST /jobs` takes them: a list of objects without a null."""
+    """Cases from JSON, in the form of `POST /jobs`: a list of objects without null values."""
     cases = []
     for number, given in enumerate(json.loads(text), 1):
         name = given.pop("name", number)
@@ -69,14 +69,14 @@ async def run_cases(
     limits: Limits,
     by: JudgedBy = "cases",
 ) -> Report:
-    """Run `cases`, one after the other. Raises SandboxUnavailable."""
+    """Run `cases` one after the other. Raises SandboxUnavailable."""
     tests: list[Test] = []
     shown, seconds = no_answer(End.EXITED, 0.0), 0.0
     until = time.monotonic() + TOTAL_WALL_TIMES * limits.wall_seconds
     for case in cases:
         left = until - time.monotonic()
         if left <= 0:
-            tests.append(Test(case.id, "missing", "the time for all cases was over"))
+            tests.append(Test(case.id, "missing", "the time for all cases was used up"))
             continue
         within = replace(limits, wall_seconds=min(limits.wall_seconds, left))
         test, result = await _tried(sandbox, files, case, within)
@@ -97,7 +97,7 @@ async def _tried(
         result = await sandbox.run(
             Command(case.argv, whole, case.stdin.encode()), replace(limits, output_bytes=kept)
         )
-    except ValueError as error:  # so many files, or such names, that no sandbox takes them
+    except ValueError as error:  # too many files, or invalid names, for any sandbox
         why = f"the files cannot be checked: {error}"
         return Test(case.id, "error", why), no_answer(End.EXITED, 0.0)
     wrong = [*_ending(case, result), *_printed(case, result), *_left(case, result, whole)]
@@ -142,7 +142,7 @@ def _left(case: Case, result: RunResult, given: Mapping[str, bytes]) -> list[str
 
 
 async def _matches(sandbox: Sandbox, pattern: str, text: str, limits: Limits) -> bool | str:
-    """Whether a pattern matches all of a text; or why nobody can say."""
+    """Whether a pattern matches all of a text; or why that is unknown."""
     given = json.dumps({"pattern": pattern, "text": text}).encode()
     bounds = replace(limits, wall_seconds=min(limits.wall_seconds, MATCH_SECONDS))
     result = await sandbox.run(Command(("python", "-c", _MATCH), stdin=given), bounds)
@@ -163,7 +163,7 @@ def _detail(case: Case, result: RunResult, lines: Sequence[str]) -> str:
 
 
 def _difference(expected: str, actual: str) -> str:
-    """Both texts from a little before where they differ."""
+    """Both texts from shortly before their first difference."""
     same = next(
         (at for at, (one, other) in enumerate(zip(expected, actual, strict=False)) if one != other),
         min(len(expected), len(actual)),

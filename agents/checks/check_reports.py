@@ -1,4 +1,4 @@
-"""The checks that a job carries, and what the state knows of their outcome. Pure."""
+"""The checks of a job, and their reports in the state. Pure."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from agents.texts import head_and_tail
 
 FAILING_SHOWN = 8
 DETAIL_SHOWN = 800
-"""Tests that models are told of in full, and characters of each."""
+"""Tests that models get in full, and characters of each."""
 
 State = Mapping[str, Any]
 
 
 def checks_of(state: State, ports: Ports) -> Checks:
-    """The caller's checks, and those that the tester wrote; of one name, the caller's count."""
+    """The caller's checks and those of the tester; for equal names the caller's."""
     given = ports.checks or Checks()
     return replace(given, files={**state.get("tests", {}), **given.files})
 
 
 def report_of(state: State) -> dict[str, Any] | None:
-    """The report on the work as it stands; None where it was not checked."""
+    """The report on the current work; None if it was not checked."""
     checked: dict[str, Any] | None = state.get("checked")
     return checked if checked and checked["revision"] == state["revision"] else None
 
 
 def unpassed_checks(state: State) -> str | None:
-    """How the checks stand in the way, in words; None where they do not."""
+    """Why the checks prevent an approval, or None."""
     checked = report_of(state)
     if checked is None or checked["passed"]:
         return None

@@ -1,4 +1,4 @@
-"""Checks: what a caller wants to hold, and how it is to be run. Pure."""
+"""Checks: what a caller requires, and how it is run. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ JUDGED_BY: Mapping[Kind, JudgedBy] = {
 
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _OF_PYTHON = re.compile(r"-[uBIEsS]+")
-"""Options of the interpreter that change nothing of what a check finds."""
+"""Options of the interpreter that do not change what a check finds."""
 _LEFT_OUT = re.compile(
     r"-[qvsx]+|-r\w*|--tb=\w+|--color=\w+|--no-header|--no-summary|--exitfirst|--maxfail=\d+"
 )
-"""Options of pytest that change what it prints, or stop it early: every test is to be reported."""
+"""Options of pytest that change its output or stop it early: every test has to be reported."""
 _OF_UNITTEST = frozenset(
     {"-v", "-q", "-f", "-b", "-c", "--verbose", "--quiet", "--failfast", "--buffer", "--catch"}
 )
@@ -37,7 +37,7 @@ _OF_UNITTEST = frozenset(
 class Checks:
     """Test files by relative path with a command line (None: pytest on them), and cases.
 
-    The command is split as a shell would, and no shell runs it.
+    The command is split as a shell would, and runs without a shell.
     """
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -53,8 +53,8 @@ class Checks:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How test files are run. `words` are pytest's options, a script with its arguments, or a whole
-    command line; `tests` the files that pytest collects, `aimed` what of them the caller named.
-    """
+    command line. `tests` are the files that pytest collects, `aimed` those parts that the caller
+    named."""
 
     kind: Kind
     words: tuple[str, ...]
@@ -64,7 +64,7 @@ class Plan:
 
 
 def plan(checks: Checks) -> Plan:
-    """The way to run the files. Raises ValueError for a command that cannot be split."""
+    """How to run the files. Raises ValueError for a command that cannot be split."""
     words = shlex.split(checks.command or "")
     if checks.command is not None and not words:
         raise ValueError("the command has no words")
@@ -80,7 +80,7 @@ def plan(checks: Checks) -> Plan:
 
 
 def _with_python(checks: Checks, words: Sequence[str]) -> Plan | None:
-    """Of what follows `python`; None where an exit code is all that can be known."""
+    """For the words after `python`; None if only an exit code can be known."""
     if words[:2] == ["-m", "pytest"]:
         return _with_pytest(checks, words[2:])
     if words[:2] == ["-m", "unittest"]:
@@ -106,7 +106,8 @@ def _with_pytest(checks: Checks, words: Sequence[str]) -> Plan:
 
 
 def _is_all(word: str, before: str | None) -> bool:
-    """Whether a word means whatever is there, which is the checks: the work's own tests are not."""
+    """Whether a word means everything in the directory: only the checks run, not the work's
+    tests."""
     return word.rstrip("/") == "." and not (before or "").startswith("-")
 
 
@@ -116,9 +117,8 @@ def _names_a_check(word: str, files: Mapping[str, str]) -> bool:
 
 
 def _aims(words: Sequence[str], tests: Sequence[str]) -> list[str] | None:
-    """What the words after `-m unittest` name of the files `tests`, as pytest names it: nothing for
-    all of them. None where it is something else: pytest would not run the same.
-    """
+    """The words after `-m unittest` as pytest arguments; empty for all files of `tests`. None for
+    anything else: pytest would not run the same."""
     named = [word for word in words if word not in _OF_UNITTEST]
     if named in (["discover"], ["discover", "."], ["discover", "-s", "."]):
         return []
@@ -127,7 +127,7 @@ def _aims(words: Sequence[str], tests: Sequence[str]) -> list[str] | None:
 
 
 def _aim(word: str, tests: Sequence[str]) -> str | None:
-    """Of `tests.test_a.TestB.test_c` and `tests/test_a.py`."""
+    """For `tests.test_a.TestB.test_c` and `tests/test_a.py`."""
     if word in tests:
         return word
     parts = word.split(".")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 SETTINGS = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
-"""Files that are pytest's own settings wherever they are; the checks may bring one."""
+"""Files that are pytest's settings in any directory. The checks may bring one."""
 _AT_START = ("sitecustomize", "usercustomize")
-"""What an interpreter imports by itself when it starts, if it is there."""
+"""Modules that an interpreter imports at its start."""
 
 
 def files_under_test(files: Mapping[str, bytes], checks: Collection[str]) -> dict[str, bytes]:
-    """Those of a workspace's `files` that count under checks with the paths `checks`.
+    """Those of a workspace's `files` that are copied for checks with the paths `checks`.
 
-    A file of the same path gives way, and so does one that is where a check's directory is to be,
-    and a package of a check's name. No conftest, pytest settings, start-up module, path file, entry
-    point or compiled leftover of the workspace counts. (pyproject.toml and the like stay: pytest is
-    told not to read them.)
+    Left out are: a file of the same path, or in the place of a check's directory; a package with a
+    check's name; each conftest, pytest setting, start-up module, path file, entry point and
+    compiled file. (pyproject.toml and similar files stay: pytest is run so that it does not read
+    them.)
     """
     packages = {f"{path.removesuffix('.py')}/__init__.py" for path in checks}
     return {
@@ -27,7 +27,7 @@ def files_under_test(files: Mapping[str, bytes], checks: Collection[str]) -> dic
 
 
 def without_clashes(files: Mapping[str, bytes], others: Collection[str]) -> dict[str, bytes]:
-    """Those of `files` that can be in one directory with files of the paths `others`."""
+    """Those of `files` that can exist in one directory with files of the paths `others`."""
     taken = set(others)
     above = {parent for path in others for parent in _parents(path)}
     return {

@@ -1,4 +1,4 @@
-"""The judge: checks over a copy of a workspace, in fresh sandboxes. The files stay as they are."""
+"""The judge: runs checks over a copy of a workspace, in new sandboxes. The files stay unchanged."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUn
 from sandbox.result import no_answer
 
 REPORT_BYTES = 2 * 1024 * 1024
-"""Kept of what the supervisor says: only its report counts."""
+"""Kept of the supervisor's output: only its report counts."""
 OWN_SECONDS = 1.0
-"""Of the run's wall time, what is left to the supervisor to say which tests were not done."""
+"""Part of the run's wall time that the supervisor has to report the tests that did not run."""
 
 _ENDS = {
     End.TIMEOUT: "the checks ran for longer than they may",
@@ -38,7 +38,7 @@ async def judge(
 ) -> Report:
     """Run `checks` over a copy of a workspace's `files`, which may be any.
 
-    Raises SandboxUnavailable where nothing can be run, or pytest is not installed; ValueError for a
+    Raises SandboxUnavailable if nothing can run or pytest is not installed; ValueError for a
     command that cannot be split. Expected ends of tests and programs are values.
     """
     reports = []
@@ -85,7 +85,7 @@ async def _supervised(
     by = JUDGED_BY[planned.kind]
     try:
         result = await sandbox.run(command, wider)
-    except ValueError as error:  # so many files, or such names, that no sandbox takes them
+    except ValueError as error:  # too many files, or invalid names, for any sandbox
         return Report(
             (), f"the files cannot be checked: {error}", no_answer(End.EXITED, 0.0), 0.0, by
         )
@@ -93,17 +93,17 @@ async def _supervised(
 
 
 def _read(result: RunResult, secret: str, by: JudgedBy) -> Report:
-    """The report, if it carries the secret; all else is a failure."""
+    """The report, if it has the secret; everything else is a failure."""
     said = result.stdout.text
-    bare = replace(result, stdout=result.stderr, stderr=Stream(), changed={}, deleted=frozenset())
+    output = replace(result, stdout=result.stderr, stderr=Stream(), changed={}, deleted=frozenset())
     if not (result.succeeded and said.startswith(secret)):
         if "No module named 'pytest'" in result.stderr.text and not said:
             raise SandboxUnavailable(
                 "pytest is not installed for the sandbox's Python, so no checks can be run: "
                 "install it there (`make install` does)"
             )
-        why = _ENDS.get(result.end) or "what judges the tests was ended by the code under test"
-        return Report((), why, bare, result.seconds, by)
+        why = _ENDS.get(result.end) or "the code under test ended the process that judges it"
+        return Report((), why, output, result.seconds, by)
     found: dict[str, Any] = json.loads(said[len(secret) :])
     tests = tuple(Test(test["id"], test["outcome"], test["detail"]) for test in found["tests"])
-    return Report(tests, found["problem"], bare, result.seconds, by)
+    return Report(tests, found["problem"], output, result.seconds, by)

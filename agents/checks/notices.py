@@ -1,6 +1,6 @@
-"""Notices: where a solution's sources touch what tests are run with. They decide nothing. Pure.
+"""Notices: lines of a solution that touch test machinery. They decide nothing. Pure.
 
-Code that runs in one process with its tests can change them. A reader should know where to look.
+Code in one process with its tests can change them. Notices show a reader where to look.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from fnmatch import fnmatch
 
 MOST_NOTICES = 20
 MOST_BYTES = 1024 * 1024
-"""Of all sources together that are parsed: about a second of work."""
-TOO_LARGE = "too large to be looked at"
+"""Of all sources that are parsed: about a second of work."""
+TOO_LARGE = "too large to be checked"
 
 _MODULES = frozenset({"pytest", "_pytest", "unittest", "gc", "inspect", "ctypes", "builtins"})
 _FRAMES = frozenset({"_getframe", "_current_frames", "f_locals", "f_globals", "f_back", "tb_frame"})
 _OF_SYS = frozenset({"modules", "settrace", "setprofile", "monitoring", *_FRAMES})
 _IMPORTERS = frozenset({"__import__", "import_module"})
 _TESTS = ("test_*.py", "*_test.py", "conftest.py")
-"""The solution's own tests, which import pytest by nature."""
+"""The solution's own tests, which import pytest as usual."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A line of a file of the workspace, and what it names there: `gc`, `sys.modules`."""
+    """A line of a file of the workspace, and what it names: `gc`, `sys.modules`."""
 
     file: str
     line: int
@@ -33,8 +33,8 @@ class Notice:
 
 
 def notices(files: Mapping[str, bytes], checks: Collection[str] = ()) -> tuple[Notice, ...]:
-    """Of the Python sources among a workspace's `files`, but for its own tests and the paths of
-    `checks`: the first line of a file for each thing that it names."""
+    """Of the Python sources among a workspace's `files`, except its own tests and the paths of
+    `checks`: the first line of a file for each name."""
     found: list[Notice] = []
     left = MOST_BYTES
     for path in sorted(files):

@@ -32,7 +32,7 @@ main()
 
 @cache
 def program() -> str:
-    """Its text: it needs nothing but the standard library, and pytest."""
+    """Its text, which needs only the standard library and pytest."""
     parents = PACKAGE.split(".")
     sources = {".".join(parents[:depth]): "" for depth in range(1, len(parents) + 1)}
     for path in sorted(SUPERVISED.glob("*.py")):

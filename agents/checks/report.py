@@ -1,4 +1,4 @@
-"""Report: what the judge found."""
+"""Report: the judge's result."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sandbox.protocol import RunResult
 
 Outcome = Literal["passed", "failed", "error", "missing"]
 JudgedBy = Literal["tests", "script", "exit_code", "cases"]
-"""What decides: each test by itself, whether a script reaches its end, a bare exit code, or cases
-alone. Where there are test files and cases, it says how the files are judged."""
+"""What decides: each test, whether a script reaches its end, an exit code alone, or cases alone.
+With test files and cases, it says how the files are judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One test or case. `missing`: it is one of the checks, and nothing was reported of it."""
+    """One test or case. `missing`: it is expected, and nothing was reported about it."""
 
     id: str
     outcome: Outcome
@@ -26,11 +26,11 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The checks' outcome. They have passed where every test that must be reported has passed.
+    """The result of the checks. They have passed if every expected test has passed.
 
-    `problem` says in words what else is in the way: they could not be read, the report was tampered
-    with, the time was over. `result` is the run of all test files, whose output is in its `stdout`,
-    or of one case: the first that did not pass, else the last. `notices` decide nothing.
+    `problem` is any other reason against it: they could not be read, the report was tampered with,
+    the time was used up. `result` is the run of all test files, with its output in `stdout`, or of
+    one case: the first that failed, else the last. `notices` decide nothing.
     """
 
     tests: tuple[Test, ...]
@@ -42,12 +42,12 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether all of it holds."""
+        """Whether every check has passed."""
         every = all(test.outcome == "passed" for test in self.tests)
         return self.problem is None and bool(self.tests) and every
 
     def as_data(self, run: Mapping[str, Any]) -> dict[str, Any]:
-        """As plain values, as events and views have it; `run` is its run in the same form."""
+        """As plain values for events and views; `run` is its run in the same form."""
         return {
             "passed": self.passed,
             "judged_by": self.judged_by,
@@ -60,7 +60,7 @@ class Report:
 
 
 def merged(reports: Sequence[Report]) -> Report:
-    """One report of several, of which the first says how test files are judged."""
+    """One report of several. The first says how test files are judged."""
     shown = next((each for each in reports if not each.passed), reports[-1])
     return Report(
         tests=tuple(test for each in reports for test in each.tests),

@@ -1,4 +1,4 @@
-"""A report as events, views and prompts have it."""
+"""A report in the form of events, views and prompts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from agents.texts import head_and_tail
 
 async def report_data(report: Report, ports: Ports) -> dict[str, Any]:
     """{passed, judged_by, problem, tests: [{id, outcome, detail}], notices: [{file, line, what}],
-    run: {end, exit_code, signal, stdout}, seconds}; `stdout` is what the tests printed, or one case
-    to both of its streams, cut to size like a run's.
-    """
+    run: {end, exit_code, signal, stdout}, seconds}. `stdout` is the output of the tests, or both
+    streams of one case, cut to size like a run's."""
     result, kept = report.result, ports.bounds.kept
     text, digest = result.stdout.text + result.stderr.text, None
     if len(text) > kept:
@@ -34,7 +33,7 @@ async def report_data(report: Report, ports: Ports) -> dict[str, Any]:
 
 
 def report_summary(checked: Mapping[str, Any]) -> str:
-    """One line: how many passed, and what is in the way. Pure."""
+    """One line: how many passed, and the problem. Pure."""
     tests = checked["tests"]
     passed = sum(test["outcome"] == "passed" for test in tests)
     counted = f"{passed} of {len(tests)} checks passed"

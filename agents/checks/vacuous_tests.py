@@ -1,4 +1,4 @@
-"""Which of the tester's tests are of use, by a trial without a solution. Pure."""
+"""Which of the tester's tests are useful, by a trial without a solution. Pure."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ def __getattr__(name):
         return type(name, (Exception,), {})
     return type(name, (Empty,), {}) if name[0].isupper() else nothing
 """
-"""A module that has every name, and does nothing."""
+"""A module that has every name and does nothing."""
 
 _USELESS = {
     "passed": "it passes without a solution",
     "missing": "it cannot be collected",
     "error": "it cannot be run",
 }
-"""Outcomes of a trial on an empty solution that a test must not have, and what they mean."""
+"""Outcomes of a trial on an empty solution that a test must not have."""
 
 Drop = tuple[str, str]
-"""A test or a file, and why it was thrown out."""
+"""A test or a file, and why it was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsefulTests:
-    """What is left: files by path, the names of their tests, and what was thrown out."""
+    """What is left: files by path, the names of their tests, and what was dropped."""
 
     files: Mapping[str, str]
     tests: tuple[str, ...]
     dropped: tuple[Drop, ...]
 
     def event_data(self) -> dict[str, Any]:
-        """As the event `tests_written` tells of it."""
+        """As in the event `tests_written`."""
         return {
             "files": sorted(self.files),
             "tests": list(self.tests),
@@ -90,9 +90,8 @@ def usable_files(
 def empty_solution(
     files: Mapping[str, str], interface: str, present: Collection[str]
 ) -> dict[str, bytes]:
-    """The modules that the tests import, that `interface` promises and that are not `there`, as
-    files that do nothing. Without them no test could be collected, and all would seem to fail.
-    """
+    """The modules that the tests import, that `interface` names and that do not exist yet, as files
+    that do nothing. Without them no test could be collected, and all would seem to fail."""
     found: dict[str, bytes] = {}
     for text in files.values():
         for name in _imported(text):
@@ -113,7 +112,7 @@ def empty_solution(
 def drop_vacuous_tests(
     files: Mapping[str, str], tried: Sequence[Sequence[str]], unfit: Sequence[Drop] = ()
 ) -> UsefulTests:
-    """What stays of `files` after a trial that told [id, outcome, detail] of each test."""
+    """What stays of `files` after a trial with [id, outcome, detail] of each test."""
     kept: dict[str, str] = {}
     names: list[str] = []
     dropped = list(unfit)
@@ -132,7 +131,7 @@ def drop_vacuous_tests(
 
 
 def _outcomes(path: str, tried: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Of each test of a file, without parameters: passed only where all its cases have."""
+    """The outcome of each test of a file, without parameters: passed only if all its cases have."""
     found: dict[str, str] = {}
     for test, outcome, _ in tried:
         name = test.partition("[")[0]
@@ -142,7 +141,7 @@ def _outcomes(path: str, tried: Sequence[Sequence[str]]) -> dict[str, str]:
 
 
 def _imported(text: str) -> list[str]:
-    """The modules that a file imports, dotted: at its top, and where a test does so itself."""
+    """The modules that a file imports anywhere, dotted."""
     names: list[str] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -153,9 +152,8 @@ def _imported(text: str) -> list[str]:
 
 
 def _without(text: str, useless: Collection[str], left: Collection[str]) -> str:
-    """The source without the functions that are `useless`, and without the classes of which
-    nothing is `left`; both are names behind the file's, with `::` between class and function.
-    """
+    """The source without the `useless` functions, and without classes of which nothing is `left`.
+    Names are relative to the file, with `::` between class and function."""
     dropped_nodes: list[ast.stmt] = []
 
     def look(nodes: Sequence[ast.stmt], above: str) -> None:

@@ -1,1 +1,1 @@
-"""What of a request a model is sent: `trimming` by price, `overflow` by the model's context."""
+"""What of a conversation is sent: `trimming` by price, `overflow` by the model's context."""

@@ -1,8 +1,8 @@
-"""Overflow: every role's request within the context of the model that is asked.
+"""Fits each role's request into the context of the model.
 
-A context is known from the model's library, from the settings, or from the model's refusal of an
-earlier request that named its limit. A request is cut to all of these. Only a limit that library
-or settings name lets a request fail unsent, and only where the request cannot fit.
+The context is known from the model's library, from the settings, or from an earlier refusal that
+named its limit. A request is cut to all of these. Only a limit from the library or the settings
+makes a request fail unsent, and only if it cannot fit.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from agents.prompts import trimmable_parts
 from agents.texts import head_and_tail, weight
 
 BYTES_A_TOKEN = 3
-"""Of code and figures, and of Chinese, in most tokenizers; English prose has four and more. A
-request is cut by this figure."""
+"""For code, numbers and Chinese in most tokenizers; English prose has four and more. Requests are
+cut by this figure."""
 MOST_BYTES_A_TOKEN = 5
-"""Of prose at its best: what is too long by this figure too has no hope."""
-LEAST_ROOM = 4_000
+"""For prose at best: a request that is too long by this figure cannot fit."""
+MIN_MESSAGE_BYTES = 4_000
 TOOL_BYTES = 1_000
-"""About what a tool's description takes, with its arguments, where only its name is at hand."""
+"""An estimate of a tool's description with its arguments, if only its name is known."""
 _MARGIN = 0.95
-"""Of what a refusal allows: the next request's tokens are not quite as long as this one's."""
+"""Part of what a refusal allows: the next request may have shorter tokens."""
 _TRIES = 10
-"""Of one request: by halves it is a five-hundredth then."""
+"""Tries of one request. Halved each time, it ends at a five-hundredth."""
 _STEPS = tuple((int(32_000 * 0.75**step), max(1, 14 - step)) for step in range(21))
-"""Characters of each part that stay, down to about 100, and exchanges: the first that fits."""
+"""(Characters that stay of each part, exchanges that stay): the first that fits is used."""
 
 Messages = Sequence[BaseMessage]
 Send = Callable[[Messages], Awaitable[AIMessage]]
@@ -42,27 +42,26 @@ Send = Callable[[Messages], Awaitable[AIMessage]]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A request that is not sent yet. `beside` are the bytes that go with its messages, whatever
-    their size: tools, instructions."""
+    """A request before it is sent. `beside` is the size of its tools and instructions in bytes."""
 
     messages: Messages
     beside: int
 
     @classmethod
     def of(cls, messages: Messages, offered: Sequence[str]) -> Self:
-        """With tools by these names."""
+        """With tools of these names."""
         return cls(messages, TOOL_BYTES * len(offered))
 
 
 async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -> AIMessage:
-    """The reply to as much of the request as the model has room for.
+    """The reply to as much of the request as fits into the model's context.
 
-    Where its provider refuses that as too long, to less: to what the refusal allows, else to half.
-    Raises ContextExceeded, with the role, the model, the tokens and what to do, where nothing is
-    left that may be left out; unsent, where it cannot fit.
+    If the provider refuses it as too long, less is sent: what the refusal allows, else half. Raises
+    ContextExceeded, with the role, the model, the tokens and what to do, if nothing more can be
+    cut; before sending, if it cannot fit.
     """
     known = model if isinstance(model, ProviderModel) else None
-    given = cut(draft.messages, _room(known, draft))
+    given = cut(draft.messages, _space(known, draft))
     if known and (why := _unsendable(known, size(given) + draft.beside)):
         raise ContextExceeded(_error(role, given, draft, too_long(known.full_name, why)))
     for _ in range(_TRIES):
@@ -78,7 +77,7 @@ async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -
 
 
 def cut(messages: Messages, most: int | None) -> Messages:
-    """The messages in `most` bytes, or in as few as they can be; None: as they are.
+    """The messages within `most` bytes, or as short as possible; None: unchanged.
 
     All trimmable parts and tool outputs are cut alike, in the middle; the oldest exchanges go.
     """
@@ -95,14 +94,14 @@ def cut(messages: Messages, most: int | None) -> Messages:
 
 
 def size(messages: Messages) -> int:
-    """Its bytes, with the arguments of the model's calls."""
+    """Bytes of the messages, with the arguments of the model's calls."""
     calls = (call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls)
     args = (str(value) for call in calls for value in call["args"].values())
     return sum(weight(text_of(each)) for each in messages) + sum(map(weight, args))
 
 
 def tool_bytes(tools: Sequence[BaseTool | dict[str, Any]]) -> int:
-    """What they take in a request, in the shape that most providers want."""
+    """Their bytes in a request, in the shape that most providers use."""
     return weight(json.dumps([convert_to_openai_tool(tool) for tool in tools], ensure_ascii=False))
 
 
@@ -120,38 +119,38 @@ def _shortened(message: AnyMessage, limit: int) -> AnyMessage:
     return message.model_copy(update={"content": content, "additional_kwargs": {}})
 
 
-def _room(model: ProviderModel | None, draft: Draft) -> int | None:
-    """The bytes of messages for which the model is known to have room.
+def _space(model: ProviderModel | None, draft: Draft) -> int | None:
+    """The bytes of messages that fit into the model's context, if it is known.
 
-    Where tools and instructions leave next to none, some of the reply's share is taken.
+    If tools and instructions leave almost nothing, part of the reply's share is used.
     """
     if model is None or model.allowed is None or model.most_input is None:
         return None
-    least = min(LEAST_ROOM, model.allowed * BYTES_A_TOKEN - draft.beside)
+    least = min(MIN_MESSAGE_BYTES, model.allowed * BYTES_A_TOKEN - draft.beside)
     return max(least, model.most_input * BYTES_A_TOKEN - draft.beside)
 
 
 def _unsendable(model: ProviderModel, taken: int) -> str | None:
-    """Why a request of so many bytes is not sent; None: it is.
+    """Why a request of so many bytes is not sent, or None.
 
-    A provider refuses what is too long at no cost, and knows its true length: it is asked as long
-    as there is hope. One that cuts silently is only asked what surely fits.
+    A provider refuses a long request at no cost, and knows its true length, so it is tried if it
+    may fit. A provider that cuts silently only gets what surely fits.
     """
     bytes_a_token = BYTES_A_TOKEN if model.cuts else MOST_BYTES_A_TOKEN
     if model.context is None or taken // bytes_a_token <= model.context:
         return None
     if model.cuts:
         at = f"of {model.context:,} tokens, at {BYTES_A_TOKEN} bytes each"
-        return f"{at}; it cuts what is longer, and does not say so"
+        return f"{at}; it silently cuts what is longer"
     return f"of {model.context:,} tokens, as far as is known"
 
 
 def _allowed(
     error: ContextExceeded, model: ProviderModel | None, given: Messages, of: Draft
 ) -> int:
-    """The bytes that the next request may have, after one of `given` was refused."""
+    """The bytes of the next request, after one of `given` was refused."""
     sent = size(given)
-    allowed = _room(model, of) or 0
+    allowed = _space(model, of) or 0
     if model and model.most_input and error.used:
         bytes_a_token = (sent + of.beside) / error.used
         allowed = int(bytes_a_token * model.most_input * _MARGIN) - of.beside
@@ -161,4 +160,4 @@ def _allowed(
 def _error(role: Role, given: Messages, draft: Draft, why: object) -> str:
     taken = size(given) + draft.beside
     tokens = f"{taken // MOST_BYTES_A_TOKEN:,} to {taken // BYTES_A_TOKEN:,} tokens"
-    return f"the {role}'s request takes about {tokens} with all left out that may be; {why}"
+    return f"the {role}'s request takes about {tokens} after all possible cuts; {why}"

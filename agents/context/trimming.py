@@ -1,14 +1,14 @@
-"""Trimming: what of a long conversation a model is sent again, whatever its context. Pure.
+"""Trims long conversations, whatever the model's context. Pure.
 
-Every request repeats the conversation, so old tool output is paid for again and again, and a job's
-input grows with the square of its calls. It goes in few, big steps, not by a window that slides:
-providers cache the beginning of a prompt and read it at a tenth of the price as long as it is the
-same to the letter. Between two steps it is.
+Each request repeats the conversation, so old tool output is paid for again and again, and a job's
+input grows with the square of its calls. Trimming happens in few, big steps and not by a sliding
+window: providers cache the beginning of a prompt, and read it at a tenth of the price as long as it
+does not change.
 
-First old tool output goes. What the model itself said stays as it was, until there is too much of
-that too: then the oldest exchanges (a reply with what its calls gave) go, half of all at once. The
-task, the feedback and the files in the workspace stay, and the state keeps the whole conversation.
-What goes follows from the conversation alone, so an attempt after a crash asks the same.
+Old tool output goes first. The model's own text stays until there is too much of it; then half of
+the oldest exchanges (a reply with the results of its calls) go at once. The task, the feedback and
+the files in the workspace stay, and the state keeps the whole conversation. The result depends on
+the conversation alone, so an attempt after a crash sends the same.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from agents.prompts import render
 from agents.texts import one_line
 
 KEPT_OUTPUTS = 3
-"""The latest outputs stay, whatever their size: the model is at work on them."""
+"""The latest outputs stay, whatever their size: the model is working with them."""
 KEPT_EXCHANGES = 5
 LEAST_CHARACTERS = 400
-"""A shorter output stays: what would stand in its place is not much shorter."""
+"""A shorter output stays: its replacement would not be much shorter."""
 SHOWN_CHARACTERS = 80
 LOOKED_AT = 3 * SHOWN_CHARACTERS
-"""Of an output, for its beginning: each call of the model does this for all that are left out."""
+"""Characters read for the beginning of an output; this happens for each request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The messages from `start` up to `end`; `size` is what the model said, in characters."""
+    """The messages from `start` up to `end`; `size` is the model's own text in characters."""
 
     start: int
     end: int
@@ -43,14 +43,14 @@ class Exchange:
 
 
 def trimmed(messages: Sequence[AnyMessage], bounds: Bounds) -> list[AnyMessage]:
-    """What a request repeats of the conversation."""
+    """The part of the conversation that a request repeats."""
     return without_old_exchanges(without_old_output(messages, bounds.history), bounds.conversation)
 
 
 def without_old_output(messages: Sequence[AnyMessage], step: int | None) -> list[AnyMessage]:
-    """The conversation with old tool output left out; None: with all of it.
+    """The conversation without old tool output; None: with all of it.
 
-    `step` is in characters: as soon as as much of old output is in a request, all of it goes.
+    `step` is in characters: once a request has that much old output, all of it goes.
     """
     if step is None:
         return list(messages)
@@ -59,15 +59,15 @@ def without_old_output(messages: Sequence[AnyMessage], step: int | None) -> list
 
 
 def without_old_exchanges(messages: Sequence[AnyMessage], most: int | None) -> list[AnyMessage]:
-    """The conversation with no more than about `most` characters of the model's own; None: all.
+    """The conversation with at most about `most` characters of the model's text; None: all.
 
-    The latest `KEPT_EXCHANGES` stay whatever their size.
+    The latest `KEPT_EXCHANGES` stay, whatever their size.
     """
     if most is None:
         return list(messages)
     kept: deque[Exchange] = deque()
     size = 0
-    for each in exchanges(messages):  # all requests that were made, one after the other
+    for each in exchanges(messages):  # as each earlier request did
         kept.append(each)
         size += each.size
         if size > most:
@@ -77,7 +77,7 @@ def without_old_exchanges(messages: Sequence[AnyMessage], most: int | None) -> l
 
 
 def latest(messages: Sequence[AnyMessage], kept: int) -> list[AnyMessage]:
-    """The conversation with its latest `kept` exchanges; a note says what went."""
+    """The conversation with its latest `kept` exchanges, and a note about the others."""
     gone = exchanges(messages)[:-kept]
     if not gone:
         return list(messages)
@@ -91,7 +91,7 @@ def latest(messages: Sequence[AnyMessage], kept: int) -> list[AnyMessage]:
 
 
 def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
-    """In order."""
+    """The exchanges, in order."""
     found: list[Exchange] = []
     for place, message in enumerate(messages):
         if isinstance(message, AIMessage):
@@ -104,14 +104,14 @@ def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
 
 
 def text_of(message: BaseMessage) -> str:
-    """The text of a message. `BaseMessage.text` makes an object of its own each time, and a long
-    conversation is gone through for each request."""
+    """The text of a message. `BaseMessage.text` creates a new object each time, which is slow for a
+    long conversation."""
     content = message.content
     return content if isinstance(content, str) else str(message.text)
 
 
 def _left_out(messages: Sequence[AnyMessage], step: int) -> frozenset[int]:
-    """The places of outputs that are left out, by going through all requests that were made."""
+    """The indexes of outputs that are left out, found by replaying all earlier requests."""
     recent: deque[int] = deque()
     old: list[int] = []
     out: list[int] = []
@@ -125,14 +125,14 @@ def _left_out(messages: Sequence[AnyMessage], step: int) -> frozenset[int]:
                 if (characters := len(text_of(messages[passed]))) > LEAST_CHARACTERS:
                     old.append(passed)
                     size += characters
-        elif size >= step:  # a request was made here: a reply follows, or is asked for now
+        elif size >= step:  # a request was sent here, or is sent now
             out += old
             old, size = [], 0
     return frozenset(out)
 
 
 def _ends(messages: Sequence[AnyMessage]) -> Iterable[int]:
-    """Places of outputs, of replies, and the end, where the next reply will be."""
+    """Indexes of outputs, of replies, and the end, where the next reply will be."""
     for place, message in enumerate(messages):
         if isinstance(message, ToolMessage | AIMessage):
             yield place
@@ -140,9 +140,11 @@ def _ends(messages: Sequence[AnyMessage]) -> Iterable[int]:
 
 
 def _stub(message: AnyMessage) -> AnyMessage:
-    """A message in place of an output: that it was there, how long it was and how it began."""
+    """A replacement for an output: its length and its beginning."""
     text = text_of(message)
     beginning = one_line(text.lstrip()[:LOOKED_AT], SHOWN_CHARACTERS)
     return message.model_copy(
-        update={"content": f"[{len(text):,} characters, left out by now. They began: {beginning}]"}
+        update={
+            "content": f"[{len(text):,} characters, left out to save space; beginning: {beginning}]"
+        }
     )

@@ -1,8 +1,8 @@
-"""The best of a job's revisions: what it hands back where nobody has approved the last one. Pure.
+"""The best of a job's revisions: the job's result if the last one is not approved. Pure.
 
-Its answer, files and report of checks are all of one revision, the files and the report as a
-person's last edit of it has left them. The order: more of the checks passed; how its verification
-ended; the critic's score; the later one.
+Answer, files and report of checks are all of one revision; files and report include a person's last
+edit of it. The order: more checks passed; a better end of the verification; a higher score of the
+critic; the later one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Answer = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BestRevision:
-    """What is handed back. `revision` is None where there is no answer yet; `earlier`: it is not
-    the last one, so the files have to be brought back to `workspace`."""
+    """The result. `revision` is None without an answer. `earlier`: it is not the last revision, so
+    the files have to be restored to `workspace`."""
 
     revision: int | None
     answer: str
@@ -32,7 +32,7 @@ class BestRevision:
 
 
 def best_revision(state: State) -> BestRevision:
-    """The approved revision, which is the last; without approval the best one."""
+    """The approved revision, which is the last; without an approval the best one."""
     answers: Sequence[Answer] = state.get("answers", [])
     artifacts, checked = state.get("artifacts", {}), state.get("checked")
     if not answers:
@@ -52,7 +52,7 @@ def best_revision(state: State) -> BestRevision:
 
 
 def _left(state: State, answer: Answer) -> Mapping[str, Any]:
-    """What has the files of a revision: its last edit, else its answer."""
+    """The record with a revision's files: its last edit, else its answer."""
     edits: Sequence[Mapping[str, Any]] = state.get("edits", ())
     return next((e for e in reversed(edits) if e["revision"] == answer["revision"]), answer)
 
@@ -65,7 +65,7 @@ def _rank(state: State, revision: int) -> tuple[int, int, float, int]:
 
 
 def _verified(state: State, revision: int) -> int:
-    """0: nothing that was run passed; 1: its verification did, and is no evidence; 2: it is."""
+    """0: its verification failed; 1: it passed and is no evidence; 2: it is evidence."""
     found = _verification(state, revision)
     if found is None:
         return 0
@@ -91,7 +91,7 @@ def _score(state: State, revision: int) -> float:
 
 
 def _report(state: State, revision: int) -> Mapping[str, Any] | None:
-    """The last report on a revision, where it was checked."""
+    """The last report on a revision, or None."""
     last = state.get("checked")
     reports: Sequence[Mapping[str, Any]] = [*state.get("reports", ()), *([last] if last else [])]
     return next((each for each in reversed(reports) if each["revision"] == revision), None)

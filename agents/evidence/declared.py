@@ -1,4 +1,4 @@
-"""Which command shows that the files of a job work, and which run, where there are no programs."""
+"""Which command verifies the files of a job; for a job without programs, which run."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ NO_RUN: Final = "nothing has been run"
 _NO_MAKER: Final = f"{NOT_EXECUTABLE}: no program made these files, and none runs them"
 _NO_PROGRAM: Final = f"{NOT_EXECUTABLE}: the answer rests on no run"
 COMMAND_SHOWN = 300
-"""Characters of a command that a problem names."""
+"""Characters of a command in a problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A command, and who has named it."""
+    """A command, and who declared it."""
 
     source: Source
     program: Program
 
 
 async def declared_in(state: State, ports: Ports, files: Mapping[str, bytes]) -> Declared | None:
-    """The command that is to show that the files work; None where nothing has run."""
+    """The command that verifies the files; None if nothing has run."""
     if words := state["job"].get("verify"):
         return Declared("job", Program.verify(words))
     if (last := last_declaration(state)) is not None:
@@ -45,7 +45,7 @@ async def declared_in(state: State, ports: Ports, files: Mapping[str, bytes]) ->
 
 
 def last_declaration(state: State) -> Run | None:
-    """The last `verify` of the model's own."""
+    """The model's own last `verify`."""
     not_declared = {
         each["run"] for each in state.get("verifications", ()) if each["source"] != "model"
     }
@@ -54,7 +54,7 @@ def last_declaration(state: State) -> Run | None:
 
 
 def matching_run(runs: Sequence[Run], program: Program, ports: Ports) -> Run | None:
-    """A run of this program over the very files that are there, which it left as they were."""
+    """A run of this program over the current files that left them unchanged."""
     now, text = ports.workspace.digest, head_and_tail(program.text, ports.bounds.kept)
     same = (run for run in reversed(runs) if run.get("tool") == program.tool)
     on_these = (run for run in same if run.get("on", "") == run.get("workspace", "") == now)
@@ -62,8 +62,8 @@ def matching_run(runs: Sequence[Run], program: Program, ports: Ports) -> Run | N
 
 
 def by_program(state: State) -> Verification:
-    """Of a job that leaves no source files: the last run that has made one of its files, or the
-    last run of all where it leaves none. Pure."""
+    """For a job without source files: the last run that made one of its files, or the last run of
+    all if it leaves no files. Pure."""
     runs, made = state.get("runs", []), state["artifacts"]
     if not runs and not made:
         return unverified(state, _NO_PROGRAM)
@@ -79,9 +79,9 @@ def by_program(state: State) -> Verification:
 
 
 def why_no_evidence(run: Run, state: State) -> str | None:
-    """Why the run of a verification is no evidence by itself, or None."""
+    """Why the run of a verification is no evidence in itself, or None."""
     last = state["runs"][-1] if state.get("runs") else run
-    if last["by"] != EXECUTOR and not last["succeeded"]:  # a person's edit is what they look at
+    if last["by"] != EXECUTOR and not last["succeeded"]:  # a person reviews their own edit
         return f"the code of {last['by']} did not succeed ({last['id']})"
     if run["succeeded"]:
         return None
@@ -89,7 +89,7 @@ def why_no_evidence(run: Run, state: State) -> str | None:
 
 
 def _in_its_own_way(run: Run, state: State) -> str:
-    """Which files an earlier run of the same command has left, where that one passed."""
+    """Which files an earlier successful run of the same command left."""
     runs = (each for each in state.get("runs", []) if each["code"] == run["code"])
     passed = next((each for each in runs if each["succeeded"] and each["artifacts"]), None)
     if passed is None:
@@ -99,7 +99,7 @@ def _in_its_own_way(run: Run, state: State) -> str:
 
 
 def short(run: Run) -> str:
-    """What a run ran, on one line."""
+    """A run's text on one line."""
     return one_line(run["code"]["text"], COMMAND_SHOWN)
 
 
@@ -109,7 +109,7 @@ def cause(run: Run) -> str:
 
 
 def _has_made(run: Run, made: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether one of the files is as this run has left it."""
+    """Whether one of the files is as this run left it."""
     return any(
         made.get(left["name"], {}).get("digest") == left["digest"] for left in run["artifacts"]
     )

@@ -1,4 +1,4 @@
-"""The record of a verification, as the state and the event `verified` have it. Pure."""
+"""The record of a verification, as in the state and in the event `verified`. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from agents.texts import head_and_tail
 from sandbox.protocol import RunResult, Stream
 
 Source = Literal["job", "checks", "model", "default", "program"]
-"""Who has named the command; `program`: nobody, the job's last program is the work itself."""
+"""Who declared the command; `program`: nobody, the job's last program is the evidence."""
 NOT_EXECUTABLE: Final = "not executable work"
 OUTPUT_KEPT = 2_000
 """Characters of each output of an experiment."""
 
 
 class Experiment(TypedDict):
-    """One run of the command with the files `replaced` unable to load; it should not be green."""
+    """One run of the command with the files `replaced` unable to load. It should fail."""
 
     replaced: list[str]
     still_green: bool
@@ -29,8 +29,8 @@ class Experiment(TypedDict):
 
 
 class Verification(TypedDict):
-    """What is known of the files of digest `workspace`. `run` is the run that the verdict rests on,
-    `command` what it ran; `problem` says why it is no evidence, and is None where it `holds`."""
+    """The verification of the files of digest `workspace`. `run` is the run that the verdict rests
+    on, `command` its text. `problem` says why it is no evidence; None if it `holds`."""
 
     revision: int
     source: Source | None
@@ -43,7 +43,7 @@ class Verification(TypedDict):
 
 
 def unverified(state: State, problem: str | None) -> Verification:
-    """A verification for which nothing was run."""
+    """A verification without a run."""
     return Verification(
         revision=state["revision"],
         source=None,

@@ -1,12 +1,11 @@
-"""The revision policy: whether a job that was sent back is revised, and by which model. Pure.
+"""The revision policy: whether another revision is made, and by which model. Pure.
 
-the revisions are used up                           it ends
-another one would bring nothing: two in a row       a stronger model takes over; without one it
-came to the same, or went in circles, or neither    ends, although revisions are left
-the critic's score nor the number of checks that
-pass is better than two revisions ago
-two revisions to fix it were sent back at one      a stronger model takes over
-model
+the revisions are used up                           the job ends
+another one would not help: two in a row have the   a stronger model takes over; without one the job
+same result, or repeated themselves, or neither     ends, although revisions are left
+the critic's score nor the number of passed checks
+is better than two revisions ago
+two repairs by one model were sent back             a stronger model takes over
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 from agents.graph.state import Run
 
 PATIENCE = 2
-"""Revisions that may fail at one model, and scores in a row that may be no better."""
+"""Repairs that may fail at one model, and critiques in a row without an improvement."""
 DELTA = 0.02
 """How much better a score must be to count."""
 
@@ -28,8 +27,8 @@ Critiques = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """`exhausted`: the job ends unapproved; `ends` says why where revisions are left. `level` is
-    that of the model which goes on else."""
+    """`exhausted`: the job ends unapproved; `ends` says why if revisions are left. Otherwise
+    `level` is that of the next model."""
 
     exhausted: bool
     level: int
@@ -37,7 +36,7 @@ class Next:
 
 
 def after_critique(state: State, critiques: Critiques, levels: int) -> Next:
-    """What follows the last of `critiques`, which sends the work back. `levels`: of the executor's
+    """What follows the last of `critiques`, which is not an approval. `levels`: of the executor's
     chain."""
     level = state.get("level", 0)
     if len(critiques) >= state["job"]["max_revisions"]:
@@ -50,11 +49,11 @@ def after_critique(state: State, critiques: Critiques, levels: int) -> Next:
 
 
 def no_progress(state: State, critiques: Critiques) -> str | None:
-    """Why another revision by the same model would bring nothing, or None."""
+    """Why another revision by the same model would not help, or None."""
     if _same_twice(state, critiques):
-        return "two revisions in a row came to the same"
+        return "two revisions in a row had the same result"
     if _stopped(state, state["revision"]) and _stopped(state, state["revision"] - 1):
-        return "two revisions in a row went in circles"
+        return "two revisions in a row repeated themselves"
     recent = critiques[-PATIENCE - 1 :]
     better = {
         "no more of the checks pass": _better(
@@ -70,14 +69,14 @@ def no_progress(state: State, critiques: Critiques) -> str | None:
 
 def _better(figures: Sequence[float | None], delta: float) -> bool | None:
     """Whether one of the last PATIENCE figures is better than the one before them by `delta`; None
-    where there are too few to say."""
+    if there are too few."""
     known = [figure for figure in figures if figure is not None]
     return max(known[1:]) >= known[0] + delta if len(known) > PATIENCE else None
 
 
 def has_used_its_repairs(state: State, critiques: Critiques) -> bool:
-    """Whether the model at work has had its repairs: revisions of its own that were sent back, but
-    for the job's first, which fixed nothing."""
+    """Whether the current model has had its repairs: its own revisions that were sent back, without
+    the job's first, which repaired nothing."""
     level = state.get("level", 0)
     made_by = {each["revision"]: each.get("level", 0) for each in state.get("answers", [])}
     tried = {
@@ -89,8 +88,7 @@ def has_used_its_repairs(state: State, critiques: Critiques) -> bool:
 
 
 def _same_twice(state: State, critiques: Critiques) -> bool:
-    """The files and what the runs have shown are as they were; and so is the answer, or what the
-    critic has against it."""
+    """Whether files and output of the runs are unchanged, and the answer or the feedback too."""
     answers = state.get("answers", [])
     if len(answers) < 2 or any("workspace" not in answer for answer in answers[-2:]):
         return False
@@ -105,7 +103,7 @@ def _same_twice(state: State, critiques: Critiques) -> bool:
 
 
 def _shown(state: State, revision: int) -> list[tuple[Any, ...]]:
-    """What the runs of a revision have shown, but for the time they took."""
+    """What the runs of a revision showed, without their times."""
     return [_of(run) for run in state.get("runs", []) if run["revision"] == revision]
 
 
@@ -115,6 +113,7 @@ def _of(run: Run) -> tuple[Any, ...]:
 
 
 def _stopped(state: State, revision: int) -> bool:
-    """Whether the pass of a revision was ended for going in circles, with no other model left."""
+    """Whether the pass of a revision was ended for repeating itself, with no stronger model
+    left."""
     answers = state.get("answers", [])
     return any(each["revision"] == revision and each.get("stopped") for each in answers)

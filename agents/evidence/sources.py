@@ -1,6 +1,7 @@
-"""Source files: which of a job's files are programs, and what they look like when they cannot load.
+"""Source files: which files are programs, and versions of them that cannot load. Pure.
 
-Pure. What cannot load keeps its text: a command that only reads or parses a file does not notice.
+The version that cannot load keeps the text: a command that only reads or parses a file does not
+notice.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __attribute__((constructor)) static void replaced(void) { __builtin_trap(); }
     "php": b"<?php exit(97); ?>",
     "rb": b'raise "%s"' % _WHY.encode(),
 }
-"""By language, a beginning that ends the program, and that a syntax check does not mind."""
+"""By language, a beginning that ends the program and passes a syntax check."""
 _ALIASES = {
     **dict.fromkeys(("bash", "bats", "ksh", "zsh"), "sh"),
     **dict.fromkeys(("cjs", "mjs", "node"), "js"),
@@ -44,13 +45,13 @@ _ALIASES = {
     **dict.fromkeys(("perl", "pm", "t"), "pl"),
 }
 _NO_PROGRAM = b") %s (" % _WHY.encode()
-"""In no language a program, but text: what only reads the file does not notice."""
+"""No program in any language, but text: code that only reads the file does not notice."""
 _BOM = b"\xef\xbb\xbf"
 
 
 def is_source(path: str, content: bytes = b"") -> bool:
-    """Whether a file is started, imported, compiled or fed to an interpreter, by its name or its
-    `#!` line; documents and data are not."""
+    """Whether a file is run, imported, compiled or interpreted, by its name or its `#!` line.
+    Documents and data are not."""
     name = _name(path).lower()
     if name in _MAKEFILES or name.endswith(_SOURCES):
         return True
@@ -58,13 +59,13 @@ def is_source(path: str, content: bytes = b"") -> bool:
 
 
 def is_test(path: str) -> bool:
-    """Whether a source file is a test, or belongs to tests, by its name or its folder's."""
+    """Whether a source file is a test or belongs to tests, by its name or its folder's."""
     *folders, name = path.split("/")
     return _TEST.fullmatch(name) is not None or not _TEST_FOLDERS.isdisjoint(folders)
 
 
 def is_for_pytest(path: str) -> bool:
-    """Whether pytest finds the file by itself."""
+    """Whether pytest collects the file by default."""
     return _PYTEST.fullmatch(_name(path)) is not None
 
 
@@ -83,7 +84,7 @@ async def has_sources(workspace: Workspace, made: Iterable[str]) -> bool:
 
 
 def unloadable(path: str, content: bytes) -> bytes:
-    """The file with the same text, so that it ends whatever loads it."""
+    """The file with the same text, changed so that loading it fails."""
     language = _language(path, content)
     if language == "py":
         return _python(content)
@@ -107,7 +108,7 @@ def _python(content: bytes) -> bytes:
 
 
 def _header(content: bytes) -> int:
-    """Up to which line there are only strings and `__future__` imports; no more is read."""
+    """The last line of the strings and `__future__` imports at the beginning."""
     at, words = 0, list[TokenInfo]()
     with contextlib.suppress(TokenError, SyntaxError):
         for token in tokenize(BytesIO(content).readline):

@@ -1,10 +1,10 @@
-"""The verdict: the critic's judgement as far as the verification supports it. Pure.
+"""The verdict: the critic's verdict as far as the verification supports it. Pure.
 
-the files as they are have no verification that holds -> no approval, whatever the critic says
-an acceptance check does not pass                     -> the same
-copies of conflicting files are left                  -> the same
-a score below LEAST_SCORE, or a criterion not met     -> no approval: the critic contradicts itself
-its reply cannot be read, or it cannot be asked       -> no approval, and the job ends
+the current files have no verification that holds -> no approval, whatever the critic says
+an acceptance check does not pass                 -> the same
+copies of conflicting files exist                 -> the same
+a score below LEAST_SCORE, or an unmet criterion  -> no approval: the critic contradicts itself
+its reply cannot be read, or it cannot be called  -> no approval, and the job ends
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from agents.parallel.joined import unresolved
 
 CRITIC: Final = "critic"
 RULES: Final = "rules"
-"""Who has sent the work back where no critic could be asked or read."""
+"""The author of a critique without a critic."""
 UNREADABLE = "the critic's reply could not be read"
 AWAY = "the critic's model could not be reached"
-REFUSED = "the critic's model refuses to be asked"
+REFUSED = "the critic's model refuses the request"
 NOT_VERIFIED = "the work was not verified"
 LEAST_SCORE = 0.7
-"""Of an approval, from 0 to 1: `critic_system` tells the critic so."""
+"""The lowest score of an approval, from 0 to 1. The prompt `critic/system` says so, too."""
 
 _ID = re.compile(r"\b(?:r|runs?)[\s#:_-]*(\d+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*(\d+)\W*")
 
 
 class CriticReply(TypedDict):
-    """What the critic itself said. `score` is from 0 to 1, `failed` are criteria that are not met;
-    `runs` are those that it looked at, `run` is the one that it rests on."""
+    """The critic's reply. `score` is from 0 to 1, `failed` are unmet criteria, `runs` those that it
+    used, `run` the one that it rests on."""
 
     verdict: Literal["approve", "revise"]
     feedback: str
@@ -45,11 +45,9 @@ class CriticReply(TypedDict):
 
 
 class Critique(TypedDict):
-    """A judgement as events and views have it. `by` is who decided, `critic` or `rules`;
-    `overruled` says why the critic's word did not count; `ends` why the job ends although revisions
-    are left; `checks` is how many of the job's checks passed and how many there are, where it has
-    any.
-    """
+    """A verdict as in events and views. `by` is who decided, `critic` or `rules`. `overruled` says
+    why the critic's approval did not count, `ends` why the job ends although revisions are left.
+    `checks` counts the job's checks: {passed, total}, or None."""
 
     revision: int
     verdict: Literal["approve", "revise"]
@@ -65,14 +63,13 @@ class Critique(TypedDict):
 
 
 def verification_of(state: Mapping[str, Any]) -> Verification | None:
-    """The verification of the revision at hand, or None where there is none yet."""
+    """The verification of the current revision, or None."""
     found: Sequence[Verification] = state.get("verifications", ())
     return found[-1] if found and found[-1]["revision"] == state["revision"] else None
 
 
 def missing_evidence(state: Mapping[str, Any]) -> str | None:
-    """Why the work may not be approved as it is, or None. A person who approves all the same
-    overrides it."""
+    """Why the work may not be approved as it is, or None. A person's approval overrides it."""
     if problem := unpassed_checks(state):
         return problem
     if copies := unresolved(state):
@@ -84,7 +81,7 @@ def missing_evidence(state: Mapping[str, Any]) -> str | None:
 def critique_of(
     state: Mapping[str, Any], said: CriticReply | None, why: str = UNREADABLE
 ) -> Critique:
-    """The critique of the revision at hand; `said` is None where the critic was not heard."""
+    """The critique of the current revision; `said` is None without a readable reply."""
     if said is None:
         nothing = _as_said(state, CriticReply(verdict="revise", feedback=why, run=None))
         return {**nothing, "overruled": why, "by": RULES, "ends": why}
@@ -102,8 +99,8 @@ def critique_of(
 
 
 def _blocker(state: Mapping[str, Any]) -> str | None:
-    """What stands in the way of the critic's approval: where the job asks for no evidence, it is
-    enough that nothing could be executed."""
+    """Why the critic may not approve. If the job asks for no evidence, work that cannot be executed
+    may be approved."""
     problem = missing_evidence(state)
     if problem and problem.startswith(NOT_EXECUTABLE) and state["job"].get("evidence") == "none":
         return None
@@ -139,7 +136,7 @@ def _checks(state: Mapping[str, Any]) -> dict[str, int] | None:
 
 
 def _contradiction(critique: Critique) -> str | None:
-    """What the critic's own words have against its approval."""
+    """What in the critic's own reply contradicts its approval."""
     if failed := critique["failed"]:
         return f"the critic names criteria that are not met: {'; '.join(failed)}"
     score = critique["score"]
@@ -149,7 +146,7 @@ def _contradiction(critique: Critique) -> str | None:
 
 
 def _named(runs: Sequence[Run], name: str | None) -> Run | None:
-    """The run that a verdict names as `r3`, `run 3` or `3`; None where there is no such run."""
+    """The run that a verdict names as `r3`, `run 3` or `3`, or None."""
     found = _ID.search(name or "") or _NUMBER.fullmatch(name or "")
     wanted = int(found[1]) if found else None
     return next((run for run in runs if run["number"] == wanted), None)

@@ -1,10 +1,10 @@
-"""The verification: the run that a verdict rests on, and the experiments that show it can fail.
+"""The verification: the run that a verdict rests on, and the experiments that show that it can
+fail.
 
-Which command is run: the job's own; the one that the model declared last by `verify`; else pytest
-where there are tests, and the last program as it was where there are none. It is run over exactly
-the files that are handed back, unless it has run on them already. Acceptance checks that have
-passed count as a verification, too. A job that leaves no source files rests on the last program
-that made its files, or on its last program where it leaves no files.
+The command is the job's own; or the one that the model declared last with `verify`; or pytest if
+there are tests; or else the last program. It runs over exactly the files that are delivered, unless
+it has already. Passed acceptance checks count as a verification, too. A job without source files
+rests on the last program that made its files, or on its last program if it has no files.
 """
 
 from __future__ import annotations
@@ -36,20 +36,19 @@ from agents.graph.state import Run, State
 from agents.ports import CallKey, Event, Finished, Ports
 from agents.runs.program import Program, ProgramResult, execute
 from agents.runs.record import EXECUTOR, last_number, recorded
-from agents.tools.trace import trace_of_run
+from agents.tools.trace import of_run
 from sandbox.protocol import RunResult, Stream
 
 CHECKS = "the acceptance checks"
 
 Without = Callable[[Sequence[str]], Awaitable[tuple[bool, RunResult]]]
-"""Runs a verification with some files replaced: whether it is green, and what it did."""
+"""Runs a verification with some files replaced; returns whether it passes, and the run."""
 
 
 async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verification, list[Run]]:
-    """The verification of the files as they are, and the run that was made for it, if one was.
+    """The verification of the current files, and the run that was made for it, if any.
 
-    Runs are journaled like tool calls: a crash does not repeat one that has finished. Raises what
-    the sandbox raises.
+    Runs are journaled like tool calls. Raises what the sandbox raises.
     """
     files = await ports.workspace.files()
     work = _Work(state, ports, at, files, sources_in(files, state["artifacts"]))
@@ -78,7 +77,7 @@ class _Work:
     sources: Sequence[str]
 
     async def by_checks(self) -> Verification:
-        """By the acceptance checks, whose report on these files is there."""
+        """By the acceptance checks, whose report on these files exists."""
         found = unverified(self.state, unpassed_checks(self.state))
         found = {**found, "source": "checks", "command": CHECKS}
         carried, sandbox, limits = (
@@ -96,7 +95,7 @@ class _Work:
         return await self._tried(found, self._groups(""), without)
 
     async def by_command(self, declared: Declared) -> tuple[Verification, list[Run]]:
-        """By a command, which is run unless it has been run on these very files."""
+        """By a command, which runs unless it has run on these files."""
         program = declared.program
         run = matching_run(self.state.get("runs", []), program, self.ports)
         made = [] if run is not None else [await self._run(program)]
@@ -114,7 +113,7 @@ class _Work:
         return groups(self.sources, sources_in(self.files, self.files), command)
 
     async def _run(self, program: Program) -> Run:
-        """A run over the files that leaves them as they are."""
+        """A run over the files that leaves them unchanged."""
         state, ports = self.state, self.ports
         number, level = last_number(state.get("runs", [])) + 1, state.get("level", 0)
 
@@ -132,7 +131,7 @@ class _Work:
                 data := await repaired(ran.run, reds, model, level, ports)
             ):
                 events.append(Event(self.at, "repaired", data))
-            message = ToolMessage("", tool_call_id=ran.run["id"], artifact=trace_of_run(ran))
+            message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
             return message, finished_call(message, events=events)
 
         key = digest("verification", ports.workspace.digest, program.tool, program.text)
@@ -142,7 +141,7 @@ class _Work:
     async def _tried(
         self, found: Verification, tried: Sequence[Sequence[str]], without: Without
     ) -> Verification:
-        """What was found, with the experiments on it: up to the first that stays green."""
+        """The verification, with the experiments on it up to the first that still passes."""
         if not found["holds"] or not self.sources:
             return found
 
@@ -175,6 +174,6 @@ async def _experiments(
 
 def _writes(command: str, written: Sequence[str]) -> str:
     return (
-        f"the verification `{command}` writes {', '.join(written)} itself, so it shows nothing of"
-        " the files that are handed back: verify them by another command"
+        f"the verification `{command}` writes {', '.join(written)} itself, so it shows nothing"
+        " about the files that are delivered: verify them with another command"
     )

@@ -1,6 +1,6 @@
-"""A pass of LangChain's agent loop: from a request to an answer, with all that it has run.
+"""One pass of LangChain's agent loop: from a request to an answer, with its runs.
 
-The executor makes one for each revision, and each branch one for its step.
+The executor makes one pass for each revision, and each branch makes one for its step.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ Agent = CompiledStateGraph[Any, Ports, Any, Any]
 
 
 class LoopState(AgentState[Any]):
-    """One pass of the loop. Its runs are numbered from `runs_before` on, `apart` from each other;
-    `made` names the files that the job has made before it, `reds` are its verifications that failed
-    since one passed. `asks`: a model that declares no verification is asked for one.
+    """The state of one pass, which is not checkpointed.
 
-    `level` is as the outer state has it. `steps` is how many the plan has, whose progress the pass
-    reports; where it is missing or 0, somebody else does. `outer` is the pass's own place in the
-    graph: namespace, node, ordinal.
+    `key` is the call key of the pass itself: namespace, node, ordinal. Its runs are numbered from
+    `runs_before` on, in steps of `run_number_step`. `made_before` names the files that the job made
+    earlier, `failed_verifications` the verifications that failed since the last success.
+    `ask_to_verify`: a model that declares no verification is asked for one. `steps` is the length
+    of the plan, if the pass reports its progress; 0 otherwise.
     """
 
     messages: Messages
@@ -61,7 +61,7 @@ class LoopState(AgentState[Any]):
 
 @dataclass(frozen=True, slots=True)
 class LoopRequest:
-    """What a pass begins with; `prompt` is what is asked of it. The others: see `Pass`."""
+    """The input of a pass. `prompt` is what the model is asked; `LoopState` describes the rest."""
 
     prompt: Prompt
     at: CallKey
@@ -78,9 +78,9 @@ class LoopRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """What a pass has left. `said` begins with its request; `made` are the files of its calls;
-    `steps` tell which steps of the plan are finished with it; `stopped` says why it was ended for
-    going in circles, or is None."""
+    """The result of a pass. `messages` begins with the request, `made` are the files of its calls,
+    `steps` the events of the steps that end with it. `stopped` says why a pass without progress was
+    ended, or is None."""
 
     messages: list[AnyMessage]
     answer: str
@@ -92,10 +92,10 @@ class LoopResult:
 
 
 def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
-    """The loop, compiled, with these tools. What belongs to one job comes with the runtime context.
+    """The compiled loop with these tools. Everything of one job comes with the runtime context.
 
-    It keeps no checkpoints: each of its calls is in the journal, so a pass that starts anew after
-    a crash recalls them all, and a long pass costs one write a call.
+    It keeps no checkpoints. Each of its calls is in the journal, so a pass that starts again after
+    a crash recalls them all, and a call costs one write.
     """
     return create_agent(
         model=ModelPlaceholder(),
@@ -109,7 +109,7 @@ def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
 
 
 async def run_loop(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResult:
-    """One pass, over these ports."""
+    """Run one pass."""
     state = await agent.ainvoke(
         {
             "messages": [*request.history, request.prompt.message()],
@@ -140,7 +140,7 @@ async def run_loop(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResu
 
 
 def _ended(state: Mapping[str, Any], at: CallKey) -> Sequence[Event]:
-    """The steps that are finished with the pass: none, where it was not the model that ended it."""
+    """The steps that end with the pass; none if it was not the model that ended it."""
     messages = this_pass(state["messages"])
     if not messages or answered_by(messages[-1]) is None:
         return ()
@@ -149,10 +149,10 @@ def _ended(state: Mapping[str, Any], at: CallKey) -> Sequence[Event]:
 
 
 def _unsaved(config: RunnableConfig) -> RunnableConfig:
-    """`config` for a graph that keeps no checkpoints inside one that does.
+    """`config` for a graph without checkpoints inside one that has them.
 
-    The outer graph's durability comes with its config, and "sync" fails where there is no
-    checkpointer (LangGraph 1.2.22); given as an argument it works, but warns on every call.
+    The config carries the outer graph's durability, and "sync" fails without a checkpointer
+    (LangGraph 1.2.22). The argument `durability` works too, but warns on every call.
     """
     return {**config, "configurable": {**config["configurable"], "__pregel_durability": "async"}}
 
@@ -160,7 +160,7 @@ def _unsaved(config: RunnableConfig) -> RunnableConfig:
 class ModelPlaceholder(BaseChatModel):
     """Compiled into the agent once a process; `ModelCallMiddleware` replaces it for each job.
 
-    Raises RuntimeError when it is asked itself: the middleware is missing.
+    Raises RuntimeError when it is called, because the middleware is missing then.
     """
 
     @override
@@ -171,9 +171,7 @@ class ModelPlaceholder(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        raise RuntimeError(
-            "a job's model is put in place by agents.executor.model_calls.ModelCalls"
-        )
+        raise RuntimeError("ModelCallMiddleware, which sets the job's model, is missing")
 
     @property
     def _llm_type(self) -> str:

@@ -1,7 +1,7 @@
-"""Ids of a reply's tool calls: each its own, whatever the server has sent. Pure.
+"""Unique ids for the tool calls of a reply. Pure.
 
-Servers that speak a provider's wire send several calls with one id, or with none. All that follows
-(the order of calls, their places in the journal, the pairing of answers) rests on ids.
+Some servers send several calls with one id, or with none. The order of calls, their keys in the
+journal and the pairing of answers all need unique ids.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from langchain_core.messages import AIMessage
 
 
 def with_unique_ids(message: AIMessage) -> AIMessage:
-    """`message` with an id for each of its calls. One that is missing or taken is made from the
-    call's place, so that a reply gets the same ids whenever it is read from the journal."""
+    """`message` with a unique id for each of its calls. A missing or repeated id is derived from
+    the call's index, so that a reply always gets the same ids, also when it is read from the
+    journal."""
     ids = [call["id"] for call in message.tool_calls]
     own = _own(ids)
     if own == ids:
@@ -34,7 +35,7 @@ def _own(ids: Iterable[str | None]) -> list[str]:
 
 
 def _content(content: Any) -> Any:
-    """Anthropic's replies hold their calls in their content, too, in the same order."""
+    """Anthropic's replies also list their calls in their content, in the same order."""
     if isinstance(content, str):
         return content
     own = iter(_own(block["id"] for block in content if _is_call(block)))

@@ -1,4 +1,4 @@
-"""Reading the executor's message history. Pure."""
+"""Reads the executor's message history. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.tools.trace import traces
 
 
 def this_pass(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-    """What has been said since the executor was last asked: each pass starts with a request."""
+    """The messages since the executor's last request, with which each pass starts."""
     for index in range(len(messages) - 1, -1, -1):
         if isinstance(messages[index], HumanMessage):
             return messages[index + 1 :]
@@ -18,17 +18,17 @@ def this_pass(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
 
 
 def replies(messages: Sequence[AnyMessage]) -> int:
-    """How often the model has answered in this pass."""
+    """How many replies the model has given in this pass."""
     return sum(isinstance(message, AIMessage) for message in this_pass(messages))
 
 
 def has_run(messages: Sequence[AnyMessage]) -> bool:
-    """Whether code has run in this pass: the traces of its tool calls say so."""
+    """Whether code has run in this pass, by the traces of its tool calls."""
     return any(trace["kind"] == "run_finished" for trace in traces(this_pass(messages)))
 
 
 def final_answer(messages: Sequence[AnyMessage]) -> str:
-    """The last thing that the model said in this pass; empty where it only called tools."""
+    """The model's last text in this pass; empty if it only called tools."""
     for message in reversed(this_pass(messages)):
         if isinstance(message, AIMessage) and (text := str(message.text).strip()):
             return text

@@ -1,8 +1,8 @@
-"""Circles: a model that makes the same call again and again. Pure.
+"""Detects a model that repeats the same call. Pure.
 
-Failed runs have rules of their own (`agents.failures.escalation`); this is for all
-else: looks, commands that are not there, runs that have succeeded before. A call's answer does not
-matter: nothing lies between it and the one before.
+`failures.escalation` has its own rules for failed runs. This is for everything else: looking at
+files, tools that do not exist, runs that have succeeded before. A call's answer does not matter,
+because nothing happens between two equal calls in a row.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from agents.executor.history import this_pass
 from agents.executor.plan_progress import without_steps
 
 MAX_REPEATS = 5
-"""Replies in a row with the same calls, by the same model, before a pass ends."""
+"""Replies in a row with the same calls, by the same model, that end a pass."""
 
 
 def repeated_call(messages: Sequence[AnyMessage]) -> str | None:
-    """Why a pass is to end for the last of its replies, or None."""
+    """Why the pass has to end, or None."""
     replies = [each for each in this_pass(messages) if isinstance(each, AIMessage)][-MAX_REPEATS:]
     made = [_made(reply) for reply in replies]
     if len(made) < MAX_REPEATS or not replies[-1].tool_calls or made.count(made[-1]) < MAX_REPEATS:

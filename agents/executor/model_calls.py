@@ -1,4 +1,4 @@
-"""ModelCallMiddleware: around each call of the executor's model."""
+"""ModelCallMiddleware: wraps each call of the executor's model."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from agents.tools.trace import runs_in, traces
 
 _ASKED = "asked_to_verify"
 """Marks the reply of a model that was asked for a verification."""
-KEPT_BACK = "MALFORMED_FUNCTION_CALL"
-"""Gemini's word for it; Groq answers with an error instead."""
+BROKEN_CALL_REASON = "MALFORMED_FUNCTION_CALL"
+"""Gemini's finish reason for a broken call. Groq answers with an error instead."""
 
 Ask = Callable[[ModelRequest[Ports]], Awaitable[ModelResponse[Any]]]
 
 
 class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
-    """Puts the job's model in place, keeps the bound on steps, and makes each call once."""
+    """Sets the job's model, bounds the number of calls, and makes each call once."""
 
     async def awrap_model_call(self, request: ModelRequest[Ports], handler: Ask) -> AIMessage:
-        """One model call; in its place a closing word where the pass is to end.
+        """One model call, or a closing text if the pass has to end.
 
-        A reply that is a broken call and nothing else is asked for once more.
+        A reply that is only a broken call is asked for once more.
         """
         ports = request.runtime.context
         state = cast("dict[str, Any]", request.state)
@@ -56,17 +56,17 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
         except BudgetExhausted:
             if not replies(request.messages):
                 raise
-            return AIMessage(render("executor/spent"))  # what there is is run, and handed back
+            return AIMessage(render("executor/spent"))  # the job ends with what there is
 
 
 def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports) -> str | None:
-    """The pass's last words at the bound on steps, after a run where nothing is to be repaired, or
-    a person wants to see each one, and where repairs or calls go in circles; else None."""
+    """The last text of a pass that has to end, or None: at the bound on calls; after a run, if the
+    job allows no repair or a person reviews each run; when repairs or calls repeat themselves."""
     if replies(messages) >= ports.bounds.steps:
         return render("executor/bound", steps=ports.bounds.steps)
     if has_run(state["messages"]):
         if not ports.bounds.allow_repair:
-            return render("executor/unmended")
+            return render("executor/no_repair")
         if ports.bounds.pause_each_run:
             return render("executor/paused")
     why = escalation_of(state, ports).stopped or repeated_call(state["messages"])
@@ -74,8 +74,8 @@ def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Po
 
 
 async def _needs_verification(reply: AIMessage, state: Mapping[str, Any], ports: Ports) -> bool:
-    """Whether a reply would end a pass that has made source files and declared no verification; a
-    model is asked for one once."""
+    """Whether a reply would end a pass that made source files and declared no verification. A model
+    is asked for one once."""
     if reply.tool_calls or reply.invalid_tool_calls or not state["ask_to_verify"]:
         return False
     said = this_pass(state["messages"])
@@ -91,8 +91,8 @@ async def _needs_verification(reply: AIMessage, state: Mapping[str, Any], ports:
 async def _asked_to_verify(
     request: ModelRequest[Ports], handler: Ask, answer: AIMessage
 ) -> AIMessage:
-    """The reply to the question for a verification; the `answer`, where that calls nothing, or
-    there is no budget to ask."""
+    """The reply to that question; the first `answer` if it calls nothing, or the budget is used
+    up."""
     ask = HumanMessage(render("executor/verify"))
     again = request.override(messages=[*request.messages, past_reply(str(answer.text)), ask])
     try:
@@ -122,9 +122,9 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
                 request.override(model=model, messages=cast("list[AnyMessage]", given))
             )
         except ReplyMalformed as error:
-            return AIMessage(error.said, response_metadata={"finish_reason": KEPT_BACK})
+            return AIMessage(error.said, response_metadata={"finish_reason": BROKEN_CALL_REASON})
         reply = response.result[0]
-        assert isinstance(reply, AIMessage)  # noqa: S101 - the handler's word for its type
+        assert isinstance(reply, AIMessage)  # noqa: S101 - the handler's type is wider
         return reply
 
     state = cast("dict[str, Any]", request.state)
@@ -161,8 +161,8 @@ def _whole(request: ModelRequest[Ports]) -> FullRequest:
 
 
 def _callable(message: AIMessage) -> AIMessage:
-    """`message` with its broken calls among its calls, each with an id of its own, so that each of
-    them gets an answer."""
+    """`message` with its broken calls among its calls, each with a unique id, so that each gets an
+    answer."""
     if not message.invalid_tool_calls:
         return with_unique_ids(message)
     broken = [_as_call(call, index) for index, call in enumerate(message.invalid_tool_calls)]

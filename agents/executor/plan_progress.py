@@ -1,10 +1,9 @@
-"""Which step of the plan the executor is at, as its own calls say. Pure.
+"""The plan's steps that the executor works on, by its own tool calls. Pure.
 
-Each tool takes one argument more, `plan_steps`, so that a reply which calls tools says by the way
-what for: no call of a model is made to learn it. Nobody guesses: of a model that says nothing,
-nothing is told. A step has begun with the first reply that calls for it. It is finished when a
-reply goes on to a later one, or the model ends the pass with its own words; but nothing is while
-the last run has failed.
+Each tool takes an additional argument, `plan_steps`, with which the model says what a call is for.
+This costs no call of a model, and nothing is guessed for a model that does not say it. A step
+starts with the first reply that names it. It is finished when a later reply names a later step, or
+when the model ends the pass; but never while the last run has failed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from agents.tools.trace import run_in
 
 ARGUMENT = "plan_steps"
 STEP_EVENT_OFFSET = 500
-"""Of a reply's places, those from here on are its steps'."""
+"""A reply's ordinals from here on are for the events of steps."""
 
 Named = tuple[int, ...]
 """Steps that one call is for."""
@@ -29,13 +28,13 @@ Named = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class StepChanges:
-    """Steps that are finished, and then those that begin; numbers from 1."""
+    """Steps that are finished, then steps that start. Numbers from 1."""
 
     finished: tuple[int, ...] = ()
     started: tuple[int, ...] = ()
 
     def events(self, outer: CallKey, reply: int, revision: int) -> Sequence[Event]:
-        """The events that tell of it; `reply` is how many there were before in this pass."""
+        """Their events; `reply` is the number of earlier replies in this pass."""
         named_steps = [*(("step_finished", step) for step in self.finished)]
         named_steps += [("step_started", step) for step in self.started]
         return [
@@ -49,38 +48,38 @@ class StepChanges:
 
 
 def without_steps(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that a tool itself takes."""
+    """The arguments that the tool itself takes."""
     return {name: value for name, value in args.items() if name != ARGUMENT}
 
 
 def at_reply(messages: Iterable[BaseMessage], reply: AIMessage, steps: int) -> StepChanges:
-    """What a `reply` moves behind the `messages` of its pass; `steps` is how many the plan has."""
-    now = _walked(messages, steps)
+    """The changes by a `reply` after the `messages` of its pass; `steps` is the plan's length."""
+    now = _progress(messages, steps)
     return _moved(now, _all(_named(reply, steps, now.at)))
 
 
 def at_end(messages: Iterable[BaseMessage], steps: int) -> StepChanges:
-    """What is finished with the model's last words in a pass."""
-    now = _walked(messages, steps)
+    """The steps that are finished when the model ends the pass."""
+    now = _progress(messages, steps)
     return StepChanges(finished=tuple(sorted(now.open)) if now.well else ())
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """Steps that have begun and are not finished; those of the last call; and whether the last
-    run, if there was one, has succeeded."""
+class _Progress:
+    """The steps that are open, those of the last call, and whether the last run succeeded."""
 
     open: frozenset[int] = frozenset()
     at: Named = ()
     well: bool = True
 
 
-def _walked(messages: Iterable[BaseMessage], steps: int) -> _Standing:
-    """Each reply goes through all before it: one that moves nothing costs next to nothing."""
-    now = _Standing()
-    for message in messages if steps else ():  # without a plan no call names a step of it
+def _progress(messages: Iterable[BaseMessage], steps: int) -> _Progress:
+    """The progress after `messages`. It is computed for each reply: one without steps costs
+    little."""
+    now = _Progress()
+    for message in messages if steps else ():  # no plan, no steps
         if isinstance(message, ToolMessage):
-            well = _well(message)
+            well = _run_succeeded(message)
             if well is not None and well is not now.well:
                 now = replace(now, well=well)
         elif isinstance(message, AIMessage) and (_names_any(message) or _still_open(now)):
@@ -96,18 +95,18 @@ def _names_any(reply: AIMessage) -> bool:
     return any(ARGUMENT in call["args"] for call in reply.tool_calls)
 
 
-def _still_open(now: _Standing) -> bool:
-    """Whether a call for the same steps as the last would finish others."""
+def _still_open(now: _Progress) -> bool:
+    """Whether another call for the same steps would finish others."""
     return now.well and not now.open.issubset(now.at)
 
 
-def _well(message: ToolMessage) -> bool | None:
-    """Whether the run that a call has made succeeded; None where it has made none."""
+def _run_succeeded(message: ToolMessage) -> bool | None:
+    """Whether the run of a call succeeded; None if it made none."""
     run = run_in(message.artifact) if message.artifact else None
     return None if run is None else bool(run["succeeded"])
 
 
-def _moved(now: _Standing, named: Sequence[int]) -> StepChanges:
+def _moved(now: _Progress, named: Sequence[int]) -> StepChanges:
     left = now.open.difference(named) if now.well else ()
     return StepChanges(
         finished=tuple(sorted(step for step in left if step < max(named, default=0))),
@@ -116,7 +115,7 @@ def _moved(now: _Standing, named: Sequence[int]) -> StepChanges:
 
 
 def _named(reply: AIMessage, steps: int, at: Named) -> list[Named]:
-    """The steps of each call: one that names none is for those of the call before it; for the
+    """The steps of each call. A call without steps is for those of the call before it; for the
     first of the reply these are `at`."""
     found: list[Named] = []
     for call in reply.tool_calls:
@@ -130,7 +129,7 @@ def _all(named: Iterable[Named]) -> Sequence[int]:
 
 
 def _numbers(named_steps: Any, steps: int) -> Named:
-    """The steps that an argument names, as far as the plan has them; models write `2`, too."""
+    """The steps in an argument that the plan has. Models write `2` as well as `[2]`."""
     numbers = (
         _number(one) for one in (named_steps if isinstance(named_steps, list) else [named_steps])
     )

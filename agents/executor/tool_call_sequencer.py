@@ -12,10 +12,11 @@ from contextlib import asynccontextmanager
 
 
 class ToolCallSequencer:
-    """The order of one attempt. Who waits while an earlier call fails, fails with its exception.
+    """The order of one attempt. If a call fails, the calls that wait for it fail with its
+    exception.
 
-    Otherwise a call that comes later would slip in before the graph stops, and would be made before
-    the failed one when that is tried again.
+    Otherwise a later call would be made before the graph stops, and so before the failed one, which
+    is tried again.
     """
 
     def __init__(self) -> None:
@@ -28,13 +29,13 @@ class ToolCallSequencer:
         self._runs[reply] += 1
 
     def runs(self, reply: str) -> int:
-        """How many runs the calls of `reply` have made so far: the same after a crash, since they
-        are made, or recalled, in their order."""
+        """How many runs the calls of `reply` have made so far. The same after a crash, because
+        calls are made or recalled in order."""
         return self._runs[reply]
 
     @asynccontextmanager
     async def of(self, reply: str, index: int = 0) -> AsyncIterator[None]:
-        """Wait until the calls before `index` (from 0) of `reply` have ended; then it is ours."""
+        """Wait until the calls before `index` (from 0) of `reply` have ended."""
         end = self._end(reply, index)
         try:
             if index > 0:

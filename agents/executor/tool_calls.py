@@ -1,4 +1,4 @@
-"""ToolCallMiddleware: around each call of a tool."""
+"""ToolCallMiddleware: wraps each tool call."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from agents.executor.plan_progress import without_steps
 from agents.failures.feedback import after_run
 from agents.models import MALFORMED
 from agents.ports import CallKey, Event, Finished, Ports
-from agents.tools.trace import Trace, runs_in, trace_of_call
+from agents.tools.trace import Trace, of_use, runs_in
 
 TOOL_CALL_OFFSET = 10
-"""Offset of a reply's first tool call; the call of the model and its repair come before."""
+"""Ordinal of a reply's first tool call, relative to the reply; model calls have lower ones."""
 
 Run = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
 
 
 class ToolCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
-    """Makes each tool call once, and those of one reply in their order, one at a time."""
+    """Makes each tool call once, and those of one reply in order, one at a time."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Run) -> ToolMessage:
         """One tool call, with its trace in the message's artifact."""
         ports: Ports = cast("Ports", request.runtime.context)
         call = request.tool_call
-        reply, index = _place(request)
+        reply, index = _key_of(request)
         at = for_call(reply, 0, TOOL_CALL_OFFSET + index)
 
         async def make() -> tuple[ToolMessage, Finished]:
@@ -55,14 +55,14 @@ class ToolCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
             return message
 
 
-def _place(request: ToolCallRequest) -> tuple[CallKey, int]:
-    """The place of the reply that makes the call, and which of its calls it is, from 0."""
+def _key_of(request: ToolCallRequest) -> tuple[CallKey, int]:
+    """The call key of the reply that makes the call, and the call's index in it, from 0."""
     ids = [call["id"] for call in request.state["messages"][-1].tool_calls]
     return for_reply(request.state), ids.index(request.tool_call["id"])
 
 
 async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
-    """The tool's answer; a call that never reached its tool gets a trace of its own."""
+    """The tool's answer. A call that did not reach its tool gets a trace, too."""
     call: ToolCall = {**request.tool_call, "args": without_steps(request.tool_call["args"])}
     request = request.override(tool_call=call)
     if why := _objection(request):
@@ -71,19 +71,20 @@ async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
         answer = await handler(request)
     except ToolRefused as refused:
         return _refused(call, str(refused))
-    assert isinstance(answer, ToolMessage)  # noqa: S101 - no tool of ours answers a Command
+    assert isinstance(answer, ToolMessage)  # noqa: S101 - no tool answers with a Command
     if answer.artifact is None:
-        answer.artifact = trace_of_call(call["name"], None, ok=False, note=str(answer.text))
+        answer.artifact = of_use(call["name"], None, ok=False, note=str(answer.text))
     elif not answer.artifact["data"].get("ok", True):
         answer.status = "error"
     return answer
 
 
 def _objection(request: ToolCallRequest) -> str | None:
-    """What is wrong with a call's arguments, in one line: LangChain's words repeat all of them."""
+    """What is wrong with a call's arguments, in one line. LangChain's text would repeat all of
+    them."""
     call, tool = request.tool_call, request.tool
     if call["args"].get(MALFORMED) == UNSERIALIZABLE:
-        return f"the arguments of {call['name']} hold what cannot be kept: {UNSERIALIZABLE}."
+        return f"the arguments of {call['name']} cannot be stored: they hold {UNSERIALIZABLE}."
     if MALFORMED in call["args"]:
         return f"the arguments of {call['name']} were not valid JSON."
     schema = tool.args_schema if tool is not None else None
@@ -99,7 +100,7 @@ def _objection(request: ToolCallRequest) -> str | None:
 
 def _refused(call: ToolCall, why: str) -> ToolMessage:
     path = call["args"].get("path")
-    trace = trace_of_call(call["name"], path if isinstance(path, str) else None, ok=False, note=why)
+    trace = of_use(call["name"], path if isinstance(path, str) else None, ok=False, note=why)
     return ToolMessage(
         f"error: {why}",
         name=call["name"],

@@ -1,1 +1,1 @@
-"""Failures: why a run failed, what the model hears of it, and when a stronger model takes over."""
+"""Failures: why a run failed, what the model reads about it, when a stronger model takes over."""

@@ -1,9 +1,9 @@
-"""Why a run failed, by what is structured about its end. Pure.
+"""Why a run failed, by the structured parts of its end. Pure.
 
-In this order, the first that says something wins: the limit that was hit, the signal, an exit code
-that stands for one, the exception that ended the program, a report of pytest, an exception that the
-program itself printed. A rarer form (a thread's exception, a class of the program's own, another
-test runner) is `unknown`: the model reads the output itself (ADR 45).
+The first that applies: the limit that was hit, the signal, an exit code that stands for one, the
+exception that ended the program, pytest's report, an exception that the program printed. Rarer
+forms (a thread's exception, a class of the program's own, other test runners) are `unknown`: the
+model reads the output itself (ADR 45).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BY_END: dict[End, tuple[FailureClass, str]] = {
     End.MEMORY: (FailureClass.MEMORY, "it used more memory than it may"),
     End.OUTPUT: (FailureClass.OUTPUT_FLOOD, "it printed far more than is kept"),
     End.DISK: (FailureClass.OUTPUT_FLOOD, "its files took more space than they may"),
-    End.KILLED: (FailureClass.MEMORY, "it was killed from outside, most likely for its memory"),
+    End.KILLED: (FailureClass.MEMORY, "it was killed from outside, probably for its memory use"),
     End.PROCESSES: (FailureClass.UNKNOWN, "all its processes and threads were in use"),
 }
 _BY_SIGNAL: dict[int, FailureClass] = {
@@ -40,12 +40,12 @@ _SHELL: dict[int, tuple[FailureClass, str]] = {
     126: (FailureClass.FILE, "a command is there, but may not be run"),
     127: (FailureClass.FILE, "a command was not found"),
 }
-"""Exit codes of POSIX shells and of timeout(1), which a Python program may choose for itself."""
+"""Exit codes of POSIX shells and of timeout(1). A Python program may use them, too."""
 _OF_SIGNALS = 128
 _VAGUE = frozenset({FailureClass.UNKNOWN, FailureClass.ASSERTION})
-"""Of an exception beside a report of pytest, which then says more: a program that ran the tests."""
+"""Next to an exception of these classes, pytest's report says more."""
 
-# A run chooses what it prints: no pattern may cost more than its length, and no number is endless.
+# Output is untrusted: no pattern may take more than linear time, and numbers have a bounded length.
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,32}m")
 _PYTEST = re.compile(
     r"^=*[ \t]*(?P<counts>(?:\d{1,9} [a-z]+, )*\d{1,9} [a-z]+|no tests ran) in \d+\.\d\ds\b.*$",
@@ -84,7 +84,7 @@ def _of_signal(number: int) -> Failure:
 
 
 def _of_exit_code(code: int | None, *, shell: bool) -> Failure | None:
-    """A code that stands for a signal, or that a shell means something by."""
+    """The failure of an exit code that stands for a signal, or has a meaning in a shell."""
     if code is not None and code - _OF_SIGNALS in set(signal.Signals):
         return _of_signal(code - _OF_SIGNALS)
     return Failure(*_SHELL[code]) if shell and code in _SHELL else None
@@ -102,7 +102,7 @@ def _of_raised(raised: Raised) -> Failure:
 
 
 def _innermost(raised: Raised) -> Frame | None:
-    """The innermost line of the program's own that the traceback shows."""
+    """The innermost line of the program's own code in the traceback."""
     return next((frame for frame in reversed(raised.frames) if _is_own(frame.file)), None)
 
 
@@ -112,8 +112,8 @@ def _is_own(file: str) -> bool:
 
 
 def _pytest_report(text: str) -> Failure | None:
-    """The last of pytest's reports in `text`, if a test has failed; where tests could not even be
-    collected, the exception that kept them from it."""
+    """The failure in pytest's last report in `text`; if tests could not be collected, the exception
+    that prevented it."""
     ends = list(_PYTEST.finditer(text))
     if not ends:
         return None
@@ -150,7 +150,9 @@ def _of_printed(out: str, err: str) -> Failure | None:
 def _unknown(result: RunResult, out: str, err: str) -> Failure:
     said = _last_line(err) or _last_line(out)
     code = f"exit code {result.exit_code}"
-    return Failure(FailureClass.UNKNOWN, f"{code}: {said}" if said else f"{code} without a word")
+    return Failure(
+        FailureClass.UNKNOWN, f"{code}: {said}" if said else f"{code} without any output"
+    )
 
 
 def _last_line(text: str) -> str:

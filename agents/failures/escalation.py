@@ -1,10 +1,10 @@
-"""Escalation: which model goes on after the failed runs of a pass, or that the pass ends. Pure.
+"""Escalation: which model continues after failed runs of a pass, or that the pass ends. Pure.
 
-A reply has failed where the last run that it made has. Counted are failed replies in a row, and
-those that fail in the same way since the last verification that passed.
+A reply has failed if its last run has. Counted are failed replies in a row, and replies that fail
+in the same way since the last verification that passed.
 
 the same failure again, or three in a row             -> the next model of the chain takes over
-no model is left: the same failure four times, or     -> the pass ends, with what there is
+no model is left: the same failure four times, or     -> the pass ends with what there is
 seven in a row
 """
 
@@ -34,8 +34,8 @@ _PLACE = re.compile(r", line \d+(?=[:)])")
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """`level` is the rung of the chain whose model is asked next; `stopped` says why the pass is to
-    end, or is None; `tried` are the failed runs of the models that were asked so far in vain."""
+    """`level` is the position in the chain of the next model. `stopped` says why the pass has to
+    end, or is None. `tried` are the failed runs of the models so far."""
 
     level: int
     stopped: str | None = None
@@ -43,8 +43,8 @@ class Escalation:
 
 
 def escalation(rounds: Sequence[Run], level: int, levels: int) -> Escalation:
-    """What follows from `rounds`, the last run of each reply of a pass that began at `level`, of
-    `levels` in all."""
+    """What follows from `rounds`, the last runs of the replies of a pass that began at `level`, out
+    of `levels`."""
     top, streak = max(levels - 1, level), 0
     seen: Counter[tuple[Any, ...]] = Counter()
     tried: list[Run] = []
@@ -68,7 +68,7 @@ def escalation(rounds: Sequence[Run], level: int, levels: int) -> Escalation:
 
 
 def rounds(messages: Sequence[AnyMessage]) -> list[Run]:
-    """The last run of each reply in a pass, of replies that made one."""
+    """The last run of each reply in a pass, for replies that made one."""
     found: list[Run] = []
     reply: list[AnyMessage] = []
     for message in [*messages, None]:
@@ -81,7 +81,7 @@ def rounds(messages: Sequence[AnyMessage]) -> list[Run]:
 
 
 def symptom(run: Run) -> tuple[Any, ...]:
-    """How a run failed, wherever in the file: lines move when others are written before them."""
+    """How a run failed, without line numbers: they change when lines are inserted."""
     failure: Mapping[str, Any] = run.get("failure") or {}
     cause = _PLACE.sub("", failure.get("cause", ""))
     return failure.get("class"), failure.get("exception"), cause
@@ -89,7 +89,7 @@ def symptom(run: Run) -> tuple[Any, ...]:
 
 def _stopped(run: Run, same: int, streak: int) -> str | None:
     if same > STANDING:
-        return f"the repairs leave the failure as it is: {(run.get('failure') or {}).get('cause')}"
+        return f"the repairs do not change the failure: {(run.get('failure') or {}).get('cause')}"
     if streak > LAST_PATIENCE:
         return f"{streak - 1} repairs in a row have failed"
     return None

@@ -1,6 +1,6 @@
-"""From the type of an exception to the class of the failure. Pure.
+"""The class of a failure by the type of its exception. Pure.
 
-A builtin counts by its bases, a library's exception by its name. Nothing is imported.
+A builtin is classified by its bases, a library's exception by its name. Nothing is imported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BY_BUILTIN: tuple[tuple[type[BaseException], FailureClass], ...] = (
     (ConnectionError, FailureClass.NETWORK_DENIED),
     (OSError, FailureClass.FILE),
 )
-"""The first that the type derives from."""
+"""The first base that matches."""
 
 _BY_NAME: dict[str, FailureClass] = {
     name: kind
@@ -49,8 +49,8 @@ _BY_NAME: dict[str, FailureClass] = {
     }.items()
     for name in names.split()
 }
-"""Of the standard library, numpy, pandas and HTTP clients; with the module where the name alone is
-too common."""
+"""Of the standard library, numpy, pandas and HTTP clients; with the module if the name alone is too
+common."""
 
 _ERRNO = re.compile(r"^\[Errno (-?\d{1,9})\]")
 _BY_ERRNO: dict[int, FailureClass] = {
@@ -63,7 +63,7 @@ _BY_ERRNO: dict[int, FailureClass] = {
 
 
 def kind_of(raised: Raised) -> FailureClass:
-    """The class of failure that an exception stands for; UNKNOWN where its type says nothing."""
+    """The class of failure of an exception; UNKNOWN if its type does not say."""
     last = raised.name.rpartition(".")[2]
     if kind := _BY_NAME.get(raised.name) or _BY_NAME.get(last):
         return kind

@@ -1,4 +1,4 @@
-"""Failure: what kind of end a failed run had, and its cause in one line."""
+"""Failure: the class of a failed run, and its cause in one line."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, Final
 from agents.texts import one_line
 
 PROGRAM: Final = "/run/main.py"
-"""How tracebacks name code that is handed over as text: `sandbox.protocol.Command.python`."""
+"""The file name of a Python program in tracebacks: see `sandbox.protocol.Command.python`."""
 LONGEST_CAUSE = 300
-"""Characters of a cause: it stands in events, prompts and on one line of a terminal."""
+"""Characters of a cause: it is shown in events, prompts and on one line of a terminal."""
 
 
 class FailureClass(StrEnum):
-    """What kind of failure it was. Trouble of the sandbox itself is none: it raises, and the job
-    is tried again (`sandbox.protocol.SandboxUnavailable`)."""
+    """The class of a failure. An infrastructure error of the sandbox is none: it raises, and the
+    job is tried again (`sandbox.protocol.SandboxUnavailable`)."""
 
     SYNTAX = "syntax"
     IMPORT = "import"
     TYPE = "type"
     NAME = "name"
-    """A name or an attribute that is not there."""
+    """A missing name or attribute."""
     KEY = "key"
-    """A key or an index that is not there."""
+    """A missing key or index."""
     VALUE = "value"
     ASSERTION = "assertion"
     FILE = "file"
@@ -33,7 +33,7 @@ class FailureClass(StrEnum):
     TIMEOUT = "timeout"
     MEMORY = "memory"
     OUTPUT_FLOOD = "output_flood"
-    """Far more was printed, or written to files, than is kept."""
+    """Far more was printed or written to files than is kept."""
     NETWORK_DENIED = "network_denied"
     TEST_FAILURE = "test_failure"
     UNKNOWN = "unknown"
@@ -41,8 +41,8 @@ class FailureClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`exception` names the type of the exception that ended the program, if one did; `file` and
-    `line` are the innermost place in the program's own code that its traceback shows."""
+    """`exception` is the type of the exception that ended the program, if any; `file` and `line`
+    are the innermost place in the program's own code in its traceback."""
 
     kind: FailureClass
     cause: str
@@ -51,7 +51,7 @@ class Failure:
     line: int | None = None
 
     def fields(self) -> dict[str, Any]:
-        """{class, cause, exception, file, line}, as a run's record holds it."""
+        """{class, cause, exception, file, line}, as in a run's record."""
         return {
             "class": self.kind.value,
             "cause": one_line(self.cause, LONGEST_CAUSE),

@@ -1,4 +1,4 @@
-"""What follows a run of the executor: the hint that the model gets, and the event of a repair.
+"""What follows a run of the executor: a hint for the model, and the event of a repair.
 
 A failure is repaired when a verification passes after one that failed.
 """
@@ -28,21 +28,21 @@ BYTES_COMPARED = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """`text` is for the model; `repaired` the data of the event, where the run was a repair."""
+    """`text` is for the model; `repaired` is the data of the event, if the run was a repair."""
 
     text: str = ""
     repaired: dict[str, Any] | None = None
 
 
 def escalation_of(state: Mapping[str, Any], ports: Ports, *more: Run) -> Escalation:
-    """The escalation of a pass (its inner state) as far as it has come, and after `more`, a run of
-    the latest reply."""
+    """The escalation of a pass (its inner state) so far, and after `more`, a run of the latest
+    reply."""
     found = [*rounds(this_pass(state["messages"])), *more]
     return escalation(found, state.get("level", 0), ports.models.levels(EXECUTOR))
 
 
 async def after_run(run: Run, state: Mapping[str, Any], ports: Ports) -> Feedback:
-    """What follows a `run` that the latest reply of a pass has made."""
+    """What follows a `run` of the latest reply of a pass."""
     messages: Sequence[AnyMessage] = state["messages"]
     now = escalation_of(state, ports)
     if run["succeeded"]:
@@ -57,7 +57,7 @@ async def after_run(run: Run, state: Mapping[str, Any], ports: Ports) -> Feedbac
 
 
 def failed_verifications(runs: Sequence[Run]) -> list[Run]:
-    """The verifications among `runs` that failed since one passed, oldest first."""
+    """The verifications among `runs` that failed since the last success, oldest first."""
     reds: list[Run] = []
     for run in runs:
         if run.get("tool") == VERIFY:
@@ -68,7 +68,7 @@ def failed_verifications(runs: Sequence[Run]) -> list[Run]:
 async def repaired(
     run: Run, reds: Sequence[Run], model: str, level: int, ports: Ports
 ) -> dict[str, Any] | None:
-    """The data of the event `repaired`; None where `run` is no verification, or none had failed."""
+    """The data of the event `repaired`; None if `run` is no verification, or none had failed."""
     if run.get("tool") != VERIFY or not reds:
         return None
     failed = reds[-1]
@@ -102,10 +102,10 @@ def _fails_alike(one: Run, other: Run) -> bool:
 
 
 async def _change(failed: Run, run: Run, ports: Ports) -> Change:
-    """What was changed between two runs: the command, and the files that were written between."""
+    """The change between two runs: the command, and the files written in between."""
     before: dict[str, bytes | None] = {"command": await whole_program(failed, ports)}
     after: dict[str, bytes | None] = {"command": await whole_program(run, ports)}
-    if "workspace" in failed and "on" in run:  # runs of older releases have neither
+    if "workspace" in failed and "on" in run:  # missing in runs of older releases
         was = await ports.workspace.manifest(failed["workspace"])
         now = await ports.workspace.manifest(run["on"])
         names = [name for name in sorted({*was, *now}) if was.get(name) != now.get(name)]

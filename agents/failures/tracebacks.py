@@ -1,6 +1,6 @@
-"""Reading CPython's tracebacks out of what a program printed. Pure.
+"""Reads CPython's tracebacks in the output of a program. Pure.
 
-Plain ones and the headless one of a SyntaxError; of a chain or an exception group the last in it.
+Plain ones and that of a SyntaxError without a header; of a chain or a group the last.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HEADLESS = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A place in a traceback; `source` is the text of its line, where it was printed."""
+    """A line in a traceback; `source` is its text, if it was printed."""
 
     file: str
     line: int
@@ -29,7 +29,7 @@ class Frame:
 class Raised:
     """An exception as a traceback shows it.
 
-    `name` is as printed: qualified by its module, unless that is `builtins` or `__main__`. `frames`
+    `name` is as printed: qualified by its module, except for `builtins` and `__main__`. `frames`
     are outermost first.
     """
 
@@ -64,6 +64,6 @@ def last_raised(text: str) -> Raised | None:
 
 
 def raised_in(line: str) -> Raised | None:
-    """The exception that a line by itself names, as the last line of a traceback does."""
+    """The exception that a line names, like the last line of a traceback."""
     match = _RAISED.match(line)
     return Raised(match["name"], match["message"] or "") if match else None

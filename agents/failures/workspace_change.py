@@ -1,4 +1,4 @@
-"""Change: what lies between two programs, with the files that they worked on. Pure."""
+"""The difference between two versions of a program and its files. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 MOST_LINES = 2_000
-"""Of a text that is compared line by line: beyond it the comparison costs more than it tells."""
+"""Longer texts are not compared by line: it costs more than it shows."""
 
 _NAMES = ("--- a/", "--- /dev/null", "+++ b/", "+++ /dev/null")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A unified diff, and how many lines it adds and removes."""
+    """A unified diff, and the number of lines it adds and removes."""
 
     diff: str
     added: int
@@ -22,7 +22,7 @@ class Change:
 
 
 def change(before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> Change:
-    """From the texts `before` to those `after`, by name; None is a text that is not there."""
+    """From the texts `before` to those `after`, by name; None is a missing text."""
     lines: list[str] = []
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
@@ -47,7 +47,7 @@ def _changed(name: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
 
 
 def _lines(content: bytes | None) -> list[str] | None:
-    """The lines of a text; None where it is none, or too long."""
+    """The lines of a text; None if it is no text, or too long."""
     try:
         lines = (content or b"").decode().split("\n")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Chat models: naming, building, asking and pricing them, and playing recordings."""
+"""Chat models: naming, building and calling them."""
 
 from agents.models.build import build, installed, ready
 from agents.models.chains import LIGHT, Chains, Role

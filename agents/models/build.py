@@ -1,4 +1,4 @@
-"""From a model's name to a model that can be asked."""
+"""Builds a model from its name."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def build(
     rate_limit: RateLimit | None = None,
     meter: Meter | None = None,
 ) -> BaseChatModel:
-    """The model that answers `role`; imports its provider's library at the first use.
+    """The model that answers `role`; imports its provider's library on first use.
 
-    Takes 30 to 80 ms of CPU, most of it for a TLS context where none is given: build once and ask
-    often (`ModelPool`).
-    Raises ModelNotConfigured if the key, the address, the library or the recording is missing.
+    Takes 30 to 80 ms of CPU, most of it for a TLS context if none is given: build once and call
+    often (`ModelPool`). Raises ModelNotConfigured if the key, the address, the library or the
+    recording is missing.
     """
     if name.is_recording:
         recording = load(options.recordings, name.model)
@@ -80,5 +80,5 @@ def ready(name: ModelName, options: ModelOptions) -> None:
 
 
 def installed(provider: Provider) -> bool:
-    """Whether its library is here. Imports nothing."""
+    """Whether its library is installed. Imports nothing."""
     return provider.package is None or find_spec(provider.package) is not None

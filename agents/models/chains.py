@@ -1,4 +1,4 @@
-"""Chains: which models play which role."""
+"""Roles, and the chain of models for each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from agents.models.errors import ModelNotConfigured
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """What the operator or a job wants. Models are written `provider:model`.
+    """The models that the operator or a job chose, written `provider:model`.
 
-    A role's chain is tried in its order, the next model where one is unavailable. Where a role's
-    repairs fail, a stronger model takes over: level 0 is the chain itself, each further level one
-    model of `stronger`, behind which the level below stands in.
+    A role's chain is tried in order: if a model is unavailable, the next one is called. When a
+    role's repairs fail, a stronger model takes over. Level 0 is the chain itself; each further
+    level adds one model of `stronger`, with the level below as its fallback.
     """
 
     default: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Chains:
     stronger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, role: str, level: int = 0) -> tuple[str, ...]:
-        """The models of a role, the one that is to answer first; at least one.
+        """The models of a role, the first to call first; at least one.
 
         A `level` beyond the last counts as the last. Raises ModelNotConfigured.
         """
@@ -37,11 +37,11 @@ class Chains:
         return tuple(dict.fromkeys((*reversed(climbed), *base)))
 
     def levels(self, role: str) -> int:
-        """How many levels a role has; at least 1."""
+        """The number of levels of a role; at least 1."""
         return 1 + len(self.stronger.get(role, ()))
 
 
 Role = Literal["planner", "executor", "critic", "tester", "summary", "router"]
 
 LIGHT: Final[frozenset[Role]] = frozenset({"summary", "router"})
-"""Roles with short and simple questions: a small model does, where none is named for them."""
+"""Roles with short and simple questions. A small model is used if none is named for them."""

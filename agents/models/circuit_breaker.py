@@ -8,20 +8,20 @@ from collections.abc import Callable
 from agents.models.errors import ModelUnavailable, ReplyMalformed
 
 _REST_SECONDS = 15.0
-"""A model that did not answer in spite of all patience is passed over for so long, where another
-can stand in; then one call tries it again."""
+"""A model that failed after all retries is skipped for so long, if there is a fallback. Then one
+call tries it again."""
 _LONGEST_REST_SECONDS = 300.0
 
 
 class CircuitBreaker:
-    """Of one process; each worker finds out for itself."""
+    """For one process; workers do not share it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._until: dict[str, tuple[float, str]] = {}
 
     def note(self, name: str, error: ModelUnavailable) -> None:
-        """`name` did not answer. A malformed reply is an answer: its model is there."""
+        """`name` did not answer. A malformed reply is an answer, so its model is available."""
         if isinstance(error, ReplyMalformed):
             return
         wait = error.retry_after_seconds or 0.0
@@ -29,7 +29,7 @@ class CircuitBreaker:
         self._until[name] = (self._clock() + pause, str(error))
 
     def skip_reason(self, name: str) -> str | None:
-        """Why `name` is not to be asked now, or None."""
+        """Why `name` should be skipped now, or None."""
         until, why = self._until.get(name, (0.0, ""))
         if self._clock() >= until:
             self._until.pop(name, None)

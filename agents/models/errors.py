@@ -1,4 +1,4 @@
-"""What can go wrong between Fettle and a model."""
+"""The errors of models."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from agents.errors import AgentsError
 
 
 class ModelError(AgentsError):
-    """The root of what models can raise.
+    """The root of the errors of models.
 
     ModelError
-    ├── ModelNameInvalid       no such way to name a model
-    ├── ModelNotConfigured     no key, no such recording: the operator has something to set
-    ├── ModelRefused           the provider says no, and will say so again: key, request, length
-    │   └── ContextExceeded    the request is longer than the model's context: a shorter one may do
-    ├── ModelUnavailable       the provider is away, broken or too busy: later it may work
-    │   └── ReplyMalformed     the provider kept back a reply that was no valid tool call
-    └── RecordingMismatch      a recording was asked what it has no answer for
+    ├── ModelNameInvalid       a text is not a model's name
+    ├── ModelNotConfigured     no key, no such recording: the operator has to set something
+    ├── ModelRefused           the provider refuses the request for good: key, request, length
+    │   └── ContextExceeded    the request is longer than the model's context: a shorter one may fit
+    ├── ModelUnavailable       the provider is down, broken or too busy: a retry may work
+    │   └── ReplyMalformed     the provider withheld a reply that was no valid tool call
+    └── RecordingMismatch      a recording has no answer for a request
     """
 
 
 class ModelNameInvalid(ModelError, ValueError):
-    """A text that names no model."""
+    """A text that is not a model's name."""
 
 
 class ModelNotConfigured(ModelError):
-    """This deployment cannot ask this model; the message names what to set."""
+    """This deployment cannot call this model; the message names what to set."""
 
 
 class ModelRefused(ModelError):
-    """The provider refused the request for good. `status` is its HTTP status, if it gave one."""
+    """The provider refused the request for good. `status` is its HTTP status, if there is one."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class ModelRefused(ModelError):
 class ContextExceeded(ModelRefused):
     """The request was refused for its length alone.
 
-    `limit` is how many tokens it may have, `used` how many it had, where the provider says so.
+    `limit` is the number of tokens that it may have, `used` the number that it had, if known.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ContextExceeded(ModelRefused):
 class ModelUnavailable(ModelError):
     """No usable reply for now: down, 5xx, 429, timeout, cut connection, unreadable body.
 
-    `retry_after_seconds` is the provider's own word on when to come back, if it gave one.
+    `retry_after_seconds` is when the provider wants to be called again, if it said so.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class ModelUnavailable(ModelError):
 
 
 class ReplyMalformed(ModelUnavailable):
-    """The model wrote something that was no valid tool call. `said` is what it wrote.
+    """The model generated an invalid tool call. `said` is its text.
 
-    Groq answers such a generation with status 400, `tool_use_failed`: it is the model's fault and
-    not the request's, and the next try may well be right.
+    Groq answers then with status 400, `tool_use_failed`. It is the model's error and not the
+    request's, so a retry may succeed.
     """
 
     def __init__(self, message: str, *, said: str) -> None:
@@ -87,18 +87,18 @@ class ReplyMalformed(ModelUnavailable):
 
 
 class RecordingMismatch(ModelError):
-    """The job went another way than the recording. The message shows role, request and diff."""
+    """The job differs from the recording. The message shows role, request and diff."""
 
 
-# Of the account or the model, not of the request: no money, no access, no such model here.
+# About the account or the model, not the request: no credit, no access, no such model.
 _OF_THE_PROVIDER = frozenset({401, 402, 403, 404})
 
 
 def another_may_answer(error: ModelError) -> bool:
-    """Whether the same question may go to another model.
+    """Whether the same request may go to another model.
 
-    Not where the request itself was refused: what one provider blocks is not carried to the next.
-    A reply that was no valid tool call is for the one who asked to mend.
+    Not if the request itself was refused: what one provider blocks is not sent to the next. An
+    invalid tool call is for the caller to repair.
     """
     if isinstance(error, ModelRefused):
         return error.status in _OF_THE_PROVIDER
@@ -111,10 +111,10 @@ _SHOWN_FAULTS = 5
 
 
 def describe_validation(error: ValidationError) -> str:
-    """`steps.0.title: Field required; ...`: for a model or an operator to put right."""
+    """`steps.0.title: Field required; ...`: for a model or an operator to correct."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     shown = [
-        f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
+        f"{'.'.join(map(str, fault['loc'])) or 'the value'}: {fault['msg']}"
         for fault in faults[:_SHOWN_FAULTS]
     ]
     more = len(faults) - len(shown)

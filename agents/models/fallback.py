@@ -1,4 +1,4 @@
-"""One question, asked of a chain of models: where one is unavailable, the next answers."""
+"""Calls the models of a chain in order, until one answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from agents.models import (
 from agents.ports import Models
 
 Ask = Callable[[str, Any], Awaitable[AIMessage]]
-"""Asks a model: `provider:model`, and the model itself."""
+"""Calls a model: `provider:model`, and the model itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedModel:
-    """A model that should have answered before the one that did; `reason` is in words."""
+    """A model of the chain that did not answer, and why."""
 
     model: str
     reason: str
@@ -30,14 +30,14 @@ class SkippedModel:
 
 @dataclass(frozen=True, slots=True)
 class FallbackReply:
-    """The reply, the model that gave it, and those that did not."""
+    """The reply, the model that gave it, and those that did not answer."""
 
     message: AIMessage
     model: str
     passed_over: Sequence[SkippedModel] = ()
 
     def fields(self) -> dict[str, Any]:
-        """What an event tells of those passed over; nothing where the first one answered."""
+        """The skipped models for an event; empty if the first one answered."""
         if not self.passed_over:
             return {}
         listed = [{"model": each.model, "reason": each.reason} for each in self.passed_over]
@@ -45,10 +45,10 @@ class FallbackReply:
 
 
 async def ask_first_available(models: Models, role: str, level: int, ask: Ask) -> FallbackReply:
-    """The first reply that a model of the role's chain gives.
+    """The first reply of a model of the role's chain.
 
-    A model that was unavailable a moment ago is asked only where all others are, too. Raises what
-    the last one raised; but ModelUnavailable where one of them may answer later.
+    A model that was unavailable a moment ago is called only if all others were, too. Raises the
+    last model's error; but ModelUnavailable if any of them may answer later.
     """
     chain = models.chain(role, level)
     skipped: list[SkippedModel] = []
@@ -77,7 +77,7 @@ async def ask_first_available(models: Models, role: str, level: int, ask: Ask) -
 
 
 def _of_all(skipped: Sequence[SkippedModel], error: ModelError) -> ModelError:
-    """The error of a chain none of which answered: `error` itself where there is only one."""
+    """The error of a chain without an answer: `error` itself if the chain has one model."""
     if len(skipped) == 1:
         return error
     listed = "; ".join(f"{each.model}: {each.reason}" for each in skipped)

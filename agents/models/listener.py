@@ -1,4 +1,4 @@
-"""Who listens to a model while it speaks."""
+"""Listener: receives a reply while the model generates it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from agents.models.streams import Chunk
 
 
 class Listener(Protocol):
-    """Hears the chunks of one call's reply as they come. Must not block, nor raise."""
+    """Receives the chunks of one call's reply. It must not block or raise."""
 
     def begin(self) -> None:
-        """A try begins: what was heard of an earlier one does not count any more."""
+        """A try begins: the chunks of an earlier one no longer count."""
         ...
 
     def receive(self, chunks: Sequence[Chunk]) -> None:
@@ -22,17 +22,17 @@ class Listener(Protocol):
         ...
 
     def end(self) -> None:
-        """The call is over: what is still to be passed on would come behind its event."""
+        """The call has ended. Anything sent after this would come after the call's event."""
         ...
 
 
 LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
-"""Of the model call that the running code belongs to: the clients in between know nothing of it."""
+"""The listener of the current model call. The client libraries do not pass it on."""
 
 
 @contextlib.contextmanager
 def listened_by(listener: Listener | None) -> Iterator[None]:
-    """Have `listener` hear the model calls that are made within the block."""
+    """Let `listener` receive the model calls within the block."""
     token = LISTENER.set(listener)
     try:
         yield

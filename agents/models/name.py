@@ -1,4 +1,4 @@
-"""How a model is named: `provider:model`."""
+"""ModelName: `provider:model`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from agents.models.errors import ModelNameInvalid
 from agents.models.providers import PROVIDERS, Provider
 
 RECORDING = "recording"
-"""In a provider's place: nobody is asked."""
+"""In place of a provider: no provider is called."""
 
-# It becomes that of a file, and may not leave its place.
+# It becomes a file name, and must not leave its directory.
 _RECORDING = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -25,26 +25,26 @@ class ModelName:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The name in `text`. Raises ModelNameInvalid, which says what is wrong with it."""
+        """The name in `text`. Raises ModelNameInvalid with what is wrong."""
         provider, colon, model = text.partition(":")
         if not colon:
-            raise ModelNameInvalid(f"{text!r} is no model: write it as provider:model")
+            raise ModelNameInvalid(f"{text!r} is not a model: write it as provider:model")
         if provider not in {*PROVIDERS, RECORDING}:
             known = ", ".join((*PROVIDERS, RECORDING))
             raise ModelNameInvalid(f"{text!r}: no provider {provider!r}; there are {known}")
         shape = _RECORDING if provider == RECORDING else PROVIDERS[provider].models
         if not shape.fullmatch(model):
-            raise ModelNameInvalid(f"{text!r}: {model!r} cannot be the name of a model")
+            raise ModelNameInvalid(f"{text!r}: {model!r} is not a valid model name")
         return cls(provider, model)
 
     @property
     def is_recording(self) -> bool:
-        """Whether nobody is called."""
+        """Whether it plays a recording."""
         return self.provider == RECORDING
 
     @property
     def of(self) -> Provider:
-        """The provider. A recording has none."""
+        """The provider; a recording has none."""
         return PROVIDERS[self.provider]
 
     def __str__(self) -> str:

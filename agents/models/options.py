@@ -1,4 +1,4 @@
-"""What building a model needs beyond its name."""
+"""ModelOptions: the settings for building models."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SHIPPED_RECORDINGS = Path(__file__).parents[1] / "recordings"
 class ModelOptions:
     """Keys and base URLs are by provider (`groq`, `google_genai`); times in seconds.
 
-    `context_tokens` bounds a request with its reply, whatever the model is known to have.
-    A base URL that is not given is the provider's public one, whatever the environment says.
+    `context_tokens` bounds a request with its reply for every model. Without a base URL the
+    provider's public one is used, whatever the environment says.
     """
 
     api_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -37,16 +37,16 @@ class ModelOptions:
 
     @property
     def retry_policy(self) -> RetryPolicy:
-        """The bounds of one call in time and tries."""
+        """The bounds of one call in time and retries."""
         return RetryPolicy(self.max_retries, self.total_seconds)
 
     @property
     def times(self) -> Timeouts:
-        """The bounds of one try."""
+        """The time limits of one try."""
         return Timeouts(self.connect_seconds, self.first_token_seconds)
 
     def api_key(self, name: ModelName) -> str:
-        """The key for this model, empty where none is needed.
+        """The key for this model, empty if none is needed.
 
         Raises ModelNotConfigured naming the variable to set.
         """
@@ -56,7 +56,7 @@ class ModelOptions:
         return key
 
     def base_url(self, name: ModelName) -> str:
-        """Where this model is asked. Raises ModelNotConfigured naming the variable to set."""
+        """The address for this model. Raises ModelNotConfigured naming the variable to set."""
         url = self.base_urls.get(name.provider) or name.of.public
         if url is None:
             raise ModelNotConfigured(
@@ -65,14 +65,15 @@ class ModelOptions:
         return url.rstrip("/")
 
     def context(self, name: ModelName, library_context: int | None) -> int | None:
-        """The tokens of a request with its reply, where `told` is what the model's library knows.
+        """The tokens of a request with its reply; `library_context` is what the model's library
+        knows.
 
-        None: nobody knows, and the provider refuses what is too long.
+        None: unknown, and the provider refuses a request that is too long.
         """
         known = [each for each in (self.context_tokens, library_context) if each is not None]
         return min(known, default=name.of.context)
 
     def output_bound(self, name: ModelName) -> int:
-        """The most output tokens that one reply of this model can have, thoughts among them."""
+        """The most output tokens of one reply of this model, thinking included."""
         thoughts = 0 if name.is_recording else name.of.thinking_tokens(name.model)
         return self.max_output_tokens + thoughts

@@ -1,4 +1,4 @@
-"""The models of one event loop: built once each, closed together."""
+"""ModelPool: the models of one event loop, built once each and closed together."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from agents.spending.rate_limit import NoLimit, RateLimit
 
 
 class ModelPool:
-    """Keeps what `build` made, with its open connections, for all jobs of a process.
+    """Keeps the models that `build` made, with their open connections, for all jobs of a process.
 
-    A provider's connections belong to one event loop, so a process with several has a pool for
-    each. A recording is read once: a changed file counts from the next pool on. `breaker` knows
-    which models were unavailable a moment ago.
+    Connections belong to one event loop, so a process with several loops has a pool for each. A
+    recording is read once: a changed file counts from the next pool on. `breaker` knows which
+    models were unavailable a moment ago.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A provider's chat model as the graph sees it: with Fettle's retry_policy and Fettle's errors."""
+"""ProviderModel: a provider's chat model with Fettle's retries and Fettle's errors."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from agents.spending.usage_bound import estimated_usage, max_usage
 
 
 class ProviderModel(BaseChatModel):
-    """Wraps a provider's model; built by `build`, asked with `ainvoke`.
+    """Wraps a provider's model; built by `build`, called with `ainvoke`.
 
-    The clients' own retries are off, because they differ where it matters (measured against
-    `benchmarks.provider`): groq's honours Retry-After but knows no total bound; google-genai's
-    ignores Retry-After and gives up at the first cut connection; openrouter's goes on for an hour.
+    The clients' own retries are off, because they differ in important ways (measured with
+    `benchmarks.provider`): groq's honours Retry-After but has no total bound; google-genai's
+    ignores Retry-After and gives up at the first cut connection; openrouter's retries for an hour.
 
-    Raises ModelUnavailable when retry_policy has run out, ModelRefused at once. Its connections
-    belong to the event loop that first uses it; `aclose` closes them.
+    Raises ModelUnavailable after all retries, ModelRefused at once. Its connections belong to the
+    event loop that first uses it; `aclose` closes them.
     """
 
     inner: BaseChatModel
@@ -55,17 +55,17 @@ class ProviderModel(BaseChatModel):
     retry_policy: RetryPolicy
     full_name: str
     most_output: int
-    """The limit on output tokens that goes with a request, with what its thoughts may take."""
+    """The limit on output tokens of a request, with the share for thinking."""
     context: int | None
     """Tokens of a request with its reply, by the model's library and the settings; None: not
     known."""
     learned: LearnedLimit = Field(default_factory=LearnedLimit)
-    """The same, where its provider has refused a request for its length, and told how long it may
-    be. It may have told of a minute (Groq): requests are cut towards it, none is refused by it."""
+    """The same, as far as a refusal named it. It can be a limit per minute (Groq), so requests are
+    cut to it, and none is rejected by it."""
     rate_limit: RateLimit
     meter: Meter
     caching: dict[str, Any]
-    """What goes with a request of a conversation; one with a forced tool is a single question."""
+    """Options for a request of a conversation; a forced tool means a single question."""
 
     @override
     def bind_tools(
@@ -75,9 +75,9 @@ class ProviderModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Offers tools in the shape that the provider wants.
+        """Offers tools in the shape that the provider needs.
 
-        Some models cannot be made to call one: they are trusted to, and the caller reads what came.
+        Some models cannot be forced to call a tool: the caller reads whatever they answer.
         """
         if (self.inner.profile or {}).get("tool_choice") is False:
             tool_choice = None
@@ -92,17 +92,17 @@ class ProviderModel(BaseChatModel):
 
     @property
     def cuts(self) -> bool:
-        """Whether it answers to a part of what is longer than its context, and does not say so."""
+        """Whether it silently cuts a request that is longer than its context."""
         return PROVIDERS[self.provider].context is not None
 
     @property
     def allowed(self) -> int | None:
-        """The tokens of a request with its reply that are aimed at; None: not known."""
+        """The tokens of a request with its reply to aim at; None: not known."""
         return min((each for each in (self.context, self.learned.tokens) if each), default=None)
 
     @property
     def most_input(self) -> int | None:
-        """The tokens of a request; half of what is allowed at least, whatever the reply takes."""
+        """The tokens of a request: at least half of what is allowed, whatever the reply takes."""
         if (allowed := self.allowed) is None:
             return None
         return max(allowed - self.most_output, allowed // 2)
@@ -132,7 +132,7 @@ class ProviderModel(BaseChatModel):
             await guard.before(
                 lambda: max_usage(self.full_name, messages, kwargs, self.most_output)
             )
-            started += time.monotonic() - waiting  # one's turn is no part of our retry_policy
+            started += time.monotonic() - waiting  # the wait for the rate limit does not count
             left = self.retry_policy.total_seconds - (time.monotonic() - started)
             asked_at = time.monotonic()
             try:
@@ -165,13 +165,13 @@ class ProviderModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None,
         kwargs: dict[str, Any],
     ) -> ChatResult:
-        """One request, with whatever goes wrong in Fettle's words."""
+        """One request, with any error mapped to Fettle's."""
         if (listener := LISTENER.get()) is not None:
             listener.begin()
         try:
             with track_delivery() as delivery:
                 async with asyncio.timeout(left) as clock:
-                    result = await self.inner._agenerate(  # noqa: SLF001 - the seam it gives
+                    result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
                         messages, stop=stop, run_manager=run_manager, **kwargs
                     )
                 message = _reply(result)
@@ -221,10 +221,10 @@ def _reply(result: ChatResult) -> AIMessage:
 
 
 def _checked(result: ChatResult, message: AIMessage) -> ChatResult:
-    """The result, with why it ended and with its broken calls told apart.
+    """The result, with its finish reason, and with its broken calls separated.
 
-    Most clients read a call's arguments out of a text: half a surrogate pair may have stood there
-    in ASCII, where a reply's body does not show it.
+    Most clients parse a call's arguments from a text: half a surrogate pair can be in it as an
+    ASCII escape, which the reply's body does not show.
     """
     information = result.generations[0].generation_info or {}
     update = {

@@ -1,4 +1,4 @@
-"""How long and how often a model is asked before it counts as unavailable."""
+"""RetryPolicy: how long and how often a model is called before it counts as unavailable."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from agents.models.errors import ModelUnavailable, ReplyMalformed
 class RetryPolicy:
     """The bounds of one model call. All times are in seconds.
 
-    `retries` are the tries after the first, `total_seconds` bounds all tries and the waits between
-    them together (a try has bounds of its own, see `connection.Timeouts`). The waits grow from
-    `first_wait_seconds` to `longest_wait_seconds`, unless the provider says otherwise.
+    `retries` are the tries after the first. `total_seconds` bounds all tries and waits together (a
+    try has its own limits, see `connection.Timeouts`). The waits grow from `first_wait_seconds` to
+    `longest_wait_seconds`, unless the provider asks for longer ones.
     """
 
     retries: int = 4
@@ -26,12 +26,11 @@ class RetryPolicy:
     ) -> float | None:
         """Seconds to wait before the next try, or None to give up.
 
-        `tries` were made, in `spent` seconds; `jitter` is a number from 0 to 1. The provider's own
-        word counts: never earlier than it says, and if that is beyond our patience, no more tries
-        at all. The waits double, jittered over their upper half, so that jobs which failed
-        together do not come back together: never earlier than that either, since some say "at
-        once", or name a time that is past, as often as they are asked. A model that wrote nonsense
-        gets one more try: whoever asked has a better remedy, to show it what it wrote.
+        `tries` were made, in `spent` seconds; `jitter` is a random number from 0 to 1. It never
+        waits less than the provider asks; if that exceeds `total_seconds`, it gives up. The waits
+        double, with jitter over their upper half, so that jobs that failed together do not retry
+        together. They apply even if the provider asks for no wait, because some always do. A
+        malformed reply gets one retry: the caller can do better, and show the model what it wrote.
         """
         if tries > (1 if isinstance(error, ReplyMalformed) else self.retries):
             return None

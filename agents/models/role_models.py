@@ -13,14 +13,14 @@ from agents.models import Chains, ModelName, ModelPool, ModelUnavailable, Role
 
 @dataclass(frozen=True, slots=True)
 class RoleModels:
-    """Implements the port Models: names out of `chains`, models out of a pool."""
+    """Implements the port Models: names from `chains`, models from a pool."""
 
     pool: ModelPool
     chains: Chains
 
     @classmethod
     def alone(cls, pool: ModelPool, name: str) -> RoleModels:
-        """One model in every role, for which none stands in."""
+        """One model in every role, without a fallback."""
         return cls(pool, Chains((name,)))
 
     def name(self, role: str, level: int = 0) -> str:

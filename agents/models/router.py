@@ -1,7 +1,7 @@
-"""The router: a model says how difficult a task is, and so which models work on it.
+"""The router: a model judges how difficult a task is, which chooses the job's models.
 
-It is asked once, before the graph begins, and its decision is on record before any other call.
-Where it cannot be asked or read, the task is of medium difficulty (ADR 45).
+It is called once, before the graph starts, and its decision is recorded before any other call. If
+it cannot be called or read, the difficulty is medium (ADR 45).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from agents.ports import CallKey, Event, Ports
 from agents.prompts import render
 
 AUTO: Final = "auto"
-"""What a job names as its model that leaves the choice to the router."""
+"""The model name by which a job leaves the choice to the router."""
 ROUTER: Final[Role] = "router"
 REASON_CHARACTERS = 200
 _AT = CallKey("", "router", 0)
-"""No node of the graph: it is the same in every attempt."""
+"""Outside of the graph's nodes: the same in every attempt."""
 
 
 class Difficulty(StrEnum):
-    """What a task takes."""
+    """How difficult a task is."""
 
     SIMPLE = "simple"
     MEDIUM = "medium"
@@ -39,8 +39,8 @@ class Difficulty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """What an operator has set: models by difficulty (`provider:model`, the first answers), and
-    whether a simple task does without a plan of its own."""
+    """The operator's settings: models by difficulty (`provider:model`, the first answers), and
+    whether a simple task gets a plan of its own."""
 
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     plans_simple: bool = True
@@ -55,7 +55,7 @@ class Judged(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class RoutingDecision:
-    """A decision, by the model or, where that did not decide, by default."""
+    """The decision, by the model or by default."""
 
     difficulty: Difficulty
     reason: str
@@ -67,8 +67,8 @@ async def route(
 ) -> Difficulty:
     """Decide, and emit the event `routed`. Raises BudgetExhausted, Stopped.
 
-    `files` is how many come with the task; `own` the executor's model where the settings name one
-    for it: no difficulty changes that.
+    `files` is the number of files of the task; `own` is the executor's model if the settings name
+    one, which the difficulty does not change.
     """
     decided = await _asked(ports, task, files)
     chain = routes.models.get(decided.difficulty, ())

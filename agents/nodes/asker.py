@@ -18,14 +18,14 @@ MAX_QUESTIONS = 3
 
 
 class Question(BaseModel):
-    """One question, and what is done where nobody answers it."""
+    """One question, and its default answer."""
 
     question: str = Field(min_length=1, description="one question, in one sentence")
-    default: str = Field(min_length=1, description="the answer that you would go on with")
+    default: str = Field(min_length=1, description="the answer that you would assume")
 
 
 class Questions(BaseModel):
-    """What has to be known before the work is planned; none, where the task is clear."""
+    """Questions before the work is planned; none if the task is clear."""
 
     questions: list[Question] = Field(max_length=MAX_QUESTIONS, description="0 to 3 questions")
 

@@ -43,19 +43,18 @@ OUTPUT_SHOWN = 2_000
 
 
 class Verdict(BaseModel):
-    """The judgement of the work."""
+    """The verdict on the work."""
 
     verdict: Literal["approve", "revise"]
     feedback: str = Field("", description="what to fix, concretely; may be empty for approve")
-    run: str | None = Field(None, description="the run that it rests on, as r1, r2, ...")
-    runs: list[str] = Field(
-        default_factory=list, description="all runs that the judgement draws on"
-    )
+    run: str | None = Field(None, description="the run that it rests on, such as r1")
+    runs: list[str] = Field(default_factory=list, description="all runs that the verdict uses")
     score: float | None = Field(
-        None, ge=0, le=1, description="how far the task is met, from 0 to 1: 1 is in full"
+        None, ge=0, le=1, description="how far the task is done, from 0 to 1; 1 is completely"
     )
     failed: list[str] = Field(
-        default_factory=list, description="what the task asks for and is not met, one line each"
+        default_factory=list,
+        description="what the task asks for and the runs do not show, one line each",
     )
 
 
@@ -65,7 +64,7 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     contents = await _contents(ports.workspace, list(state["artifacts"]))
     request = prompt("critic/evidence", **evidence(state, contents, ports.limits))
     messages = [SystemMessage(render("critic/system")), request.message()]
-    critique = await _judgement(state, runtime, messages)
+    critique = await _verdict(state, runtime, messages)
     then = _next(state, critique, ports.models.levels(EXECUTOR))
     if critique["verdict"] == "revise":
         critique = {**critique, "ends": then.ends}
@@ -87,7 +86,7 @@ def _next(state: State, critique: Critique, levels: int) -> Next:
     return after_critique(state, [*state.get("critiques", []), critique], levels)
 
 
-async def _judgement(
+async def _verdict(
     state: State, runtime: Runtime[Ports], messages: Sequence[BaseMessage]
 ) -> Critique:
     """The critic's verdict, as far as the verification supports it.

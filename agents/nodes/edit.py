@@ -13,7 +13,7 @@ from agents.graph.state import State
 from agents.ports import Event, Finished, Ports
 from agents.runs.program import Program
 from agents.runs.record import last_number, run_and_keep, still_there
-from agents.tools.trace import runs_in, trace_of_run, traces
+from agents.tools.trace import of_run, runs_in, traces
 
 
 async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     async def make() -> tuple[ToolMessage, Finished]:
         program = Program.python(decision["code"])
         ran, _ = await run_and_keep(ports, program, number, state["revision"], decision["by"])
-        message = ToolMessage("", tool_call_id=ran.run["id"], artifact=trace_of_run(ran))
+        message = ToolMessage("", tool_call_id=ran.run["id"], artifact=of_run(ran))
         event = Event(at, "run_finished", ran.run)
         return message, finished_call(message, events=(event,), workspace=ports.workspace.digest)
 

@@ -27,7 +27,7 @@ MAX_PARALLEL_STEPS = 8
 
 
 class Plan(BaseModel):
-    """The steps to take, in order."""
+    """The steps of the plan, in order."""
 
     steps: list[str] = Field(
         min_length=3, max_length=5, description="3 to 5 steps, each one sentence"
@@ -37,11 +37,11 @@ class Plan(BaseModel):
 class Step(BaseModel):
     """A step of the plan."""
 
-    does: str = Field(description="what is to be done, in one sentence")
+    does: str = Field(description="what to do, in one sentence")
     after: list[int] | None = Field(
         None,
-        description="numbers of the steps whose results it needs, counted from 1; an empty list "
-        "where it needs none",
+        description="numbers (from 1) of the steps whose results it needs; an empty list "
+        "if it needs none",
     )
 
 
@@ -50,7 +50,7 @@ def _as_step(reason: Any) -> Any:
 
 
 class ParallelPlan(BaseModel):
-    """The steps to take, and what each of them needs."""
+    """The steps of the plan, and what each of them needs."""
 
     steps: list[Annotated[Step, BeforeValidator(_as_step)]] = Field(
         min_length=2, max_length=MAX_PARALLEL_STEPS, description=f"2 to {MAX_PARALLEL_STEPS} steps"

@@ -84,9 +84,9 @@ _AWAY = (ModelUnavailable, ModelRefused, ModelNotConfigured, BudgetExhausted)
 
 
 class Summary(BaseModel):
-    """What was done."""
+    """The summary of a job."""
 
-    text: str = Field(description="one to three sentences: what was made, and what it showed")
+    text: str = Field(description="one to three sentences: what was made, and what the runs showed")
 
 
 async def short_answer(task: str, answer: str, runtime: Runtime[Ports]) -> str:

@@ -34,14 +34,14 @@ class TestFile(BaseModel):
     """One file of tests."""
 
     path: str = Field(description="test_NAME.py")
-    content: str = Field(max_length=FILE_CHARACTERS, description="the whole file, for pytest")
+    content: str = Field(max_length=FILE_CHARACTERS, description="the complete file, for pytest")
 
 
 class Tests(BaseModel):
-    """Tests that hold for every right solution of the task, and for no missing one."""
+    """Tests that every correct solution of the task passes, and an empty one fails."""
 
     interface: str = Field(
-        description="what the tests take for granted: each file name, function and signature"
+        description="what the tests expect: each file name, function and signature"
     )
     files: list[TestFile] = Field(min_length=1, max_length=MAX_FILES)
 

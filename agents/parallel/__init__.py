@@ -1,5 +1,5 @@
-"""Branches: steps of a plan that need nothing of each other, taken side by side.
+"""Parallel branches: steps of a plan that do not depend on each other.
 
-`waves` says which steps; `ports` gives each branch files and a journal of its own; `merging` lays
-what they come to over each other; `abreast` keeps one that fails from cutting off the others.
+`waves` decides which steps run together. `branch_ports` gives each branch its own files and journal
+entries. `merging` combines their files. `coordinator` lets the others finish when one branch fails.
 """

@@ -1,4 +1,4 @@
-"""Branch: what one is sent off with. Pure."""
+"""Branch: the input of one parallel step. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from agents.graph.state import State
 from agents.runs.record import last_number
 
 SHARED = ("job", "plan", "clarified", "tests", "interface", "level", "branches")
-"""What of the job's state it has to know."""
+"""The fields of the job's state that a branch gets."""
 
 
 class Branch(TypedDict):
-    """A step that is taken beside the others of its `wave`, from the files of digest `base`.
+    """A step that runs parallel to the others of its `wave`, from the files of digest `base`.
 
-    Its runs are numbered from `runs_before` on; the branches of a wave take turns.
+    Its runs are numbered from `runs_before` on; the branches of a wave alternate.
     """
 
     step: int
@@ -27,7 +27,7 @@ class Branch(TypedDict):
 
 
 def branch_of(state: State, wave: Sequence[int], step: int) -> Branch:
-    """The branch of one `step` of the `wave` that is next."""
+    """The branch of one `step` of the next `wave`."""
     known: Mapping[str, Any] = state
     shared: Any = {name: known[name] for name in SHARED if name in known}
     return Branch(

@@ -1,9 +1,9 @@
-"""The ports of a branch: those of its attempt, with files and a journal of its own.
+"""The ports of a branch: those of its attempt, with its own files and journal entries.
 
 A job's record names one workspace, that of its last finished call; branches have one each. So each
-entry that a branch makes in the journal names the files as they were behind it, and a branch that
-starts anew after a crash gets its files back while it recalls its calls. The record keeps the
-workspace that the wave began with, until what the branches have made is merged.
+journal entry of a branch also names the branch's files after that call, and a branch that starts
+again after a crash restores its files while it recalls its calls. The record keeps the workspace
+that the wave started with until the branches are merged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _END = b"\n"
 
 
 class BranchJournal:
-    """Journal over that of the attempt."""
+    """A branch's view of the attempt's journal."""
 
     def __init__(self, ports: Ports, workspace: Workspace, step: int) -> None:
         self._journal: Journal = ports.journal
@@ -30,7 +30,7 @@ class BranchJournal:
         self._step = step
 
     async def recall(self, key: str) -> bytes | None:
-        """See `agents.ports.Journal`; the branch's files are then as that call has left them."""
+        """See `agents.ports.Journal`; also restores the branch's files after that call."""
         entry = await self._journal.recall(key)
         if entry is None:
             return None
@@ -58,7 +58,7 @@ class BranchJournal:
 
 
 class BranchEvents:
-    """Events that say of which step they tell."""
+    """Events that name their step."""
 
     def __init__(self, events: Events, step: int) -> None:
         self._events = events
@@ -70,8 +70,8 @@ class BranchEvents:
 
 
 class BranchBudget:
-    """Budget that is not spent because a neighbour has set aside more than it will use: a call's
-    output is bounded far above what most replies have."""
+    """A budget for calls in parallel. A reservation is far above what most replies use, so a branch
+    waits for other branches' calls before it gives up."""
 
     def __init__(self, budget: Budget, coordinator: BranchCoordinator, step: int) -> None:
         self._budget = budget
@@ -80,7 +80,7 @@ class BranchBudget:
 
     async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
         """See `Budget`; waits while calls of other branches are under way."""
-        self._coordinator.call_ends(self._step)  # the one before, if it was tried again
+        self._coordinator.call_ends(self._step)  # a retry's first try
         while True:
             since = self._coordinator.moves
             try:
@@ -101,7 +101,7 @@ class BranchBudget:
 
 
 async def branch_ports(ports: Ports, step: int, base: str | None) -> Ports:
-    """The ports of the branch that takes `step`, whose files begin as they were at `base`."""
+    """The ports of the branch for `step`, with the files of digest `base`."""
     workspace = ports.workspace.fork()
     await workspace.checkout(base)
     return replace(

@@ -1,4 +1,4 @@
-"""BranchCoordinator: branches at work side by side, in one attempt."""
+"""BranchCoordinator: lets the parallel branches of one attempt wait for each other."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 
 
 class BranchCoordinator:
-    """Where branches, known by their steps, wait for each other.
+    """Branches are known by their steps.
 
-    One that fails waits for the others, and then passes its failure on: LangGraph stops what is
-    under way beside a task that has failed, and what a model is answering there is paid for.
+    A branch that fails waits for the others before it raises. LangGraph cancels the tasks parallel
+    to a failed one, and the model calls in them are already paid for.
     """
 
     def __init__(self) -> None:
@@ -22,12 +22,12 @@ class BranchCoordinator:
 
     @property
     def moves(self) -> int:
-        """How often a call or a branch has ended so far."""
+        """How many calls or branches have ended so far."""
         return self._moves
 
     @asynccontextmanager
     async def one(self, step: int) -> AsyncIterator[None]:
-        """A branch at work. One that is stopped from outside waits for nobody."""
+        """Run a branch. One that is cancelled from outside does not wait."""
         self._at_work.add(step)
         failed = False
         try:
@@ -42,19 +42,19 @@ class BranchCoordinator:
                 await self._moved.wait()
 
     def call_begins(self, step: int) -> None:
-        """A model is asked; a branch asks one at a time."""
+        """A model call of the branch starts; a branch makes one at a time."""
         self._calling.add(step)
 
     def call_ends(self, step: int) -> None:
-        """It is known what that has cost, as far as it will ever be."""
+        """The call's cost is known, as far as it ever will be."""
         self._calling.discard(step)
         self._moves += 1
         self._moved.set()
         self._moved = asyncio.Event()
 
     async def others_call_ends(self, step: int, since: int) -> bool:
-        """Wait until the call of another branch may have ended, if none has `since` so many moves;
-        False where none is under way."""
+        """Wait until a call of another branch may have ended, unless one has `since` so many moves;
+        False if none is running."""
         if self._moves != since:
             return True
         if not self._calling - {step}:

@@ -1,5 +1,5 @@
-"""Which steps of a plan begin, told where the wave before them has ended: that is on record at
-once, while what a branch says itself waits for its first call."""
+"""Events for the steps of a wave. They are emitted when the wave before it ends, and so are visible
+at once; a branch's own events wait for its first call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents.ports import Event, Ports
 async def emit_started(
     ports: Ports, info: ExecutionInfo | None, wave: Sequence[int], revision: int
 ) -> None:
-    """Emit `step_started` for each step of a wave, from the node behind which it goes off."""
+    """Emit `step_started` for each step of a wave, from the node that sends the branches."""
     for step in wave:
         data = {"step": step, "revision": revision}
         await ports.events.emit(Event(call_key(info, step), "step_started", data))

@@ -1,4 +1,4 @@
-"""What the pass that joins branches is told of them. Pure."""
+"""What the pass after the parallel branches gets to know of them. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def join_context(state: Mapping[str, Any]) -> dict[str, Any]:
-    """{branches: [{step, does, text, failed}], conflicts, left_out, rest: [steps nobody has done]};
+    """{branches: [{step, does, text, failed}], conflicts, left_out, rest: [steps not done]};
     `failed` is how the branch's last run failed, or None."""
     done = {each["step"]: each for each in state.get("branches", ())}
     plan = dict(enumerate(state["plan"], start=1))
@@ -23,7 +23,7 @@ def join_context(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unresolved(state: Mapping[str, Any]) -> list[str]:
-    """Copies of conflicts that are still among the files."""
+    """Copies of conflicting files that still exist."""
     there = state.get("artifacts", {})
     copies = (copy for conflict in state.get("conflicts", ()) for copy in conflict["copies"])
     return [copy for copy in copies if copy in there]

@@ -1,16 +1,16 @@
-"""Merging: what several branches have made of the same files, laid over each other. Pure.
+"""Merging the files of several branches. Pure.
 
 | a file was | then |
 |---|---|
-| changed, made or removed by one branch | as that branch has left it |
+| changed, made or removed by one branch | as in that branch |
 | changed by several, to the same bytes (or removed by all of them) | that |
-| changed by several to different bytes | a conflict: the first one's stands, the others' beside it as copies |
-| removed by one and changed by another | a conflict: what was changed stands |
-| made where another has made a directory | a conflict: the directory stands, the file beside it as a copy |
+| changed by several to different bytes | a conflict: the first version stays, the others become copies next to it |
+| removed by one and changed by another | a conflict: the changed version stays |
+| made where another branch made a directory | a conflict: the directory stays, the file becomes a copy next to it |
 
-So no bytes that a branch has left are lost, and in which order the branches are given matters to
-the names of copies alone. Files are not merged line by line: two changes that do not touch each
-other may still break each other, and only whoever runs them can tell.
+No bytes of a branch are lost, and the order of the branches matters to the names of copies only.
+Files are not merged line by line: two separate changes can still break each other, and only a run
+shows that.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agents.paths import LONGEST_PATH
 from agents.runs.installed import belongs_to_install
 
 ENDING = 12
-"""Characters of what counts as a file's ending: a copy keeps it, for tools and eyes."""
+"""Characters of a file's ending, which a copy keeps for tools and people."""
 
 Manifest = Mapping[str, str]
 """Path to the digest of its bytes."""
@@ -32,9 +32,9 @@ Manifest = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What branches have made of one `path` that does not go together.
+    """Versions of one `path` that cannot be combined.
 
-    `steps` are those that have changed it, `copies` where the versions lie that are not at `path`.
+    `steps` are those that changed it, `copies` the paths of the versions that are not at `path`.
     """
 
     path: str
@@ -43,7 +43,7 @@ class Conflict:
     what: str
 
     def fields(self) -> dict[str, Any]:
-        """As the event `merged` has it."""
+        """As in the event `merged`."""
         return {
             "path": self.path,
             "steps": list(self.steps),
@@ -54,14 +54,14 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The files as they are after it, and what did not go together, by path."""
+    """The merged files, and the conflicts by path."""
 
     files: dict[str, str]
     conflicts: list[Conflict] = field(default_factory=list)
 
 
 def merged(base: Manifest, branches: Mapping[int, Manifest]) -> Merged:
-    """The files of all `branches` (by the numbers of their steps), which began with `base`."""
+    """The files of all `branches` (by step number), which started from `base`."""
     ordered = dict(sorted(branches.items()))
     found = Merged({})
     paths = set(base).union(*ordered.values())
@@ -86,7 +86,7 @@ def merged(base: Manifest, branches: Mapping[int, Manifest]) -> Merged:
 def _keep_versions(
     found: Merged, path: str, changes: Mapping[int, str | None], taken: set[str]
 ) -> None:
-    """The first version at its path, each other beside it; None is one that was removed."""
+    """Put the first version at its path and the others next to it; None is a removed one."""
     versions: dict[str, int] = {}
     for step, now in changes.items():
         if now is not None:
@@ -94,7 +94,7 @@ def _keep_versions(
     (first, _), *others = versions.items()
     found.files[path] = first
     copies = []
-    if not belongs_to_install(path):  # one of two packages: it can be installed again
+    if not belongs_to_install(path):  # a package can be installed again
         for now, step in others:
             copies.append(_copy_name(path, step, taken))
             found.files[copies[-1]] = now
@@ -106,7 +106,7 @@ def _keep_versions(
 def _move_aside(
     found: Merged, path: str, branches: Mapping[int, Manifest], taken: set[str]
 ) -> None:
-    """Move a file out of the way of a directory of its name: no workspace can hold both."""
+    """Rename a file that has the name of a directory: no workspace can hold both."""
     digest = found.files.pop(path)
     makers = [step for step, files in branches.items() if files.get(path) == digest]
     others = [step for step, files in branches.items() if path in _folders(files)]
@@ -118,14 +118,14 @@ def _move_aside(
 
 
 def _folders(paths: Iterable[str]) -> set[str]:
-    """All directories that files of these paths lie in."""
+    """All directories of these paths."""
     return {
         path[:place] for path in paths for place, sign in enumerate(path) if sign == "/" and place
     }
 
 
 def _copy_name(path: str, step: int, taken: set[str]) -> str:
-    """A name for the version of `path` that `step` has left, which nothing else has; taken now."""
+    """A free name for the version of `path` that `step` left; it is taken from now on."""
     for count in itertools.count(1):
         mark = f".conflict-step{step}" + (f"-{count}" if count > 1 else "")
         copy = _marked(path, mark)
@@ -136,7 +136,7 @@ def _copy_name(path: str, step: int, taken: set[str]) -> str:
 
 
 def _marked(path: str, mark: str) -> str:
-    """`src/sums.py` as `src/sums{mark}.py`; shortened, or at the top, where that is too long."""
+    """`src/sums.py` as `src/sums{mark}.py`; shortened, or at the top level, if that is too long."""
     folder, slash, name = path.rpartition("/")
     dot = name.rfind(".")
     stem, ending = (name[:dot], name[dot:]) if 0 < dot >= len(name) - ENDING else (name, "")

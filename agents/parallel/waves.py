@@ -1,4 +1,4 @@
-"""Waves: which steps of a plan are taken side by side, and in which order. Pure."""
+"""Waves: which steps of a plan run at the same time, and in which order. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ NO_TWO = "no two of its steps are independent"
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Numbers of steps (from 1): those of one wave side by side, one wave behind the other.
+    """Step numbers (from 1): the steps of one wave run together, the waves one after the other.
 
-    What is in no wave is left to the pass that joins them. Where there are none, `why` says so.
+    The pass after the waves does the steps that are in none. Without waves, `why` gives the reason.
     """
 
     waves: tuple[tuple[int, ...], ...] = ()
@@ -22,8 +22,8 @@ class Waves:
 def waves(after: Sequence[Sequence[int] | None], width: int) -> Waves:
     """The waves of a plan whose step n waits for the steps `after[n - 1]`; None: for all before it.
 
-    At most `width` steps at once. Single steps at the end are in no wave: whoever joins what the
-    others have made takes them in the same pass.
+    At most `width` steps run at once. Single steps at the end are in no wave: the pass that joins
+    the branches does them.
     """
     waits = {
         step: set(range(1, step) if needs is None else needs)
@@ -31,9 +31,9 @@ def waves(after: Sequence[Sequence[int] | None], width: int) -> Waves:
     }
     for step, needs in waits.items():
         if unknown := sorted(needs - waits.keys()):
-            return Waves(why=f"step {step} waits for step {unknown[0]}, which there is not")
+            return Waves(why=f"step {step} waits for step {unknown[0]}, which does not exist")
     if width < 2:
-        return Waves(why="this installation takes one step at a time")
+        return Waves(why="this installation runs one step at a time")
     found: list[tuple[int, ...]] = []
     while waits:
         ready = tuple(step for step, needs in waits.items() if not needs & waits.keys())[:width]

@@ -1,9 +1,9 @@
-"""What the graph needs from outside. `worker` implements these over Redis; `ports.memory`
-holds in-memory implementations, which pass the same contract tests.
+"""What the graph needs from outside. `worker` implements these ports over Redis; `ports.memory`
+implements them in memory. Both pass the same contract tests.
 
-A call that has finished is on record before the graph goes on: `Journal.record` keeps its outcome,
-its events, its charge and the workspace it left in one atomic step, and `Journal.recall` gives the
-outcome back after a crash, so that nothing is paid or run twice and no event is said twice (J12).
+A finished call is on record before the graph continues: `Journal.record` stores its outcome, its
+events, its charge and the workspace that it left in one atomic step. After a crash `Journal.recall`
+returns the outcome, so that nothing is paid or run twice and no event is emitted twice (J12).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sandbox.protocol import Limits, Sandbox
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """Where in the graph something happens: deterministic over crashes and workers.
+    """Where in the graph something happens. The same after a crash and in every worker.
 
     `namespace` is the checkpoint namespace, `node` the graph task's id, `ordinal` counts within it.
     """
@@ -36,7 +36,7 @@ class CallKey:
     ordinal: int
 
     def key(self, suffix: str = "") -> str:
-        """Its name on record."""
+        """Its name in the journal."""
         return "|".join((self.namespace, self.node, str(self.ordinal), suffix)).rstrip("|")
 
 
@@ -51,9 +51,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one model call used. `cost_usd` is a decimal string, None where no price is known.
+    """What one model call used. `cost_usd` is a decimal string; None if no price is known.
 
-    `reservation` is what was set aside for it, and is settled by it.
+    `reservation` is the reservation that it settles.
     """
 
     call: str
@@ -68,7 +68,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A finished call: its outcome as bytes, and what came of it."""
+    """A finished call: its outcome as bytes, and what it caused."""
 
     outcome: bytes
     events: Sequence[Event] = ()
@@ -77,18 +77,18 @@ class Finished:
 
 
 class Journal(Protocol):
-    """Finished model calls and tool calls, by place and digest of their input."""
+    """Finished model and tool calls, by call key and digest of the input."""
 
     async def recall(self, key: str) -> bytes | None:
         """The outcome of a call that finished before, or None."""
         ...
 
     async def record(self, key: str, finished: Finished) -> None:
-        """Put a finished call on record, atomically with all that came of it."""
+        """Record a finished call, atomically with everything that it caused."""
         ...
 
     async def paid(self, charge: Charge) -> None:
-        """Post the charge of a call that will not be on record, as far as that can be done now."""
+        """Post the charge of a call that will not be recorded, if that is still possible."""
         ...
 
 
@@ -96,15 +96,15 @@ class Events(Protocol):
     """Events that belong to no call: a plan, a critique. They become visible in order."""
 
     async def emit(self, event: Event) -> None:
-        """Append an event; a known key and kind is not appended again."""
+        """Append an event; one with a known key and kind is not appended again."""
         ...
 
 
 class Cancel(Protocol):
-    """Whether the job is still wanted, and still ours."""
+    """Whether the job is still wanted, and still this attempt's."""
 
     async def check(self) -> None:
-        """Raises `agents.errors.Stopped` where no new call may start (J11)."""
+        """Raises `agents.errors.Stopped` if no new call may start (J11)."""
         ...
 
 
@@ -119,15 +119,14 @@ class Artifact:
 
 
 class Workspace(Protocol):
-    """The job's files. One writer at a time: tool calls take their `Ports.sequencer`.
+    """The job's files. One writer at a time: tool calls are ordered by `Ports.sequencer`.
 
-    Nothing here is a path of the host; raises `agents.errors.PathOutside` for a name that no
-    workspace can hold.
+    It has no path of the host. Raises `agents.errors.PathOutside` for an invalid name.
     """
 
     @property
     def digest(self) -> str | None:
-        """The manifest's digest as it stands; None while there are no files."""
+        """The digest of the current manifest; None without files."""
         ...
 
     def list(self) -> Mapping[str, int]:
@@ -139,34 +138,33 @@ class Workspace(Protocol):
         ...
 
     async def files(self) -> Mapping[str, bytes]:
-        """All files with their bytes, to be laid into a room."""
+        """All files with their bytes, for a sandbox."""
         ...
 
     async def apply(
         self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
     ) -> Sequence[Artifact]:
-        """Lay changes over the files; returns an Artifact for each changed file."""
+        """Write and delete files; returns an Artifact for each changed file."""
         ...
 
     async def keep(self, content: bytes) -> str:
-        """Store bytes that are no file (a long output); returns their digest."""
+        """Store bytes that are no file, such as a long output; returns their digest."""
         ...
 
     async def kept(self, digest: str) -> bytes:
-        """The bytes of a digest that this workspace has given."""
+        """The bytes of a digest that this workspace returned."""
         ...
 
     async def manifest(self, digest: str | None) -> Mapping[str, str]:
-        """The files of the workspace as it was at `digest`: path to the digest of its bytes."""
+        """The files of the workspace at `digest`: path to the digest of its bytes."""
         ...
 
     def fork(self) -> Workspace:
-        """One over the same bytes, with the same files: what is done to either is done to it
-        alone."""
+        """An independent workspace with the same files."""
         ...
 
     async def checkout(self, digest: str | None) -> None:
-        """Have the files as they were at `digest`; None: no files."""
+        """Restore the files of `digest`; None: no files."""
         ...
 
 
@@ -208,7 +206,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything one attempt hands to the graph: LangGraph's runtime context."""
+    """Everything that one attempt passes to the graph: LangGraph's runtime context."""
 
     journal: Journal
     events: Events
@@ -220,45 +218,45 @@ class Ports:
     limits: Limits = field(default_factory=Limits)
     bounds: Bounds = field(default_factory=Bounds)
     sequencer: ToolCallSequencer = field(default_factory=ToolCallSequencer)
-    """Held by the tool call at work: tools touch the workspace one at a time."""
+    """Orders the tool calls: one at a time uses the workspace."""
     coordinator: BranchCoordinator = field(default_factory=BranchCoordinator)
-    """Where branches of the attempt wait for each other."""
+    """Coordinates the parallel branches of the attempt."""
     last_try: bool = False
-    """The attempt after which infrastructure trouble is final."""
+    """After this attempt, an infrastructure error is final."""
     prices: Prices = field(default_factory=Prices)
     pages: Pages | None = None
     packages: Packages | None = None
-    """What `fetch` and `install` reach; None: the operator does not allow it."""
+    """What `fetch` and `install` use; None: the operator does not allow it."""
     checks: Checks | None = None
-    """The acceptance checks that the job carries: laid over copies, never into its workspace."""
+    """The job's acceptance checks. They run over copies and are never put into its workspace."""
     redaction: Redaction | None = None
-    """What takes secrets out of the job's recording; None: it is not recorded."""
+    """Removes secrets from the job's recording; None: it is not recorded."""
     tokens: Tokens | None = None
-    """Who hears what the models say while they speak."""
+    """Receives the models' replies while they are streamed."""
 
 
 class Tokens(Protocol):
-    """What is heard of replies while they come: unstored, for those who watch."""
+    """Streams of replies, for people who watch. Nothing of it is stored."""
 
     def of(self, call: str, role: str) -> Listener:
-        """Who hears one call."""
+        """The listener of one call."""
         ...
 
 
 class Models(Protocol):
-    """Models by role, as the job and the operator want them.
+    """Models by role, as the job and the operator chose them.
 
-    Roles are those of `agents.models.Role`. A `level` is a rung of the role's escalation chain: 0
-    is the role's own model, each level above it a stronger one; what is beyond the last counts as
+    Roles are those of `agents.models.Role`. `level` is the position in the role's escalation chain:
+    0 is the role's own model, each level above it a stronger one. A level beyond the last counts as
     the last.
     """
 
     def name(self, role: str, level: int = 0) -> str:
-        """`provider:model` of the model that is to answer."""
+        """`provider:model` of the first model to call."""
         ...
 
     def chain(self, role: str, level: int = 0) -> Sequence[str]:
-        """The same, and after it those that stand in where it is unavailable, in order."""
+        """The same, followed by its fallbacks in order."""
         ...
 
     def levels(self, role: str) -> int:
@@ -273,13 +271,13 @@ class Models(Protocol):
         ...
 
     def named(self, name: str, role: str) -> Any:
-        """The model with a name out of `chain`, for this role. Raises as `get` does."""
+        """The model with a name from `chain`, for this role. Raises as `get` does."""
         ...
 
     def skip_reason(self, name: str) -> str | None:
-        """Why a model is better passed over for now; None where it is not."""
+        """Why the model should be skipped for now, or None."""
         ...
 
     def note_unavailable(self, name: str, error: ModelUnavailable) -> None:
-        """A model did not answer, for all our patience."""
+        """The model did not answer, after all retries."""
         ...

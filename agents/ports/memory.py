@@ -1,7 +1,7 @@
-"""In-memory twins of the ports: for tests, and for a graph without a service around it.
+"""In-memory implementations of the ports, for tests and for a graph without a service.
 
 They pass the same contract tests as the worker's. `MemoryRecord` is what survives a crash; the
-ports over it are what an attempt holds.
+ports over it belong to one attempt.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MemoryRecord:
         self.events.setdefault((event.key.key(), event.kind), event)
 
     def post(self, charge: Charge) -> None:
-        """Post a charge once, and settle what was set aside for it, as far as it is known."""
+        """Post a charge once, and settle its reservation as far as its cost is known."""
         self.charges.setdefault(charge.call, charge)
         made = self.reserved.pop(charge.reservation or "", None)
         if made is not None:
@@ -47,13 +47,13 @@ class MemoryRecord:
 
     @property
     def tokens(self) -> int:
-        """What all model calls used, and what is set aside."""
+        """What all model calls used, and what is reserved."""
         used = sum(each.input_tokens + each.output_tokens for each in self.charges.values())
         return used + sum(most.tokens for most in self.reserved.values())
 
     @property
     def cost_usd(self) -> Decimal:
-        """The same in money; what has no known price does not count."""
+        """The same in money; unknown prices do not count."""
         paid = sum((Decimal(each.cost_usd or 0) for each in self.charges.values()), Decimal(0))
         return paid + sum((most.cost_usd or 0 for most in self.reserved.values()), Decimal(0))
 
@@ -69,7 +69,7 @@ class MemoryJournal:
         return self._record.outcomes.get(key)
 
     async def record(self, key: str, finished: Finished) -> None:
-        """See `agents.ports.Journal`; what is on record stays."""
+        """See `agents.ports.Journal`; the first record of a key stays."""
         if key in self._record.outcomes:
             return
         self._record.outcomes[key] = finished.outcome
@@ -128,7 +128,7 @@ class MemoryBudget:
 
 @dataclass(slots=True)
 class MemoryCancel:
-    """Cancel that someone sets."""
+    """Cancel that a test sets."""
 
     cancelled: bool = False
 
@@ -141,7 +141,7 @@ class MemoryCancel:
 class MemoryWorkspace:
     """Workspace over a record's blobs, as the record's last finished call left it.
 
-    `files` are what a new job starts with.
+    `files` are the files of a new job.
     """
 
     def __init__(self, record: MemoryRecord, files: Mapping[str, bytes] | None = None) -> None:
@@ -219,7 +219,7 @@ class MemoryWorkspace:
 
 
 def ports_over(record: MemoryRecord, sandbox: Sandbox, models: Models) -> Ports:
-    """All of an attempt's ports over a record, with nothing that stops or bounds it."""
+    """All ports of an attempt over a record, without any limits."""
     return Ports(
         journal=MemoryJournal(record),
         events=MemoryEvents(record),

@@ -1,6 +1,5 @@
-"""What tools may reach outside of the sandbox, where an operator allows it: the ports of `fetch`
-and `install`. `worker` implements them; nothing of them runs in a room, which has no network.
-"""
+"""What tools can access outside of the sandbox, if the operator allows it: the ports of `fetch` and
+`install`. `worker` implements them. A sandbox itself has no network."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer, undecoded. `url` is where it came from, after redirects."""
+    """An undecoded response. `url` is its address after redirects."""
 
     url: str
     media_type: str
@@ -23,16 +22,16 @@ class Pages(Protocol):
     """Pages of the hosts on the operator's list."""
 
     async def get(self, url: str) -> Page:
-        """The page. Raises `agents.errors.ToolRefused` where it may not be had, or cannot."""
+        """The page. Raises `agents.errors.ToolRefused` if it is not allowed or not available."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The interpreter that packages are for, as it tells of itself.
+    """The interpreter that packages are for, as it describes itself.
 
-    `tags` are the wheels' that it can use, best first; `markers` the environment that conditions of
-    dependencies ask for; `there` versions of what is installed in it, by normalized name.
+    `tags` are the wheel tags that it supports, best first; `markers` the environment for
+    conditional dependencies; `there` the versions of installed packages by normalized name.
     """
 
     tags: tuple[str, ...]
@@ -53,7 +52,7 @@ class Packages(Protocol):
     """Packages on the operator's list, from the operator's index."""
 
     async def wheels(self, wanted: Sequence[str], target: Target) -> Sequence[Wheel]:
-        """The wheels of what is wanted and of all that it needs, but for what is there already.
+        """The wheels of `wanted` and of all dependencies that are not installed.
 
         `wanted` are requirements such as `attrs` or `attrs>=23`. Raises ToolRefused.
         """

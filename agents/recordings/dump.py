@@ -1,4 +1,4 @@
-"""A finished call of a model as one turn of a recording: text for a file that people read."""
+"""Writes a finished model call as one turn of a recording, in YAML that people can read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agents.spending.pricing import Usage
 
 _WIDTH = 100
 _ODD = re.compile("[^\\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
-"""What YAML's plain and block styles would lose, or read as an end of line."""
+"""Characters that YAML's plain and block styles would lose, or take for an end of a line."""
 
 
 def record_turn(
@@ -35,7 +35,7 @@ def record_turn(
     reply: AIMessage,
     redaction: Redaction,
 ) -> RecordedTurn:
-    """One call as a turn, without secrets. `messages` are all that the model was given."""
+    """One call as a turn, without secrets. `messages` are all messages of the request."""
     return RecordedTurn(
         role=role,
         model=model,
@@ -46,7 +46,7 @@ def record_turn(
 
 
 def dump_turn(turn: RecordedTurn) -> str:
-    """The turn as an item of the list `turns`: the same turn gives the same text."""
+    """The turn as an item of the list `turns`. The same turn gives the same text."""
     plain = turn.model_dump(mode="json", exclude_defaults=True)
     return yaml.dump([plain], Dumper=_Readable, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
@@ -77,7 +77,7 @@ def _reply(message: AIMessage, redaction: Redaction) -> RecordedReply:
 
 
 class _Readable(yaml.SafeDumper):
-    """Texts of several lines stand as blocks, so that a prompt reads as the model read it."""
+    """Writes multi-line texts as blocks, so that a prompt looks as the model read it."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - equal values are written twice
         return True

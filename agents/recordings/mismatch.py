@@ -1,4 +1,4 @@
-"""How a recording says that a job went another way."""
+"""The errors of a job that differs from its recording."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MOST_CHARACTERS = 300
 def no_matching_turn(
     recording: Recording, role: Role, asked: RecordedRequest, after: int
 ) -> RecordingMismatch:
-    """The error for a question that no turn answers: how it differs from the turn of this role
-    whose difference is the shortest."""
+    """The error for a request that no turn answers: its difference from the most similar turn of
+    this role."""
     lines = [
         f"recording {recording.name!r} has no answer for this request",
         f"role: {role}",
@@ -37,7 +37,7 @@ def no_matching_turn(
 
 
 def ambiguous(recording: Recording, role: Role, numbers: list[int]) -> RecordingMismatch:
-    """The error for a question that several turns answer equally well."""
+    """The error for a request that several turns match equally well."""
     turns = " and ".join(map(str, numbers))
     return RecordingMismatch(
         f"recording {recording.name!r}: turns {turns} answer the same request of the {role};"
@@ -69,7 +69,7 @@ def _difference(
 
 
 def _first_difference(recorded: RecordedRequest, asked: RecordedRequest) -> Iterator[str]:
-    """What differs between two whole requests: the first message, the tools, or what is before."""
+    """The first difference of two whole requests: a message, the tools, or the earlier messages."""
     pairs = zip_longest(recorded.texts, asked.texts, fillvalue=("nothing", ""))
     for number, ((who, was), (speaker, now)) in enumerate(pairs, 1):
         if (who, was) != (speaker, now):
@@ -83,7 +83,7 @@ def _first_difference(recorded: RecordedRequest, asked: RecordedRequest) -> Iter
 
 
 def _unified(old: str, new: str, was: str, now: str) -> Iterator[str]:
-    """A difference that a job's record can hold; where it begins is what matters."""
+    """A diff that fits into a job's record; its beginning matters most."""
     lines = difflib.unified_diff(old.split("\n"), new.split("\n"), was, now, lineterm="")
     for line in islice(lines, MOST_LINES):
         yield line if len(line) <= MOST_CHARACTERS else line[:MOST_CHARACTERS] + " ..."

@@ -1,4 +1,4 @@
-"""A model that plays a recording: no provider is called."""
+"""RecordedModel: a model that plays a recording. No provider is called."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from agents.spending.spend_guard import current_guard as current_toll
 class RecordedModel(BaseChatModel):
     """Answers one role's requests from a recording.
 
-    It holds no cursor: which turn to play follows from the request alone, so that a worker that
-    takes a job over after a crash gets the same answers as the one that died. A turn that names
-    its place (`after`) comes before one that does not, an exact one before one that `contains`. A
-    turn that holds its whole request answers no other, unless the recording is not strict.
+    It has no cursor: the request alone selects the turn, so that a worker that takes a job over
+    after a crash gets the same answers. A turn with its position (`after`) comes before one
+    without, an exact one before one that `contains`. A turn with a whole request answers no other,
+    unless the recording is not strict.
 
-    Raises RecordingMismatch when no turn fits, several fit equally well, or the reply calls a tool
-    that the request does not offer.
+    Raises RecordingMismatch if no turn matches, if several match equally well, or if the reply
+    calls a tool that the request does not offer.
     """
 
     recording: Recording
@@ -54,7 +54,7 @@ class RecordedModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Offers tools; a forced choice is the recording's own affair."""
+        """Offers tools; a forced choice has no effect on a recording."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
     @override
@@ -97,7 +97,7 @@ class RecordedModel(BaseChatModel):
         """The turn to play, with its number in the file, from 1."""
         text = str(messages[-1].text)
         after = own_messages(messages)
-        strict = self.recording.holds_requests  # to write one down costs more than to play
+        strict = self.recording.holds_requests  # to record a request costs more than to play one
         asked = request_of(messages, tools, self.redaction) if strict else None
 
         def fits(turn: RecordedTurn) -> bool:
@@ -164,6 +164,6 @@ def _usage(usage: RecordedUsage) -> UsageMetadata:
 
 
 def _digest(role: Role, messages: list[BaseMessage]) -> str:
-    """Names the request: the same one gets the same call ids in whatever process it is asked."""
+    """Identifies the request: the same one gets the same call ids in every process."""
     said = [[message.type, str(message.text)] for message in messages]
     return hashlib.sha256(json.dumps([role, said]).encode()).hexdigest()[:12]

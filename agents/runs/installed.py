@@ -1,9 +1,9 @@
-"""Packages that were installed into a workspace, made importable in a room. Pure.
+"""Makes installed packages importable in a sandbox. Pure.
 
-A package is one file of the workspace, its wheel, under `.packages/`: unpacked it would be
-thousands, each a line of every manifest. What unpacks it is laid into the room alone, as
-`sitecustomize.py`, which every interpreter imports at its start: Python code, a shell's `python`
-and pytest see the packages alike, behind what the sandbox brings itself.
+A package is one file of the workspace, its wheel, under `.packages/`. Unpacked it would be
+thousands of files, each a line in every manifest. The code that unpacks it is added in the sandbox
+alone, as `sitecustomize.py`, which every interpreter imports at its start. So Python programs, a
+shell's `python` and pytest all see the packages, after those of the sandbox itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FOLDER = ".packages"
 START = "sitecustomize.py"
 MOST_UNPACKED = 48 * MIB
 MOST_FILES = 4_000
-"""Of all packages together: what a room's `/tmp` can take, and the programs' own files beside."""
+"""The bounds of all packages together: a sandbox's `/tmp` also holds the programs' own files."""
 
 _UNPACK = """\
 def _unpack_packages():
@@ -38,7 +38,7 @@ def _unpack_packages():
         try:
             os.rename(part, target)
         except OSError:
-            pass  # another process of this room was first
+            pass  # another process of this sandbox was first
     sys.path.append(target)
 
 
@@ -53,12 +53,12 @@ def is_package(path: str) -> bool:
 
 
 def belongs_to_install(path: str) -> bool:
-    """Whether a path is for `install` alone: what lies there has come from the operator's index."""
+    """Whether a path is reserved for `install`: files there come from the operator's index."""
     return path.partition("/")[0] == FOLDER
 
 
 def too_much(wheels: Iterable[bytes]) -> str | None:
-    """Why a room cannot take these wheels unpacked, or None."""
+    """Why a sandbox cannot unpack these wheels, or None."""
     size = files = 0
     for wheel in wheels:
         with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
@@ -68,16 +68,14 @@ def too_much(wheels: Iterable[bytes]) -> str | None:
     if size <= MOST_UNPACKED and files <= MOST_FILES:
         return None
     return (
-        f"unpacked, the packages are {size // MIB} MiB in {files} files; a room takes "
+        f"unpacked, the packages are {size // MIB} MiB in {files} files; a sandbox holds at most "
         f"{MOST_UNPACKED // MIB} MiB in {MOST_FILES}"
     )
 
 
 def with_packages(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """The files as a room gets them: where packages are installed, with what unpacks them.
-
-    A `sitecustomize.py` of the workspace's own runs behind it.
-    """
+    """The files as a sandbox gets them: with the code that unpacks installed packages, if there are
+    any. A `sitecustomize.py` of the workspace runs after it."""
     if not any(map(is_package, files)):
         return files
     return {**files, START: _UNPACK.encode() + files.get(START, b"")}

@@ -17,17 +17,17 @@ from sandbox.protocol import Command, Limits, RunResult
 VERIFY: Final = "verify"
 """The tool of a verification."""
 STRICT = ("bash", "-e", "-o", "pipefail", "-c")
-"""A step that fails ends a command line, in the middle of a pipe, too."""
+"""A failing command ends a command line, also in the middle of a pipe."""
 _NOTHING: Final = "there was nothing to run"
 _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a run runs: for which `tool`, as `text` that people read, and as the sandbox gets it.
+    """What a run executes: the `tool`, the `text` that people read, and the argv for the sandbox.
 
-    `seconds` is the time it may take, where that is less than the job's limit. `tests`: it runs
-    pytest, and leaves a report of each test.
+    `seconds` is its time limit, if that is below the job's. `tests`: it runs pytest, and reports
+    each test.
     """
 
     tool: str
@@ -49,7 +49,7 @@ class Program:
 
     @classmethod
     def verify(cls, words: Sequence[str]) -> Program:
-        """An argv, which no shell reads. Its text is one that `shlex.split` takes apart again."""
+        """An argv without a shell. `shlex.split` turns its text into the argv again."""
         text, tests = shlex.join(words), _of_pytest(words)
         if tests is None:
             return cls(VERIFY, text, tuple(words))
@@ -59,7 +59,7 @@ class Program:
 
     @classmethod
     def again(cls, tool: str, text: str) -> Program:
-        """The program of a run on record."""
+        """The program of a recorded run."""
         match tool:
             case "shell":
                 return cls.shell(text)
@@ -70,12 +70,12 @@ class Program:
 
     @property
     def empty(self) -> bool:
-        """Whether it is blank lines and comments: to run nothing shows nothing."""
+        """Whether it has only blank lines and comments: such a run shows nothing."""
         lines = map(str.strip, self.text.splitlines())
         return all(not line or line.startswith("#") for line in lines)
 
     def within(self, limits: Limits) -> Limits:
-        """The job's `limits`, as they hold for this program."""
+        """The job's `limits`, with this program's time limit."""
         if self.seconds is None:
             return limits
         return replace(limits, wall_seconds=min(limits.wall_seconds, self.seconds))
@@ -83,7 +83,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """What a program did. `problem` says why it has failed although it may have ended with 0."""
+    """What a program did. `problem` says why it failed, also if its exit code is 0."""
 
     result: RunResult
     problem: str | None = None
@@ -91,14 +91,14 @@ class ProgramResult:
 
     @property
     def passed(self) -> bool:
-        """Whether it ended by itself with 0, and no test says otherwise."""
+        """Whether it exited with 0 and no test says otherwise."""
         return self.result.succeeded and self.problem is None
 
 
 async def execute(ports: Ports, program: Program, files: Mapping[str, bytes]) -> ProgramResult:
-    """Run it in a fresh sandbox over `files`, with the installed packages; nothing is kept.
+    """Run it in a new sandbox over `files` with the installed packages; nothing is stored.
 
-    Raises what the sandbox raises: its trouble is not the program's failure.
+    Raises what the sandbox raises: an infrastructure error is not the program's failure.
     """
     command = Command(program.argv, with_packages(files), program.stdin)
     result = await ports.sandbox.run(command, program.within(ports.limits))
@@ -111,7 +111,7 @@ async def execute(ports: Ports, program: Program, files: Mapping[str, bytes]) ->
 
 
 def _is_cache(path: str) -> bool:
-    """Whether a file is what a program keeps for its next start: no work of the job's."""
+    """Whether a file is a cache that a program keeps, and so not the job's work."""
     return not _CACHES.isdisjoint(path.split("/"))
 
 

@@ -1,7 +1,7 @@
-"""What pytest reported of its tests, read from what `tools/inside/testing.py` leaves. Pure.
+"""pytest's report of each test, as `tools/inside/testing.py` writes it. Pure.
 
-That tests have passed is said only of tests that were seen to pass: no pytest, no tests, tests that
-were all skipped, or a process that ended without its report are failures, whatever the exit code.
+Tests have passed only if each was seen to pass. Without pytest, without tests, with skipped tests
+only, or if the process ended without a report, the run has failed, whatever its exit code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sandbox.protocol import RunResult
 
 Outcome = Literal["failed", "error", "not_run", "skipped", "passed"]
 OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "not_run", "skipped", "passed")
-"""Worst first, which is the order in which tests are shown."""
+"""Worst first: the order in which tests are shown."""
 BAD = OUTCOMES[:3]
 TESTS_SHOWN = 60
 TESTS_KEPT = 200
@@ -26,11 +26,11 @@ FILE = REPORT.rpartition("/")[2]
 
 Name = Annotated[str, AfterValidator(lambda text: text[:300])]
 Detail = Annotated[str, AfterValidator(lambda text: text[:DETAIL])]
-"""What tests have written is cut as it is read: a report is as long as a file may be."""
+"""Tests can write to the report, so its texts are cut when they are read."""
 
 
 class Test(BaseModel):
-    """What one test did, and where and why it failed."""
+    """The outcome of one test, with place and reason of a failure."""
 
     id: Name
     outcome: Outcome
@@ -38,29 +38,29 @@ class Test(BaseModel):
 
 
 class Report(BaseModel):
-    """What `inside/testing.py` leaves. Tests can write to it: it is read like any input."""
+    """The report in the file. Tests can write to it, so it is validated like any input."""
 
     error: Detail | None = None
     tests: list[Test] | None = None
 
     @property
     def sorted(self) -> list[Test]:
-        """The tests, worst first; each kind in its own order."""
+        """The tests, worst first, otherwise in their order."""
         return sorted(self.tests or (), key=lambda test: OUTCOMES.index(test.outcome))
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many there are of each outcome, worst first."""
+        """The number of tests of each outcome, worst first."""
         return dict(Counter(test.outcome for test in self.sorted))
 
     def fields(self) -> dict[str, Any]:
-        """What a run's record holds: counts by outcome, and the tests as far as they are few."""
+        """For a run's record: counts by outcome, and the first tests."""
         tests = [test.model_dump() for test in self.sorted[:TESTS_KEPT]]
         return {"counts": self.counts, "tests": tests}
 
 
 def why_failed(report: Report, result: RunResult) -> str | None:
-    """Why the tests have not passed, in a few words; None where they have. Pure."""
+    """Why the tests have not passed, in a few words; None if they have. Pure."""
     if report.error is not None:
         return report.error
     if report.tests is None:
@@ -72,11 +72,11 @@ def why_failed(report: Report, result: RunResult) -> str | None:
         return _counted(counts)
     if "passed" not in counts:
         return "no test has passed: all were skipped"
-    return None if result.succeeded else "pytest did not end well, though no test has failed"
+    return None if result.succeeded else "pytest failed, although no test did"
 
 
 def shown(report: Report, problem: str | None, output: str, width: int) -> str:
-    """What a model sees of it: each test, then the `output` of a failure."""
+    """The text for a model: each test, then the `output` of a failure."""
     tests = report.sorted
     lines = [
         f"{test.outcome} {test.id}" + (f"\n    {test.detail}" if test.detail else "")
@@ -91,7 +91,7 @@ def shown(report: Report, problem: str | None, output: str, width: int) -> str:
 
 
 def report_in(changed: Mapping[str, bytes]) -> Report:
-    """What the tests wrote down; an empty report where that is none."""
+    """The report among the `changed` files; an empty one if there is none."""
     try:
         return Report.model_validate_json(changed.get(FILE, b"{}"))
     except ValidationError:

@@ -1,4 +1,4 @@
-"""A run as it is reported and kept: see `jobs.model.events` for its shape."""
+"""The record of a run; `jobs.model.events` has its shape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXECUTOR: Final = "executor"
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run's record, and the result that it was made of."""
+    """A run's record, and the result that it describes."""
 
     run: Run
     result: RunResult
@@ -31,7 +31,7 @@ class RecordedRun:
 async def run_and_keep(
     ports: Ports, program: Program, number: int, revision: int, by: str
 ) -> tuple[RecordedRun, ProgramResult]:
-    """Run it over the workspace's files, and keep what it left. Raises what the sandbox raises."""
+    """Run it over the workspace's files, and store what it left. Raises what the sandbox raises."""
     seen = await execute(ports, program, await ports.workspace.files())
     return await recorded(ports, program, seen, number, revision, by), seen
 
@@ -44,7 +44,7 @@ async def recorded(
     revision: int,
     by: str,
 ) -> RecordedRun:
-    """Keep what a run left; its record."""
+    """Store what a run left; returns its record."""
     result, on = seen.result, ports.workspace.digest
     changed, nameless = _storable(result.changed)
     deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
@@ -80,19 +80,19 @@ async def recorded(
 
 
 def last_number(runs: Sequence[Run]) -> int:
-    """The highest number that a run bears, 0 where there is none. It may be more than there are
-    runs: branches do not all make as many as their neighbours."""
+    """The highest number of a run, 0 without runs. It can exceed the number of runs: parallel
+    branches leave gaps."""
     return max((run["number"] for run in runs), default=0)
 
 
 async def whole_program(run: Run, ports: Ports) -> bytes:
-    """All of what a run has run."""
+    """The full text of what was run."""
     code = run["code"]
     return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
 
 
 def failure(result: RunResult, program: Program, problem: str | None = None) -> dict[str, Any]:
-    """{class, cause, exception} of a run of `program` that did not succeed."""
+    """{class, cause, exception} of a run of `program` that failed."""
     found = classify(result, shell=program.tool == "shell").fields()
     return (
         {**found, "cause": problem} if problem and found["class"] == FailureClass.UNKNOWN else found
@@ -100,7 +100,7 @@ def failure(result: RunResult, program: Program, problem: str | None = None) -> 
 
 
 def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
-    """The files that a workspace can hold, and in words those that it cannot."""
+    """The files that a workspace can hold, and the reasons for the others."""
     files: dict[str, bytes] = {}
     refused: list[str] = []
     for path, content in changed.items():
@@ -115,7 +115,7 @@ def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]
 
 
 async def kept_text(workspace: Workspace, text: str, limit: int) -> dict[str, Any]:
-    """{text, dropped_bytes, digest} of a text that is all there."""
+    """{text, dropped_bytes, digest} of a complete text."""
     return await kept_stream(workspace, Stream(text), limit)
 
 
@@ -133,6 +133,6 @@ def still_there(
     made: Iterable[ArtifactFields],
     files: Mapping[str, int],
 ) -> dict[str, ArtifactFields]:
-    """By name, the latest version of each file that was made and is among the workspace's files."""
+    """By name, the latest version of each made file that is still in the workspace."""
     latest = {**before, **{artifact["name"]: artifact for artifact in made}}
     return {name: artifact for name, artifact in sorted(latest.items()) if name in files}

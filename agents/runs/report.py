@@ -1,4 +1,5 @@
-"""A run in words, for models and people. Pure, and the same for the same code: no times, no ids."""
+"""The text that models and people read about a run. Pure; without times and ids, so that the same
+code gives the same text."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from agents.texts import fitting, head_and_tail
 from sandbox.protocol import MIB, End, Limits, RunResult, Stream
 
 NAMES_SHOWN = 40
-"""Of a run's files: what there are more of, a listing shows."""
+"""Names of a run's files in a report; a listing shows the others."""
 
 
 def run_report(result: RunResult, refused: Sequence[str], limits: Limits, width: int) -> str:
-    """What a model is told of a run: how it ended, its output, its files.
+    """How a run ended, its output, its files.
 
     `width` bounds each output, and each list of files, in characters.
     """
@@ -36,7 +37,7 @@ def run_report(result: RunResult, refused: Sequence[str], limits: Limits, width:
 
 
 def ending_of(run: Mapping[str, Any], limits: Limits) -> str:
-    """How a run on record ended; `limits` are the job's, a run may have had less time."""
+    """How a recorded run ended; `limits` are the job's, a run may have had less time."""
     seconds = run.get("wall_seconds", limits.wall_seconds)
     own = replace(limits, wall_seconds=seconds)
     return ending(run["end"], run["exit_code"], run["signal"], own)
@@ -56,7 +57,9 @@ def ending(end: str, exit_code: int | None, number: int | None, limits: Limits) 
         case End.MEMORY:
             return f"stopped: it used more than {limits.memory_bytes // MIB} MiB of memory"
         case End.OUTPUT:
-            return f"stopped: it printed far more than is kept ({limits.output_bytes // 1024} KiB)"
+            return (
+                f"stopped: it printed far more than the limit ({limits.output_bytes // 1024} KiB)"
+            )
         case End.DISK:
             return f"stopped: its files took more than {limits.workspace_bytes // MIB} MiB"
         case End.PROCESSES:
@@ -66,7 +69,7 @@ def ending(end: str, exit_code: int | None, number: int | None, limits: Limits) 
 
 
 def _names(names: Sequence[str], between: str, width: int, where: str = "") -> str:
-    """Some of the names, and how many there are more; these can be seen `where`."""
+    """Some of the names, and the number of the others; `where` says what shows them."""
     shown = fitting(list(names[:NAMES_SHOWN]), width)
     more = len(names) - len(shown)
     return between.join(shown) + (f" and {more} more{where}" if more else "")

@@ -1,4 +1,4 @@
-"""Whether a request that failed may have been paid for all the same."""
+"""Whether a failed request may have been billed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 def may_be_billed(error: ModelError) -> bool:
-    """False where the provider said no, or was never reached.
+    """False if the provider refused it or was not reached.
 
-    A call that hung or was cut may have been answered in full at the other end; a malformed reply
-    was written.
+    A call that timed out or was cut off may have been answered in full; a malformed reply was
+    generated.
     """
     match error:
         case ReplyMalformed():

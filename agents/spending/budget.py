@@ -1,4 +1,4 @@
-"""Budget: the port to what a job may spend, and the guard that keeps to it."""
+"""Budget: the port to what a job may spend, and the guard that enforces it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents.models import ModelError, ModelName, Prices, Usage, may_be_billed
 
 @dataclass(frozen=True, slots=True)
 class MaxSpend:
-    """What a request to `model` can use at most. `cost_usd` None: no price is known."""
+    """The most that a request to `model` can use. `cost_usd` None: no price is known."""
 
     model: str
     tokens: int
@@ -23,26 +23,26 @@ class Budget(Protocol):
     """What a job may still spend (J13)."""
 
     async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
-        """Set aside what a request can cost; the charge that names the reservation settles it.
+        """Reserve what a request can cost. The charge that names the reservation settles it.
 
-        None where nothing limits the job: then `most` is not asked for. Raises
-        `agents.errors.BudgetExhausted` where there is not as much left, and its PriceUnknown where
-        money is limited and no price is known.
+        Returns None if the job has no limit; then `most` is not called. Raises
+        `agents.errors.BudgetExhausted` if not enough is left, and its PriceUnknown if the limit is
+        in money and no price is known.
         """
         ...
 
     async def release(self, reservation: str) -> None:
-        """Give back what was set aside for a request that cost nothing."""
+        """Release the reservation of a request that cost nothing."""
         ...
 
 
 @dataclass(slots=True)
 class BudgetGuard:
-    """Sets aside what each request of one model call can cost, before it is sent.
+    """Reserves what each request of one model call can cost, before it is sent.
 
-    `reservation` is that of the last request: what became of one that was tried again, and may
-    have been billed, nobody will ever tell; it stays set aside. `check` is Cancel.check: a request
-    may have waited for its turn, or for Redis, until the job was another attempt's (J11, J13).
+    `reservation` is that of the last request. The reservation of a request that was retried and may
+    have been billed stays, because its cost will never be known. `check` is Cancel.check: while a
+    request waits for the rate limit or for Redis, the job may become another attempt's (J11, J13).
     """
 
     budget: Budget
@@ -54,7 +54,7 @@ class BudgetGuard:
     async def before(self, most: Callable[[], Usage]) -> None:
         """See SpendGuard. Raises BudgetExhausted, and Stopped as `check` does."""
         self.reservation = await self.budget.reserve(lambda: self._most(most()))
-        if self.reservation is None:  # one that was made is fenced itself
+        if self.reservation is None:  # a reservation checks the epoch itself
             await self.check()
 
     async def failed(self, error: ModelError) -> None:

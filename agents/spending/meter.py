@@ -1,4 +1,4 @@
-"""Meter: the port to whoever counts the requests to providers."""
+"""Meter: the port that counts requests to providers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from agents.models.errors import ModelError
 
 @runtime_checkable
 class Meter(Protocol):
-    """Counts; raises nothing and waits for nothing."""
+    """Counts. It must not raise or wait."""
 
     def record(self, provider: str, seconds: float, error: ModelError | None) -> None:
-        """A request that took so long; `error` is None where it was answered."""
+        """A request that took `seconds`; `error` is None if it was answered."""
         ...
 
 
 class NoMeter:
-    """Implements Meter where nobody counts."""
+    """A Meter that counts nothing."""
 
     def record(self, provider: str, seconds: float, error: ModelError | None) -> None:
         """See Meter."""

@@ -15,14 +15,13 @@ from agents.models.name import ModelName
 _WRITES = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _PER = 1_000_000
 _MOST = 2**63 - 1
-"""Of what is kept as a number of tokens."""
+"""The largest number of tokens that can be stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call. `cached_input_tokens` were read out of the provider's cache,
-    `cache_write_tokens` put into it; both are part of `input_tokens`.
-    """
+    """The tokens of one call. `cached_input_tokens` were read from the provider's cache,
+    `cache_write_tokens` written to it. Both are part of `input_tokens`."""
 
     input_tokens: int
     output_tokens: int
@@ -31,9 +30,9 @@ class Usage:
 
     @classmethod
     def of(cls, message: AIMessage) -> Self | None:
-        """What the provider reported with this reply, or None if it reported nothing.
+        """What the provider reported with this reply, or None.
 
-        What is no number of tokens is nothing. Of input there is no more in a cache than there is.
+        Invalid numbers count as not reported. Cached tokens cannot exceed the input.
         """
         reported = message.usage_metadata
         if reported is None:
@@ -48,20 +47,20 @@ class Usage:
 
 
 def _tokens(reported: Any) -> int | None:
-    whole = type(reported) is int  # True is no number of them
+    whole = type(reported) is int  # a bool is no count
     return reported if whole and 0 <= reported <= _MOST else None
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorPrice:
-    """An operator's own price, in US dollars for a million tokens; `cached`: read from a cache."""
+    """An operator's price in US dollars per million tokens; `cached`: read from a cache."""
 
     input: Decimal
     output: Decimal
     cached: Decimal
 
     def of(self, usage: Usage) -> Decimal:
-        """What a call costs by it."""
+        """The cost of a call."""
         fresh = usage.input_tokens - usage.cached_input_tokens
         total = fresh * self.input + usage.cached_input_tokens * self.cached
         return (total + usage.output_tokens * self.output) / _PER
@@ -69,15 +68,14 @@ class OperatorPrice:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The operator's own prices by model, and behind them the list that comes with genai-prices."""
+    """The operator's prices by model; for all others the price list of genai-prices."""
 
     own: Mapping[str, OperatorPrice] = field(default_factory=dict)
 
     def of(self, name: ModelName, usage: Usage | None) -> Decimal | None:
-        """US dollars; None if they cannot be known.
+        """US dollars; None if the price is unknown.
 
-        A recording costs nothing, because nobody is called. A free tier is priced as if it were
-        paid.
+        A recording costs nothing. A free tier is priced like the paid one.
         """
         if name.is_recording:
             return Decimal(0)
@@ -87,7 +85,8 @@ class Prices:
         return own.of(usage) if own is not None else _listed(name, usage)
 
     def most(self, name: ModelName, usage: Usage) -> Decimal | None:
-        """What a call costs at most that uses as many tokens: nothing cached, all written to it."""
+        """The highest possible cost of so many tokens: nothing cached, or everything written to the
+        cache."""
         whole = replace(usage, cached_input_tokens=0, cache_write_tokens=0)
         written = replace(whole, cache_write_tokens=usage.input_tokens)
         costs = (self.of(name, each) for each in (whole, written))
@@ -95,7 +94,7 @@ class Prices:
 
 
 def price(name: ModelName, usage: Usage | None) -> Decimal | None:
-    """US dollars by the list alone: see `Prices.of`."""
+    """US dollars by the price list alone: see `Prices.of`."""
     return Prices().of(name, usage)
 
 
@@ -110,6 +109,6 @@ def _listed(name: ModelName, usage: Usage) -> Decimal | None:
             cache_write_tokens=usage.cache_write_tokens,
         )
         answer = genai_prices.calc_price(tokens, name.model, provider_id=name.of.priced_as)
-    except (LookupError, ValueError):  # not on the list; figures that do not fit together
+    except (LookupError, ValueError):  # not on the list, or inconsistent counts
         return None
     return answer.total_price

@@ -1,6 +1,6 @@
-"""SpendGuard: what stands before each request to a provider, first tries and later ones alike.
+"""SpendGuard: checks each request to a provider before it is sent, retries included.
 
-LangChain passes a model nothing but its messages: whoever makes a call sets the guard for it.
+LangChain passes only messages to a model, so the caller sets the guard in a context variable.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from agents.spending.pricing import Usage
 
 
 class SpendGuard(Protocol):
-    """Of one model call."""
+    """The guard of one model call."""
 
     async def before(self, most: Callable[[], Usage]) -> None:
-        """A request is about to be sent that can use so much at most. Raises to forbid it."""
+        """A request that can use so much is about to be sent. Raises to forbid it."""
         ...
 
     async def failed(self, error: ModelError) -> None:
-        """The request has failed; whether it is tried again is not decided yet."""
+        """The request has failed. Whether it is retried is not decided yet."""
         ...
 
 
 class _NoGuard:
     async def before(self, most: Callable[[], Usage]) -> None:
-        """Nobody counts."""
+        """Allows everything."""
 
     async def failed(self, error: ModelError) -> None:
-        """Nobody counts."""
+        """Records nothing."""
 
 
 _GUARD: ContextVar[SpendGuard] = ContextVar("guard", default=_NoGuard())  # noqa: B039 - it has no state
@@ -39,7 +39,7 @@ _GUARD: ContextVar[SpendGuard] = ContextVar("guard", default=_NoGuard())  # noqa
 
 @contextlib.contextmanager
 def guarded(guard: SpendGuard) -> Iterator[None]:
-    """Have `guard` stand before the requests that are made within the block."""
+    """Let `guard` check the requests within the block."""
     token = _GUARD.set(guard)
     try:
         yield
@@ -48,5 +48,5 @@ def guarded(guard: SpendGuard) -> Iterator[None]:
 
 
 def current_guard() -> SpendGuard:
-    """The guard of the call at hand."""
+    """The guard of the current call."""
     return _GUARD.get()

@@ -1,9 +1,9 @@
-"""Bounds on what a request can use: counted so that no tokenizer can exceed them.
+"""Upper bounds on the tokens of a request, which no tokenizer exceeds.
 
-A token stands for one byte of text at least (tokenizers of today work on bytes), so a text has no
-more tokens than bytes. That is some four times too many for prose; but of all that the same model
-has counted before, its own figure is known: only what was added since is counted in bytes. Our own
-instructions and the descriptions of tools are English: two bytes a token are still twice too many.
+A token stands for at least one byte of text, so a text has no more tokens than bytes. For prose
+that is about four times too many. For the messages that the same model has counted before, its own
+count is used, and only newer ones are counted in bytes. System prompts and tool descriptions are
+English: two bytes a token are still twice too many.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from agents.spending.pricing import Usage
 
 PER_REQUEST = 1_000
-"""What providers put around a request: their own instructions for tools, the chat template."""
+"""What providers add to a request: instructions for tools, the chat template."""
 PER_MESSAGE = 32
 ANSWERED_BY = "answered_by"
-"""Where a reply's metadata name its model, as `provider:model`."""
-_OURS = 2
-_USUAL = 4
+"""The key in a reply's metadata that names its model, as `provider:model`."""
+_ENGLISH_BYTES = 2
+_USUAL_CHARACTERS = 4
 
 
 def max_usage(
     model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any], output: int
 ) -> Usage:
-    """What a request can use at most. `options` go with it (the tools on offer, most of all)."""
+    """The most that a request can use. `options` are sent with it, above all the tools."""
     for place in range(len(messages) - 1, -1, -1):
         if (counted := _counted(messages[place], model)) is not None:
             added = messages[place + 1 :]
             return Usage(counted + PER_REQUEST + sum(map(_size, added)), output)
-    size = PER_REQUEST + len(json.dumps(options, default=str).encode()) // _OURS
+    size = PER_REQUEST + len(json.dumps(options, default=str).encode()) // _ENGLISH_BYTES
     return Usage(size + sum(map(_size, messages)), output)
 
 
 def estimated_usage(messages: Sequence[BaseMessage], output: int) -> int:
-    """About how many tokens a request uses: four characters a token, half of the output's bound."""
-    return sum(len(str(message.text)) for message in messages) // _USUAL + output // 2
+    """About how many tokens a request uses: four characters a token, and half the output bound."""
+    return sum(len(str(message.text)) for message in messages) // _USUAL_CHARACTERS + output // 2
 
 
 def _counted(message: BaseMessage, model: str) -> int | None:
@@ -56,7 +56,7 @@ def _size(message: BaseMessage) -> int:
     said = content if isinstance(content, str) else json.dumps(content, default=str)
     size = PER_MESSAGE + len(said.encode(errors="replace"))
     if isinstance(message, SystemMessage):
-        return size // _OURS
+        return size // _ENGLISH_BYTES
     if isinstance(message, AIMessage):
         calls = [*message.tool_calls, *message.invalid_tool_calls, message.additional_kwargs]
         size += len(json.dumps(calls, default=str).encode())

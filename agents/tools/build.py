@@ -1,4 +1,4 @@
-"""The tools as LangChain wants them."""
+"""Builds the tools in the form that LangChain needs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from typing_extensions import override
 from agents.executor.plan_progress import ARGUMENT
 from agents.tools.registry import Body
 
-_STEPS = Field(None, description="Numbers of the plan's steps that this call is for.")
+_STEPS = Field(None, description="The numbers of the plan's steps that this call is for.")
 
 
 class SchemaOnce(BaseModel):
-    """Arguments as a model is told of them. Each request of a conversation asks for the schema of
-    every tool; pydantic makes it anew each time, in some three milliseconds for all of them."""
+    """Arguments in the form that a model gets. Each request asks for the schema of every tool,
+    which takes pydantic about three milliseconds for all of them, so it is kept."""
 
     made: ClassVar[dict[str, Any] | None] = None
 
     @classmethod
     @override
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """See BaseModel. Callers do not change it: LangChain keeps those of its own tools, too."""
+        """See BaseModel. Callers do not change it; LangChain keeps the schemas of its own tools,
+        too."""
         if args or kwargs:
             return super().model_json_schema(*args, **kwargs)
         if cls.made is None:
@@ -33,30 +34,32 @@ class SchemaOnce(BaseModel):
 
 
 class PlanAwareTool(StructuredTool):
-    """A tool that a model is offered with one argument more than its body takes: the step of the
-    plan. It is taken off again before the body is called, see `agents.executor.plan_progress`."""
+    """A tool that the model sees with one more argument than its body takes: the steps of the plan.
+    It is removed before the body is called, see `agents.executor.plan_progress`."""
 
     offered: type[BaseModel]
 
     @property
     def tool_call_schema(self) -> type[BaseModel]:
-        """What a model is told."""
+        """The schema for the model."""
         return self.offered
 
 
 def build_tools(bodies: Iterable[Body]) -> list[BaseTool]:
-    """Tools of these bodies. What they are for, they say in their docstrings, which models see."""
+    """Tools of these bodies. Their docstrings are the descriptions for the model."""
     return [_tool(body) for body in bodies]
 
 
 def _tool(body: Body) -> BaseTool:
-    """The schema is that of what the model gives: with `runtime` in it, as LangChain would infer
-    it, each call would dump the whole history (langchain-core 1.7, `BaseTool._parse_input`)."""
+    """The schema has only the model's arguments. With `runtime` in it, as LangChain would infer it,
+    each call would dump the whole history (langchain-core 1.7, `BaseTool._parse_input`)."""
     name = body.__name__
     own = create_schema_from_function(name, body, parse_docstring=True, filter_args=("runtime",))
     assert issubclass(own, BaseModel)  # noqa: S101 - the types allow a model of pydantic 1, too
     if ARGUMENT in own.model_fields:
-        raise ValueError(f"the tool {name} takes `{ARGUMENT}`, which every tool is offered with")
+        raise ValueError(
+            f"the tool {name} has an argument `{ARGUMENT}`, which is added to every tool"
+        )
     return PlanAwareTool.from_function(
         coroutine=body,
         name=name,

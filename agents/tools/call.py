@@ -1,4 +1,4 @@
-"""What a tool's body is handed, and what it answers with."""
+"""What the body of a tool gets, and what it returns."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from agents.ports import Ports
 from agents.tools.trace import Trace, runs_in, traces
 
 Runtime = ToolRuntime[Any, Any]
-"""Its context is Ports; said so here, pydantic would try to build a schema of them."""
+"""Its context is Ports. With that type pydantic would build a schema of the ports."""
 
 Answer = tuple[str, Trace]
-"""What the model is told, and what the call leaves besides."""
+"""The text for the model, and the trace of the call."""
 
 
 def next_run(runtime: Runtime) -> int:
-    """The number of the run that this call makes: the same when it is made again after a crash.
+    """The number of the run that this call makes; the same after a crash.
 
-    The job's runs before this pass, those of earlier replies in it, and those of this reply's
-    earlier calls, whichever of the tools made them. Branches that go side by side share the numbers
-    out among themselves: each takes every third, where there are three.
+    It counts the job's runs before this pass, those of earlier replies, and those of this reply's
+    earlier calls. Parallel branches share the numbers: each of three takes every third.
     """
     ports: Ports = runtime.context
     state = runtime.state

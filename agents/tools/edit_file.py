@@ -1,7 +1,9 @@
-"""The tool `edit_file`: one exact replacement in a text file.
+"""The tool `edit_file`: one exact replacement in a text file (ADR 45).
 
-Finding a text is linear in the size of the file, over the workspace's manifest: no sandbox is
-needed for it.
+The old text must occur exactly once; nothing is guessed. Otherwise the answer shows the places or
+the most similar lines. Models write line feeds, so in a file whose lines all end with CR LF their
+texts are converted. The search is linear in the file's size and works on the manifest, so it needs
+no sandbox.
 """
 
 from __future__ import annotations
@@ -15,22 +17,22 @@ from agents.ports import Ports
 from agents.texts import lines_of
 from agents.tools.call import Answer, Runtime
 from agents.tools.read_file import text_of
-from agents.tools.trace import trace_of_call
+from agents.tools.trace import of_use
 
 MOST_BYTES = 1024 * 1024
-"""Of a file that is edited here, in the worker's own process, beside other jobs."""
+"""Of a file that is edited here, in the worker's own process."""
 
 
 async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -> Answer:
-    """Change part of a file: replace a text that is in it exactly once.
+    """Change part of a file: replace a text that occurs in it exactly once.
 
-    White space counts. Where `old_text` is not there exactly once, nothing is changed, and the
-    answer shows what is there.
+    White space counts. If `old_text` does not occur exactly once, nothing is changed, and the
+    answer shows the places or the most similar lines.
 
     Args:
         path: The file's path, relative to the working directory.
-        old_text: What is to be replaced, copied exactly; enough lines to be there only once.
-        new_text: What takes its place; empty to remove it.
+        old_text: The text to replace, copied exactly; enough lines so that it occurs only once.
+        new_text: The new text; empty to remove the old one.
     """
     ports: Ports = runtime.context
     name = checked(in_workspace(path))
@@ -45,30 +47,27 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
     if why := objection(there, {name: len(data)}, ports.limits):
         raise ToolRefused(f"{why}; nothing was changed")
     made = await ports.workspace.apply({name: data})
-    return f"edited {name} (line {edit.line})", trace_of_call("edit_file", name, ok=True, made=made)
+    return f"edited {name} (line {edit.line})", of_use("edit_file", name, ok=True, made=made)
 
 
 PLACES_SHOWN = 8
 NEAR_CHARACTERS = 600
 MOST_SEARCHED = 256 * 1024
-"""Characters of a text, and of what is not in it, that are gone through for what is like it."""
+"""Characters of text and old text together that are searched for similar lines."""
 SHORTEST_LIKENESS = 0.5
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The text afterwards, and the first line that was changed, from 1."""
+    """The new text, and the first changed line, from 1."""
 
     text: str
     line: int
 
 
 def replaced(text: str, old: str, new: str, name: str) -> Replaced:
-    """`text` with `new` in place of `old`. Raises ToolRefused where `old` is not there once.
-
-    In a file whose lines all end with CR LF, `old` and `new` are read as such lines.
-    """
+    """`text` with `new` in place of `old`. Raises ToolRefused unless `old` occurs once."""
     if not old:
         raise ToolRefused("old_text is empty; write_file writes a whole file")
     if old == new:
@@ -85,7 +84,7 @@ def replaced(text: str, old: str, new: str, name: str) -> Replaced:
 
 
 def _places(text: str, old: str) -> list[int]:
-    """Where `old` begins, the first places; those that overlap count, too."""
+    """The first places of `old`, overlapping ones included."""
     places: list[int] = []
     place = text.find(old)
     while place >= 0 and len(places) <= PLACES_SHOWN:
@@ -104,30 +103,30 @@ def _told_apart(text: str, places: list[int], name: str) -> str:
     times = f"more than {PLACES_SHOWN} times" if many else f"{len(places)} times"
     return (
         f"old_text is in {name!r} {times} (lines {', '.join(lines)}{', ...' if many else ''}). "
-        "Nothing was changed; give more of the lines around the one you mean"
+        "Nothing was changed; include more of the surrounding lines"
     )
 
 
 def _nearest(text: str, old: str) -> str:
-    """The lines that are most like `old`, as they are."""
+    """The lines that are most similar to `old`."""
     if len(text) + len(old) > MOST_SEARCHED:
         return "read_file shows the file"
     lines, wanted = lines_of(text), lines_of(old)
     first = _alike(lines, wanted)
     if first is None:
-        return "Nothing in it is like it; read_file shows the file"
+        return "No line in it is similar; read_file shows the file"
     found = "".join(lines[first : first + len(wanted)])
     same = "".join(found.split()) == "".join(old.split())
     difference = " (only white space differs)" if same else ""
     last = min(first + len(wanted), len(lines))
     shown = found if len(found) <= NEAR_CHARACTERS else found[:NEAR_CHARACTERS] + "..."
-    return f"Nearest are lines {first + 1} to {last}{difference}, which are:\n{shown}"
+    return f"The most similar lines are {first + 1} to {last}{difference}:\n{shown}"
 
 
 def _alike(lines: list[str], wanted: list[str]) -> int | None:
-    """Where the lines begin that share most with those wanted; None where none shares half.
+    """The first line of the most similar lines; None if none shares half of its words.
 
-    By the words of each line: linear in the size of the texts, for this runs beside other jobs.
+    It compares the words of each line, in linear time.
     """
     words = [set(_WORD.findall(line)) for line in lines]
     asked = [set(_WORD.findall(line)) for line in wanted]

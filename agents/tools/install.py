@@ -1,8 +1,8 @@
-"""The tool `install`: packages that the operator allows, into the working directory.
+"""The tool `install`: packages that the operator allows, for the workspace.
 
-Wheels are got by the port Packages, outside of the sandbox, and laid into the workspace as they
-are: one file a package, which no code of the package has seen. A room unpacks them for itself when
-a run begins (`agents.runs.installed`).
+The port Packages gets the wheels outside of the sandbox. They are written to the workspace as they
+are, one file per package, before any code of theirs has run. A sandbox unpacks them when a run
+begins (`agents.runs.installed`).
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from agents.ports.network import Target, Wheel
 from agents.runs.installed import FOLDER, is_package, too_much
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import run_helper, source
-from agents.tools.trace import trace_of_call
+from agents.tools.trace import of_use
 from sandbox.protocol import Command
 
 Package = Annotated[str, Field(max_length=120)]
-"""Much longer ones are more than their parser can take: it calls itself for each bracket."""
+"""Longer names exceed the recursion of their parser, which calls itself for each bracket."""
 
 
 async def install(
     packages: Annotated[list[Package], Field(min_length=1, max_length=20)], runtime: Runtime
 ) -> Answer:
-    """Install packages, with what they need, so that later runs can import them.
+    """Install packages and their dependencies, so that later runs can import them.
 
-    Only packages that the operator allows, and only as wheels: nothing is built.
+    Only packages that the operator allows, and only wheels: nothing is compiled.
 
     Args:
-        packages: What to install, as `attrs` or `attrs>=23`.
+        packages: The packages, such as `attrs` or `attrs>=23`.
     """
     ports: Ports = runtime.context
     if ports.packages is None:
         raise ToolRefused("the operator allows no packages")
     wheels = await ports.packages.wheels(packages, await _target(ports, packages))
     if not wheels:
-        return "all of that is there already", trace_of_call("install", None, ok=True)
+        return "all of these are installed already", of_use("install", None, ok=True)
     new_files = {f"{FOLDER}/{wheel.filename}": wheel.content for wheel in wheels}
     present = ports.workspace.list()
     names = {_named(path)[0] for path in new_files}
@@ -59,21 +59,20 @@ async def install(
         raise ToolRefused(f"{why}; nothing was installed")
     await ports.workspace.apply(new_files, old)
     found = ", ".join(f"{wheel.filename} (sha256 {wheel.digest})" for wheel in wheels)
-    return _text(wheels), trace_of_call("install", None, ok=True, note=found)
+    return _text(wheels), of_use("install", None, ok=True, note=found)
 
 
 async def _target(ports: Ports, packages: Sequence[str]) -> Target:
-    """The interpreter of the rooms, as it tells of itself. What was installed before is there, too,
-    but for what is asked for now: that is chosen anew.
-    """
+    """The sandbox's interpreter, as it describes itself, with the packages installed before. A
+    package that is requested now is chosen again."""
     command = Command(("python", "-I", "-c", source("target")))
-    result = await run_helper(ports, command, "that tells of its interpreter")
+    result = await run_helper(ports, command, "that describes its interpreter")
     try:
         found = json.loads(result.stdout.text)
         tags, markers, present = tuple(found["tags"]), found["markers"], found["there"]
     except (ValueError, KeyError):
         last = result.stderr.text.strip().rpartition("\n")[2]
-        raise ToolRefused(f"the sandbox does not tell what it can use: {last}") from None
+        raise ToolRefused(f"the sandbox does not describe its interpreter: {last}") from None
     asked = {_asked(each) for each in packages}
     installed = dict(map(_named, filter(is_package, ports.workspace.list())))
     other = {name: version for name, version in installed.items() if name not in asked}
@@ -84,11 +83,11 @@ def _asked(text: str) -> str:
     try:
         return canonicalize_name(Requirement(text).name)
     except InvalidRequirement as error:
-        raise ToolRefused(f"this is no package with its versions: {text!r}: {error}") from None
+        raise ToolRefused(f"{text!r} is not a valid requirement: {error}") from None
 
 
 def _named(path: str) -> tuple[str, str]:
-    """Package and version of a wheel's path; the path itself where that is no wheel's name."""
+    """Package and version of a wheel's path; the path itself if it is no wheel's name."""
     try:
         name, version, _, _ = parse_wheel_filename(path.rpartition("/")[2])
     except InvalidWheelFilename:

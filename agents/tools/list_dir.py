@@ -1,4 +1,4 @@
-"""The tool `list_dir`. It needs no room, as `read_file` says."""
+"""The tool `list_dir`. It needs no sandbox, like `read_file`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.errors import ToolRefused
 from agents.paths import listing
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
-from agents.tools.trace import trace_of_call
+from agents.tools.trace import of_use
 
 SHOWN = 400
 """Names in one answer."""
@@ -19,11 +19,11 @@ SHOWN = 400
 async def list_dir(
     runtime: Runtime, path: str = ".", depth: Annotated[int, Field(ge=1, le=32)] = 1
 ) -> Answer:
-    """List the names in a directory; those that end with / are directories.
+    """List the names in a directory. Names that end with / are directories.
 
     Args:
-        path: The directory's path, relative to the working directory, which is the default.
-        depth: How many levels to list: 1 is the directory alone, 2 the directories in it too.
+        path: The directory's path, relative to the working directory (the default).
+        depth: How many levels to list: 1 is only the directory, 2 also the directories in it.
     """
     ports: Ports = runtime.context
     names = listing(ports.workspace.list(), path, depth)
@@ -31,5 +31,7 @@ async def list_dir(
         raise ToolRefused(f"there is no directory {path!r}")
     shown = names[:SHOWN]
     if len(names) > SHOWN:
-        shown.append(f"[{len(names) - SHOWN} more: list a directory of these, or a smaller depth]")
-    return "\n".join(shown) or "(empty)", trace_of_call("list_dir", path, ok=True)
+        shown.append(
+            f"[{len(names) - SHOWN} more: list one of these directories, or use a smaller depth]"
+        )
+    return "\n".join(shown) or "(empty)", of_use("list_dir", path, ok=True)

@@ -1,4 +1,4 @@
-"""The tool `python`: a program in a fresh sandbox."""
+"""The tool `python`: a program in a new sandbox."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from agents.runs.program import Program
 from agents.runs.record import EXECUTOR, run_and_keep
 from agents.runs.report import run_report
 from agents.tools.call import Answer, Runtime, next_run
-from agents.tools.trace import trace_of_run
+from agents.tools.trace import of_run
 
 
 async def python(code: str, runtime: Runtime) -> Answer:
-    """Run a Python program in a fresh process in the working directory; see what it prints.
+    """Run a Python program in a new process in the working directory, and see its output.
 
     Files stay from one call to the next; variables, imports and functions do not.
 
     Args:
-        code: The whole program.
+        code: The complete program.
     """
     ports: Ports = runtime.context
     number, revision = next_run(runtime), runtime.state["revision"]
     ran, _ = await run_and_keep(ports, Program.python(code), number, revision, EXECUTOR)
     text = run_report(ran.result, ran.run["refused"], ports.limits, ports.bounds.output)
-    return text, trace_of_run(ran)
+    return text, of_run(ran)

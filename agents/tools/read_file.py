@@ -1,7 +1,7 @@
 """The tool `read_file`.
 
-Like all file tools but `search` it goes through the workspace's manifest, never through a file
-system: there is no link to follow and no path of the host to reach, so it needs no room.
+Like all file tools except `search` it works on the workspace's manifest and never on a file system.
+There are no links to follow and no paths of the host, so it needs no sandbox.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agents.paths import in_workspace
 from agents.ports import Ports, Workspace
 from agents.texts import excerpt, lines_of
 from agents.tools.call import Answer, Runtime
-from agents.tools.trace import trace_of_call
+from agents.tools.trace import of_use
 
 
 async def read_file(
@@ -26,12 +26,12 @@ async def read_file(
 ) -> Answer:
     """Read a text file, or some of its lines.
 
-    A long file is shown in part, with a note of how many lines there are and where to go on.
+    A long file is shown in part, with the number of its lines and the offset of the next part.
 
     Args:
         path: The file's path, relative to the working directory.
         offset: The first line to read, from 1.
-        limit: How many lines to read; all by default, as far as they can be shown.
+        limit: How many lines to read; by default as many as can be shown.
     """
     ports: Ports = runtime.context
     name = in_workspace(path)
@@ -39,16 +39,16 @@ async def read_file(
     shown = excerpt(text, offset, limit, ports.bounds.read)
     if shown is None:
         many = len(lines_of(text))
-        raise ToolRefused(f"{name!r} has {many} lines; offset {offset} is behind its end")
-    return shown or "(an empty file)", trace_of_call("read_file", name, ok=True)
+        raise ToolRefused(f"{name!r} has {many} lines; offset {offset} is after its end")
+    return shown or "(an empty file)", of_use("read_file", name, ok=True)
 
 
 async def text_of(workspace: Workspace, name: str) -> str:
-    """The text of a file. Raises ToolRefused where there is none, or no text in it."""
+    """The text of a file. Raises ToolRefused if there is none, or it is not text."""
     content = await workspace.read(name)
     if content is None:
-        raise ToolRefused(f"there is no file {name!r}; list_dir shows what is")
+        raise ToolRefused(f"there is no file {name!r}; list_dir shows the files")
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise ToolRefused(f"{name!r} is no text: {len(content)} bytes") from None
+        raise ToolRefused(f"{name!r} is not text: {len(content)} bytes") from None

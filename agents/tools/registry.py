@@ -1,4 +1,4 @@
-"""The tools that every executor has. A new one is a file beside this and a line below."""
+"""The tools of every executor. To add one, write its module and add a line below."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from agents.tools.verify import verify
 from agents.tools.write_file import write_file
 
 Body = Callable[..., Awaitable[Any]]
-"""What a tool does: an async function, named as the tool, that takes what the model gives and
-`runtime`, and answers a `call.Answer`. Its docstring is what the model is told."""
+"""A tool: an async function with the tool's name that takes the model's arguments and `runtime`,
+and returns a `call.Answer`. Its docstring is the description for the model."""
 
 TOOLS: tuple[Body, ...] = (
     python,
@@ -28,4 +28,4 @@ TOOLS: tuple[Body, ...] = (
     list_dir,
     search,
 )
-"""In the order in which a model is offered them: the beginning of every prompt is the same."""
+"""In the order in which the model sees them: the beginning of every prompt is the same."""

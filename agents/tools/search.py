@@ -1,7 +1,7 @@
-"""The tool `search`: a regular expression over the files, in a room.
+"""The tool `search`: a regular expression over the files, in a sandbox.
 
-A pattern that a model has written may take longer than the universe (ReDoS), and Python's engine
-cannot be interrupted: so it runs where a limit ends it, and where it holds up nobody else's job.
+A model's pattern can take exponential time (ReDoS), and Python's engine cannot be interrupted. In a
+sandbox a limit ends it, and it delays no other job.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agents.paths import in_workspace
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import ARGV, helper_limits, run_helper, source
-from agents.tools.trace import trace_of_call
+from agents.tools.trace import of_use
 from sandbox.protocol import Command, End, Limits, RunResult
 
 
@@ -27,15 +27,15 @@ async def search(
     ignore_case: bool = False,
     max_results: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> Answer:
-    """Find lines in the files of the working directory by a regular expression (Python's).
+    """Search the files of the working directory for lines that match a Python regular expression.
 
-    Each match is told as path:line: text. Files that are no text are passed over.
+    Each match is shown as path:line: text. Binary files are skipped.
 
     Args:
-        pattern: What to look for in each line; escape what is meant literally, as in `f\\(x\\)`.
-        glob: Only files that fit, as `*.py` (in any directory) or `src/**/*.py`.
-        ignore_case: Whether capital and small letters are the same.
-        max_results: How many matches to show.
+        pattern: The expression, for each line; escape special characters, as in `f\\(x\\)`.
+        glob: Search only matching files, such as `*.py` (in any directory) or `src/**/*.py`.
+        ignore_case: Whether to ignore upper and lower case.
+        max_results: The largest number of matches to show.
     """
     ports: Ports = runtime.context
     asked = {
@@ -50,18 +50,18 @@ async def search(
     command = Command(argv, files, json.dumps(asked).encode())
     result = await run_helper(ports, command, "of a search")
     text = _formatted(_answer(result, helper_limits(ports.limits)))
-    return text, trace_of_call("search", glob, ok=True, note=pattern)
+    return text, of_use("search", glob, ok=True, note=pattern)
 
 
 def _answer(result: RunResult, limits: Limits) -> dict[str, Any]:
     if result.end in {End.TIMEOUT, End.CPU}:
         raise ToolRefused(
-            f"the search took longer than {limits.wall_seconds:g} s: the pattern goes back over "
-            "the same text again and again (as (a+)+ does); make it simpler, or the glob narrower"
+            f"the search took longer than {limits.wall_seconds:g} s: the pattern backtracks "
+            "too much (as (a+)+ does); make it simpler, or the glob narrower"
         )
     if not result.succeeded:
         last = result.stderr.text.strip().rpartition("\n")[2]
-        raise ToolRefused(f"the search failed ({result.end.value}): {last or 'no word of why'}")
+        raise ToolRefused(f"the search failed ({result.end.value}): {last or 'no reason given'}")
     answer: dict[str, Any] = json.loads(result.stdout.text)
     if "error" in answer:
         raise ToolRefused(answer["error"])
@@ -73,5 +73,7 @@ def _formatted(answer: dict[str, Any]) -> str:
     if not lines:
         return f"no match in {answer['files']} files"
     if answer["more"]:
-        lines.append(f"[there are more than these {len(lines)}: narrow the pattern or the glob]")
+        lines.append(
+            f"[there are more than these {len(lines)} matches: use a narrower pattern or glob]"
+        )
     return "\n".join(lines)

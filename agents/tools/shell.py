@@ -1,4 +1,4 @@
-"""The tool `shell`: a command line in a fresh sandbox."""
+"""The tool `shell`: a command line in a new sandbox."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from agents.runs.program import Program
 from agents.runs.record import EXECUTOR, run_and_keep
 from agents.runs.report import run_report
 from agents.tools.call import Answer, Runtime, next_run
-from agents.tools.trace import trace_of_run
+from agents.tools.trace import of_run
 
 Seconds = Annotated[int | None, Field(ge=1, le=600)]
 
 
 async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None) -> Answer:
-    """Run a command line with bash in the working directory; see what it prints.
+    """Run a command line with bash in the working directory, and see its output.
 
     It stops at the first command that fails (-e -o pipefail). There is no network and no keyboard,
-    and nothing keeps running when it has ended. Files in the working directory stay; variables, the
+    and no process keeps running after it. Files in the working directory stay; variables, the
     current directory and files elsewhere do not.
 
     Args:
         command: The command line; several lines are a script.
-        timeout_seconds: Stop it after so many seconds. The sandbox's own limit holds all the same.
+        timeout_seconds: Stop it after this many seconds. The sandbox's own limit applies, too.
     """
     ports: Ports = runtime.context
     if "\0" in command:
@@ -36,6 +36,4 @@ async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None)
     number, revision = next_run(runtime), runtime.state["revision"]
     ran, _ = await run_and_keep(ports, program, number, revision, EXECUTOR)
     limits = program.within(ports.limits)
-    return run_report(ran.result, ran.run["refused"], limits, ports.bounds.output), trace_of_run(
-        ran
-    )
+    return run_report(ran.result, ran.run["refused"], limits, ports.bounds.output), of_run(ran)

@@ -1,4 +1,4 @@
-"""Trace: what a tool call leaves besides its text. It travels as the ToolMessage's artifact."""
+"""Trace: what a tool call leaves besides its text. It is the artifact of the ToolMessage."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Trace(TypedDict):
     files: list[ArtifactFields]
 
 
-def trace_of_run(ran: RecordedRun) -> Trace:
+def of_run(ran: RecordedRun) -> Trace:
     """The trace of a run."""
     return Trace(kind="run_finished", data=ran.run, files=ran.run["artifacts"])
 
 
-def trace_of_call(
+def of_use(
     tool: str, path: str | None, *, ok: bool, note: str = "", made: Sequence[Artifact] = ()
 ) -> Trace:
     """The trace of a call that ran nothing."""
@@ -46,11 +46,11 @@ def traces(messages: Sequence[BaseMessage]) -> list[Trace]:
 
 
 def run_in(trace: Trace) -> Run | None:
-    """The run that it is of; None where nothing was run."""
+    """Its run; None if nothing was run."""
     run: Any = trace["data"]
     return run if trace["kind"] == "run_finished" else None
 
 
 def runs_in(found: Sequence[Trace]) -> list[Run]:
-    """The runs among them."""
+    """The runs among the traces."""
     return [run for run in map(run_in, found) if run is not None]

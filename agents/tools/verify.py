@@ -1,4 +1,4 @@
-"""The tool `verify`: the command that shows that the work is done, without a shell."""
+"""The tool `verify`: the command that shows that the work is done. It runs without a shell."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from agents.runs.pytest_report import shown
 from agents.runs.record import EXECUTOR, run_and_keep
 from agents.runs.report import run_report
 from agents.tools.call import Answer, Runtime, next_run
-from agents.tools.trace import trace_of_run
+from agents.tools.trace import of_run
 
 _OPERATORS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1"})
 
 
 def _split(given: object) -> object:
-    """A command line where a list is asked for, or as its one word: models write both."""
+    """A command line in place of a list, or as its only word: models write both."""
     line = given[0] if isinstance(given, list) and len(given) == 1 else given
     try:
         return shlex.split(line) if isinstance(line, str) else given
@@ -34,14 +34,14 @@ Words = Annotated[list[str], BeforeValidator(_split), Field(max_length=64)]
 async def verify(
     runtime: Runtime, command: Words | None = None, paths: Words | None = None
 ) -> Answer:
-    """Verify the work: run tests or a program over the files as they are; exit code 0 passes.
+    """Verify the work: run tests or a program on the files as they are. Exit code 0 passes.
 
-    The last `verify` is the evidence: it is run again over the final files, and must fail when
-    your source files are replaced by ones that cannot load. Give one of the two:
+    The last `verify` is the evidence: it runs again on the final files, and it must fail when your
+    source files are replaced by ones that cannot load. Give one of the two arguments:
 
     Args:
-        command: A program and its arguments, one word each, such as ["python", "check.py"]. No
-            shell reads it.
+        command: A program and its arguments, one string each, such as ["python", "check.py"]. It
+            runs without a shell.
         paths: Test files or directories for pytest, such as ["test_app.py"]; ["."] for all.
     """
     ports: Ports = runtime.context
@@ -51,19 +51,19 @@ async def verify(
     text = run_report(ran.result, ran.run["refused"], ports.limits, ports.bounds.output)
     if seen.report is not None:
         text = shown(seen.report, seen.problem, text, ports.bounds.read)
-    return text, trace_of_run(ran)
+    return text, of_run(ran)
 
 
 def _words(command: list[str], paths: list[str]) -> list[str]:
     """The argv. Raises ToolRefused with what to do instead."""
     if bool(command) == bool(paths):
-        raise ToolRefused("give either a command or the paths of tests")
+        raise ToolRefused("give either a command or the paths of tests, not both")
     words = command or ["pytest", *paths]
     if not words[0] or any("\0" in word for word in words):
         raise ToolRefused("a command has a program as its first word, and no null characters")
     if operators := sorted(_OPERATORS.intersection(words)):
         raise ToolRefused(
-            f"no shell reads this command, so {' '.join(operators)} means nothing here: verify one"
-            " program, or put the steps into a script that fails when one of them fails"
+            f"the command runs without a shell, so {' '.join(operators)} has no meaning: verify one"
+            " program, or put the steps into a script that fails if one of them fails"
         )
     return words

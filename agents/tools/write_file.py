@@ -1,4 +1,4 @@
-"""The tool `write_file`. It needs no room, as `read_file` says."""
+"""The tool `write_file`. It needs no sandbox, like `read_file`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from agents.failures.workspace_change import change
 from agents.paths import checked, in_workspace, objection
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
-from agents.tools.trace import trace_of_call
+from agents.tools.trace import of_use
 
 
 async def write_file(path: str, content: str, runtime: Runtime) -> Answer:
-    """Write a text file, whole; what was in it is replaced. To change a part, use edit_file.
+    """Write a complete text file, replacing an existing one. To change a part, use edit_file.
 
     Args:
         path: The file's path, relative to the working directory.
-        content: The file's whole content.
+        content: The file's complete content.
     """
     ports: Ports = runtime.context
     data = content.encode(errors="replace")
@@ -25,13 +25,13 @@ async def write_file(path: str, content: str, runtime: Runtime) -> Answer:
     before = await ports.workspace.read(name)
     made = await ports.workspace.apply({name: data})
     text = f"wrote {name} ({len(data)} bytes){_instead(name, before, data)}"
-    return text, trace_of_call("write_file", name, ok=True, made=made)
+    return text, of_use("write_file", name, ok=True, made=made)
 
 
 def _instead(name: str, before: bytes | None, data: bytes) -> str:
-    """What to say where a file was there before: whole files hide what was changed in them."""
+    """The changed lines of a file that existed before, which a whole new file does not show."""
     if before is None or before == data:
         return ""
     found = change({name: before}, {name: data})
     lines = f"{found.added} lines added, {found.removed} removed"
-    return f"; it replaced the file that was there: {lines}; for a part use edit_file"
+    return f"; it replaced an existing file: {lines}; to change a part use edit_file"

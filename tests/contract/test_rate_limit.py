@@ -1,4 +1,4 @@
-"""How often a provider is asked: in one process and over Redis alike."""
+"""How often all workers together call a provider."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agents.models import ModelUnavailable
-from agents.ports.memory_rate_limit import MemoryRateLimit
-from agents.spending.rate_limit import SLOTS, Pace, RateLimit, Slot
+from agents.spending.rate_limit import SLOTS, Pace, RateLimit
 from jobs.store.redis_store import connect
 from worker.adapters.rate_limit import RedisRateLimit
 
@@ -21,17 +18,14 @@ Workers = Callable[..., list[RateLimit]]
 """Makes that many limits which count together, with a pace for groq."""
 
 
-@pytest.fixture(params=["memory", "redis"])
-async def workers(request: pytest.FixtureRequest) -> AsyncIterator[Workers]:
+@pytest.fixture
+async def workers(redis_url: str) -> AsyncIterator[Workers]:
     clients = []
 
     def made(pace: Pace | None, most_seconds: float = 5.0, count: int = 2) -> list[RateLimit]:
         paces = {} if pace is None else {"groq": pace}
-        if request.param == "memory":
-            return [MemoryRateLimit(paces, most_seconds)] * count
-        url = request.getfixturevalue("redis_url")
-        clients.extend(connect(url, seconds=20) for _ in range(count))
-        return [RedisRateLimit(client, paces, most_seconds) for client in clients]
+        clients.extend(connect(redis_url, seconds=20) for _ in range(count))
+        return [RedisRateLimit(client, paces, most_seconds) for client in clients[-count:]]
 
     yield made
     for client in clients:
@@ -142,27 +136,3 @@ async def test_what_a_turn_looks_at_does_not_grow_with_what_a_period_may_have(re
     assert len(kept) <= SLOTS + 1
     assert sum(int(slot.split()[1]) for slot in kept) == 2_000
     await client.aclose()
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(st.tuples(st.integers(0, 3_000), st.integers(1, 60)), max_size=40),
-    st.integers(1, 6),
-    st.one_of(st.none(), st.integers(60, 200)),
-)
-def test_no_window_of_a_period_has_more_than_the_limit(
-    arrivals: list[tuple[int, int]], requests: int, tokens: int | None
-) -> None:
-    pace = Pace(requests, tokens, 1_000)
-    now, past, given = 0, list[Slot](), list[tuple[int, int]]()
-    for after, size in arrivals:
-        now += after
-        at = pace.turn(past, now, size)
-        assert at >= now
-        assert not given or at >= given[0][0]
-        given.insert(0, (at, size))
-        past = pace.taken(past, at, size)
-    for place, (begin, _) in enumerate(given):
-        window = [size for at, size in given[: place + 1] if begin <= at < begin + 1_000]
-        assert len(window) <= requests
-        assert tokens is None or sum(window) <= tokens

@@ -202,7 +202,7 @@ fooled, a case is not, and the notices say where to look, but for what is done w
 """
 BENT = "a test that must fail has passed: the solution has changed how tests are judged"
 PROBLEMS = {
-    "os._exit in a call": "the tested process closed its channel",
+    "os._exit in a call": "the test process closed its channel",
     "pytest.exit": "not all tests were run",
     "unittest's asserts": BENT,
     "pytest.raises": BENT,
@@ -210,7 +210,7 @@ PROBLEMS = {
     "the reports' outcome": BENT,
     "Function.runtest": BENT,
     "code put into pytest's code": BENT,
-    "the parent killed": "what judges the tests was ended by the code under test",
+    "the parent killed": "the code under test ended the process that judges it",
     "reports to all descriptors": "the report was tampered with: "
     "a report with a number that was not given",
 }
@@ -365,7 +365,7 @@ async def test_an_exit_of_a_solution_is_told_as_one(sandbox: LocalSandbox) -> No
     both = (judged(sandbox, leaves, None, checks) for checks in (CHECKS, script("called")))
     for report in await asyncio.gather(*both):
         assert not report.passed
-        assert report.problem == "the tested process closed its channel"
+        assert report.problem == "the test process closed its channel"
 
 
 async def test_checks_may_try_the_examples_of_a_solution(sandbox: LocalSandbox) -> None:

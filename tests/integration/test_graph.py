@@ -240,7 +240,7 @@ async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
     turns = [
         turn(
             "planner",
-            "oldest first:\n\n- They asked: First.\n  Outcome: A file.\n- They asked: B.",
+            "oldest first:\n\n- Task: First.\n  Outcome: A file.\n- Task: B.",
             call("Plan", steps=["A.", "B.", "C."]),
         ),
         turn(
@@ -313,7 +313,7 @@ async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -
     await journey.begin(JobInput(TASK))
     assert len(sandbox.ran) == 3
     assert [each["role"] for each in journey.told("model_called")].count("executor") == 3
-    assert "bound of 3 model calls" in (await journey.outcome()).answer
+    assert "limit of 3 model calls" in (await journey.outcome()).answer
 
 
 async def test_where_nothing_is_repaired_the_work_ends_with_the_first_code_that_ran(
@@ -331,7 +331,7 @@ async def test_where_nothing_is_repaired_the_work_ends_with_the_first_code_that_
     await journey.begin(JobInput(TASK, max_revisions=1))
     assert set(sandbox.ran) == {"bad"}
     assert [each["role"] for each in journey.told("model_called")].count("executor") == 2
-    assert "nothing is repaired" in (await journey.outcome()).answer
+    assert "allows no repairs" in (await journey.outcome()).answer
 
 
 async def test_long_texts_go_by_digest(tmp_path: Path) -> None:

@@ -78,10 +78,10 @@ async def test_the_same_work_twice_ends_the_job_and_says_so(tmp_path: Path) -> N
     )
     await journey.begin(JobInput(TASK, max_revisions=9))
     first, second = journey.told("critiqued")
-    assert (first["ends"], second["ends"]) == (None, "two revisions in a row came to the same")
+    assert (first["ends"], second["ends"]) == (None, "two revisions in a row had the same result")
     ended = await journey.outcome()
     assert (ended.exhausted, ended.ends) == (True, second["ends"])
-    assert "Not approved: two revisions in a row came to the same, and" in ended.summary
+    assert "Not approved: two revisions in a row had the same result, and" in ended.summary
 
 
 WORK = [
@@ -148,7 +148,7 @@ async def test_whoever_sums_up_and_is_away_changes_nothing(tmp_path: Path, statu
     long = Reply("It adds. " * 100)
     verdict = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
     replies = [*WORK[:2], long, verdict, *[Refusal(status)] * 5]
-    assert await served(journey, *replies, sums_up=True) == 5
+    assert await served(journey, *replies, summarize_with_model=True) == 5
     ended = await journey.outcome()
     assert ended.approved_by == "critic"
     assert ended.summary.startswith("It adds. It adds.")

@@ -229,7 +229,7 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
     [
         (("A.", "B.", "C."), Bounds(), "no two of its steps are independent"),
         ((step("A.", 2), step("B.", 1)), Bounds(), "steps wait for each other in a circle: 1, 2"),
-        ((step("A."), step("B.", 9)), Bounds(), "step 2 waits for step 9, which there is not"),
+        ((step("A."), step("B.", 9)), Bounds(), "step 2 waits for step 9, which does not exist"),
         (
             (step("A."), step("B.")),
             Bounds(pause_each_run=True),
@@ -243,7 +243,7 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
         (
             (step("A."), step("B.")),
             Bounds(max_parallel_steps=1),
-            "this installation takes one step at a time",
+            "this installation runs one step at a time",
         ),
     ],
 )

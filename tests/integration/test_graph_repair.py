@@ -255,7 +255,7 @@ async def test_the_bound_on_steps_holds_over_repairs(tmp_path: Path) -> None:
     bounds = Bounds(steps=2)
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS), bounds=bounds)
     await journey.begin(JobInput(TASK, max_revisions=1))
-    assert "bound of 2 model calls" in only(journey.told("answered"))["text"]
+    assert "limit of 2 model calls" in only(journey.told("answered"))["text"]
     ended = await journey.outcome()
     assert (ended.approved, ended.exhausted) == (False, True)
 

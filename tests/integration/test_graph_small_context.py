@@ -199,8 +199,8 @@ async def test_what_cannot_fit_is_not_sent_and_says_what_to_do(
 ) -> None:
     ports, server = asked_nothing
     told = (
-        r"the planner's request takes about 5,\d\d\d to 8,\d\d\d tokens with all left out that may "
-        r"be; "
+        r"the planner's request takes about 5,\d\d\d to 8,\d\d\d tokens after all possible "
+        r"cuts; "
         r"compatible:of-our-own: .* longer than its context \(of 4,096 tokens.*FETTLE_CONTEXT_TOK"
     )
     with pytest.raises(ContextExceeded, match=told):

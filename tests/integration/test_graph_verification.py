@@ -109,23 +109,23 @@ EVIDENCE: dict[str, tuple[list[Written], dict[str, Any]]] = {
 NONE: dict[str, tuple[list[Written], str]] = {
     "a program that only prints": (
         [WRITES, command("python", "-c", "print('it adds')")],
-        "stays green when sums.py cannot be loaded",
+        "still passes when sums.py cannot be loaded",
     ),
     "tests that import nothing": (
         [WRITES, write("test_sums.py", HOLLOW), pytest_over()],
-        "stays green when sums.py cannot be loaded",
+        "still passes when sums.py cannot be loaded",
     ),
     "a check that reads the file": (
         [WRITES, command("grep", "-q", "a + b", "sums.py")],
-        "stays green when sums.py cannot be loaded",
+        "still passes when sums.py cannot be loaded",
     ),
     "one that parses it": (
         [WRITES, command("python", "-c", "import ast; ast.parse(open('sums.py').read())")],
-        "stays green when sums.py cannot be loaded",
+        "still passes when sums.py cannot be loaded",
     ),
     "one that hides its exit code": (
         [write("sums.py", WRONG), WRITES_TEST, command("bash", "-c", "pytest || true")],
-        "stays green when sums.py cannot be loaded",
+        "still passes when sums.py cannot be loaded",
     ),
     "a program that writes what it runs": ([python(BY_ITSELF)], "writes sums.py itself"),
     "tests that fail": (

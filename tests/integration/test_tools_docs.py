@@ -50,8 +50,8 @@ async def test_the_worked_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
     assert used.texts == [
         block("answer").strip(),
-        "error: 'notes.txt' has 3 lines only",
-        "error: there is no file 'none.txt'; list_dir shows what is",
+        "error: 'notes.txt' has only 3 lines",
+        "error: there is no file 'none.txt'; list_dir shows the files",
         (
             "error: the arguments of line_count do not fit: at_least: Input should be greater "
             "than or equal to 0. Call it again."

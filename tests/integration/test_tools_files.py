@@ -33,16 +33,16 @@ async def test_parts_of_a_file_are_read(tmp_path: Path) -> None:
         "x = 1\n",
         "[lines 99 to 100 of 100]\nline 99\nline 100\n",
         "[lines 2 to 3 of 100; go on with offset=4]\nline 2\nline 3\n",
-        "error: 'notes.txt' has 100 lines; offset 101 is behind its end",
+        "error: 'notes.txt' has 100 lines; offset 101 is after its end",
         (
             "error: the arguments of read_file do not fit: offset: Input should be greater than or "
             "equal to 1. Call it again."
         ),
-        "error: there is no file 'none.txt'; list_dir shows what is",
+        "error: there is no file 'none.txt'; list_dir shows the files",
         "error: a path has no empty parts and no '..': '../etc/passwd'",
         (
-            "error: the arguments of read_file hold what cannot be kept: a whole number beyond 64 "
-            "bits, a name that is no text, or hundreds of levels. Call it again."
+            "error: the arguments of read_file cannot be stored: they hold an integer beyond 64 "
+            "bits, a name that is not valid text, or hundreds of levels. Call it again."
         ),
     ]
     assert [message.status for message in used.messages] == ["success"] * 3 + ["error"] * 5
@@ -67,7 +67,7 @@ async def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
 async def test_what_only_python_calls_a_line_is_none(tmp_path: Path) -> None:
     files = {"odd.txt": "a\fb\x1cc\u2028d\re\n".encode()}
     used = await use(tmp_path, NONE, call("read_file", path="odd.txt", offset=2), files=files)
-    assert used.texts == ["error: 'odd.txt' has 1 lines; offset 2 is behind its end"]
+    assert used.texts == ["error: 'odd.txt' has 1 lines; offset 2 is after its end"]
 
 
 async def test_directories_are_listed_to_a_depth(tmp_path: Path) -> None:
@@ -84,7 +84,9 @@ async def test_directories_are_listed_to_a_depth(tmp_path: Path) -> None:
     )
     assert used.texts[0] == "many/\nnotes.txt\nsrc/"
     assert used.texts[1] == used.texts[2] == "a.py\ndeep/\ndeep/b.py"
-    assert used.texts[3].endswith("[500 more: list a directory of these, or a smaller depth]")
+    assert used.texts[3].endswith(
+        "[500 more: list one of these directories, or use a smaller depth]"
+    )
     assert used.texts[4] == "error: there is no directory 'none'"
 
 
@@ -124,7 +126,7 @@ async def test_what_no_workspace_can_hold_is_refused(tmp_path: Path) -> None:
 async def test_what_is_no_text_is_not_edited(tmp_path: Path, content: bytes) -> None:
     edit = call("edit_file", path="a.bin", old_text="a", new_text="b")
     used = await use(tmp_path, NONE, edit, files={"a.bin": content})
-    assert used.texts == [f"error: 'a.bin' is no text: {len(content)} bytes"]
+    assert used.texts == [f"error: 'a.bin' is not text: {len(content)} bytes"]
 
 
 async def test_a_file_written_anew_is_told_from_a_new_one(tmp_path: Path) -> None:
@@ -138,8 +140,8 @@ async def test_a_file_written_anew_is_told_from_a_new_one(tmp_path: Path) -> Non
     assert used.texts == [
         "wrote new.py (12 bytes)",
         (
-            "wrote new.py (12 bytes); it replaced the file that was there: 1 lines added, 1 "
-            "removed; for a part use edit_file"
+            "wrote new.py (12 bytes); it replaced an existing file: 1 lines added, 1 "
+            "removed; to change a part use edit_file"
         ),
         "wrote new.py (12 bytes)",
     ]

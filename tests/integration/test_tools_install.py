@@ -298,7 +298,10 @@ async def test_what_a_workspace_or_a_room_cannot_hold_is_not_installed(
     calls = [call("install", packages=[name]) for name in ("large1", "large2", "large1")]
     used = await use(tmp_path, sandbox, *calls, tools=(install,), packages=port)
     assert used.texts[0] == used.texts[2] == "installed large1 1.0"
-    assert "unpacked, the packages are 6 MiB in 8 files; a room takes 4 MiB" in used.texts[1]
+    assert (
+        "unpacked, the packages are 6 MiB in 8 files; a sandbox holds at most 4 MiB"
+        in used.texts[1]
+    )
     assert list(await used.files()) == [".packages/large1-1.0-py3-none-any.whl"]
     asked = call("install", packages=["colour"])
     limits = Limits(file_bytes=100)

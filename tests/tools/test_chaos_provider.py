@@ -50,7 +50,7 @@ def test_the_same_question_has_the_same_name_from_any_worker() -> None:
     "text",
     [
         "What else?",
-        f"Earlier in this conversation:\n\n- They asked: {provider.task_of('j-1', 'chaos-run')}",
+        f"Earlier in this conversation:\n\n- Task: {provider.task_of('j-1', 'chaos-run')}",
         task("j-1", "no-such-recording"),
     ],
 )

@@ -17,7 +17,8 @@ LOOK_SECONDS = 1.0
 """How often a process asks whether a model is held back that has no limit: at most."""
 
 TURN = r"""
--- Gives the next turn, as agents.spending.rate_limit.Pace has it. Looks at 61 slots at most.
+-- Grants the next request. No window of one period exceeds the limit, and none overtakes another.
+-- Looks at 61 slots at most: see agents.spending.rate_limit.SLOTS.
 --
 -- KEYS[1] slots of the provider, newest first (list of 'last requests tokens')
 -- KEYS[2] the model's hold

@@ -1,8 +1,8 @@
-"""The two ends of the pipes between the supervisor and the tested process.
+"""The two ends of the pipes between the supervisor and the test process.
 
-Each report answers a question: the tested process says what it is about to do, gets a number that
-nobody could have known before, and its report bears that number. What is reported twice, unasked or
-with another number is no report but an attempt at one, and ends the talk.
+Each report answers a question. The test process announces a test, gets a number that was unknown
+before, and puts it into its report. A report that comes twice, unrequested or with another number
+is forged, and ends the judging.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ if TYPE_CHECKING:
     from typing import Any
 
 LINE_BYTES = 256 * 1024
-"""Of one report. A character takes up to 12 of them: \\ud83d\\ude00."""
+"""Of one report. A character takes up to 12 bytes: \\ud83d\\ude00."""
 NUMBER_BYTES = 16
 
 
 class Silent(Exception):
-    """Nothing more came: the process is gone, or its time is over."""
+    """No report came: the process has ended, or its time is used up."""
 
 
 class Forged(Exception):
-    """What came is not what the tested process says."""
+    """A message that the test process itself does not send."""
 
 
-class Asker:
-    """The supervisor's end. `alive` tells whether the tested process still is."""
+class ReportReader:
+    """The supervisor's end. `alive` says whether the test process is still running."""
 
     def __init__(self, read_fd: int, write_fd: int, alive: Any, until: float) -> None:
         self._read, self._write, self._alive, self._until = read_fd, write_fd, alive, until
         self._buffer = b""
 
-    def ask(self) -> dict[str, Any]:
+    def next_report(self) -> dict[str, Any]:
         """The next report. Raises Silent or Forged."""
         if self._next() != {"next": True}:
-            raise Forged("a report that was not asked for")
+            raise Forged("a report that was not requested")
         number = os.urandom(NUMBER_BYTES).hex()
         try:
             os.write(self._write, number.encode())
         except OSError:
-            raise Silent("the tested process closed its channel") from None
+            raise Silent("the test process closed its channel") from None
         said = self._next()
         if said.pop("number", None) != number:
             raise Forged("a report with a number that was not given")
         return said
 
-    def quiet(self) -> None:
-        """Raises Forged where more has come than was asked for."""
+    def require_no_more(self) -> None:
+        """Raises Forged if there is more than one report to a question."""
         if self._buffer or (select.select([self._read], [], [], 0)[0] and os.read(self._read, 1)):
             raise Forged("more than one report to a question")
 
@@ -71,7 +71,7 @@ class Asker:
 
     def _some(self) -> bytes:
         while True:
-            alive = self._alive()  # before the look: what it wrote before its end is still read
+            alive = self._alive()  # checked first, so that its last output is still read
             left = self._until - time.monotonic()
             if left <= 0:
                 raise Silent("time")
@@ -79,14 +79,14 @@ class Asker:
             if ready:
                 data = os.read(self._read, LINE_BYTES)
                 if not data:
-                    raise Silent("the tested process closed its channel")
+                    raise Silent("the test process closed its channel")
                 return data
             if not alive:
-                raise Silent("the tested process ended")
+                raise Silent("the test process ended")
 
 
-class Teller:
-    """The tested process' end. What it calls is bound early: a test may replace it for a while."""
+class Reporter:
+    """The test process's end. Functions are bound early, because a test may replace them."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd, self._write_fd = read_fd, write_fd
@@ -95,20 +95,20 @@ class Teller:
         self._pid, self._number = os.getpid(), ""
 
     def begin(self) -> None:
-        """Ask for the number of the next report."""
+        """Request the number of the next report."""
         self._say({"next": True})
         number = b""
         while len(number) < 2 * NUMBER_BYTES:
             number += self._read(self._read_fd, 2 * NUMBER_BYTES - len(number)) or b"-" * 32
         self._number = number.decode("ascii", "replace")
 
-    def tell(self, report: dict[str, Any]) -> None:
-        """The report."""
+    def send(self, report: dict[str, Any]) -> None:
+        """Send the report."""
         number, self._number = self._number, ""
         self._say({**report, "number": number})
 
     def _say(self, what: dict[str, Any]) -> None:
-        if self._getpid() != self._pid:  # a fork of the tested process: it speaks for nobody
+        if self._getpid() != self._pid:  # a fork of the test process may not report
             self._leave(0)
         data = self._dumps(what).encode() + b"\n"
         while data:

@@ -1,7 +1,7 @@
-"""Which tests the checks' files hold, read from their source: nothing of them is run for it. Pure.
+"""The tests in the checks' files, read from their source without running it. Pure.
 
-What can be skipped, and how often a test is parametrized, is read too, where it stands there in so
-many words: a solution that raises a skip, or that empties a list of cases, passes nothing by it.
+It also reads which tests can be skipped, and how often a test is parametrized, if that is written
+literally. So a solution passes nothing by raising a skip or by emptying a list of cases.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ _Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Expected:
-    """A test that must be reported: its id without parameters, how many cases it has (None: one at
-    least), and whether its source lets it be skipped or expected to fail.
-    """
+    """A test that must be reported: its id without parameters, its number of cases (None: at least
+    one), and whether its source allows it to be skipped or to fail."""
 
     def __init__(self, name: str, cases: int | None, may_skip: bool) -> None:
         self.name, self.cases, self.may_skip = name, cases, may_skip
@@ -32,9 +31,8 @@ class Expected:
         return test == self.name or test.startswith(self.name + "[")
 
     def aimed(self, at: Collection[str]) -> Expected | None:
-        """What of it must be reported where a caller names files, tests or cases `at`; None where
-        none of them means it. How many cases there are is then the caller's word.
-        """
+        """What of it must be reported if a caller names files, tests or cases `at`; None if none of
+        them means it. The number of cases is then the caller's."""
         names = [each.partition("[")[0].rstrip("/") for each in at]
         meant = [
             whole
@@ -49,16 +47,16 @@ class Expected:
 
 
 def collected(paths: Mapping[str, str]) -> list[str]:
-    """Those of the checks' files that pytest is to collect: by name, or where none has such a
-    name, every Python file.
-    """
+    """The checks' files that pytest has to collect: by name, or every Python file if none has such
+    a name."""
     python = sorted(path for path in paths if path.endswith(".py"))
     named = [path for path in python if any(fnmatch(_base(path), each) for each in _PATTERNS)]
     return named or [path for path in python if _base(path) not in {"conftest.py", "__init__.py"}]
 
 
 def expected(path: str, source: str) -> list[Expected]:
-    """The tests of one file. Raises SyntaxError, ValueError or RecursionError for no Python."""
+    """The tests of one file. Raises SyntaxError, ValueError or RecursionError for invalid
+    Python."""
     tree = ast.parse(source)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     whole = any(_assigns(node, "pytestmark") and _skips(node) for node in tree.body)
@@ -89,7 +87,7 @@ def _suite(
 def _members(
     node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], seen: set[str]
 ) -> Iterator[ast.stmt]:
-    """Those of the class and of its bases in this file."""
+    """The members of the class and of its bases in this file."""
     yield from node.body
     for base in node.bases:
         if isinstance(base, ast.Name) and base.id in classes and base.id not in seen:
@@ -107,7 +105,7 @@ def _test(name: str, node: _Def, may_skip: bool) -> Expected:
 
 
 def _cases(decorator: ast.expr) -> int | None:
-    """How many cases `parametrize(names, [..])` makes, where they stand there."""
+    """The number of cases of `parametrize(names, [..])`, if they are written literally."""
     if isinstance(decorator, ast.Call) and len(decorator.args) > 1:
         values = decorator.args[1]
         if isinstance(values, ast.List | ast.Tuple | ast.Set):

@@ -1,4 +1,4 @@
-"""Session: the plug-in of pytest that reports each test to the supervisor."""
+"""Session: the pytest plugin that reports each test to the supervisor."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from typing import Any
 
-    from agents.checks.supervised.channel import Teller
+    from agents.checks.supervised.channel import Reporter
 
 DETAIL_CHARACTERS = 2_000
 OUTPUT_CHARACTERS = 600
 ERROR_CHARACTERS = 20_000
-"""Of all files that could not be collected, the first ones first: they go in one report."""
+"""Of all files that could not be collected, the first ones first: they go into one report."""
 ID_CHARACTERS = 1_000
 
 
 class Session:
-    """See `Teller` for the order of what it says. `canary` is the file of tests that must fail."""
+    """See `Reporter` for the order of its messages. `canary` is the file of tests that must
+    fail."""
 
-    def __init__(self, teller: Teller, canary: str) -> None:
-        self._teller, self._canary = teller, canary
+    def __init__(self, reporter: Reporter, canary: str) -> None:
+        self._reporter, self._canary = reporter, canary
         self._reports: list[pytest.TestReport] = []
         self._errors: dict[str, str] = {}
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Tracebacks are short: they go to a model."""
+        """Tracebacks are short, because a model reads them."""
         config.option.tbstyle = "short"
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note what could not be collected."""
+        """Record what could not be collected."""
         if report.failed:
             left = ERROR_CHARACTERS - sum(len(name + text) for name, text in self._errors.items())
             size = min(DETAIL_CHARACTERS, left - len(report.nodeid))
@@ -41,7 +42,7 @@ class Session:
                 self._errors[report.nodeid] = report.longreprtext[-size:]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Put the tests that must fail anywhere among the others, whose own order stays."""
+        """Insert the tests that must fail at random places; the order of the others stays."""
         anywhere = random.SystemRandom().randrange
         mixed = [each for each in items if not each.nodeid.startswith(self._canary)]
         for item in items:
@@ -51,31 +52,31 @@ class Session:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Ask before a test, report after it."""
-        self._teller.begin()
+        """Request a number before a test, report after it."""
+        self._reporter.begin()
         self._reports = []
         try:
             result = yield
         except BaseException as error:
-            why = f"the session was broken off ({type(error).__name__})"
-            self._teller.tell({"id": _id(item), "outcome": "error", "detail": why})
+            why = f"the session was interrupted ({type(error).__name__})"
+            self._reporter.send({"id": _id(item), "outcome": "error", "detail": why})
             raise
         outcome, detail = _outcome(self._reports), _detail(self._reports)
-        self._teller.tell({"id": _id(item), "outcome": outcome, "detail": detail})
+        self._reporter.send({"id": _id(item), "outcome": outcome, "detail": detail})
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a phase of the test at work."""
+        """Record a phase of the current test."""
         self._reports.append(report)
 
     def close(self, status: int) -> None:
         """The last report: how pytest ended, and what was not collected."""
-        self._teller.begin()
-        self._teller.tell({"end": status, "errors": self._errors})
+        self._reporter.begin()
+        self._reporter.send({"end": status, "errors": self._errors})
 
 
 def _id(item: pytest.Item) -> str:
-    """A test's id; of one with endless parameters the beginning, and what tells it from others."""
+    """A test's id; a long one is cut, with a hash that keeps it unique."""
     whole = item.nodeid
     if len(whole) <= ID_CHARACTERS:
         return whole

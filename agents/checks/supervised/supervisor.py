@@ -1,8 +1,8 @@
 """The supervisor: the trusted first program of a sandbox in which test files are judged.
 
-It reads its order, works out what must be reported, forks the tested process, and only then reads
-the secret that its own report carries. Nothing of the workspace is on a module path of its own, and
-no other process of the sandbox can look into it.
+It reads its order, determines the expected tests, forks the test process, and only then reads the
+secret of its own report. It has nothing of the workspace on its module path, and no other process
+of the sandbox can inspect it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import sys
 import time
 
 from agents.checks.supervised import expected as expectation
-from agents.checks.supervised import tested
-from agents.checks.supervised.channel import Asker, Forged, Silent
+from agents.checks.supervised import test_process
+from agents.checks.supervised.channel import Forged, ReportReader, Silent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _TESTS, _ID, _DETAILS = 500, 500, 100_000
 """Tests that are reported, characters of an id, and of all details together."""
 _FAILED = ("failed", "error", "missing")
 _UNHEARD = "it was not reported"
-_SPENT = "the time for all checks was over"
+_SPENT = "the time for all checks was used up"
 
 CANARY = """
 import unittest
@@ -55,7 +55,7 @@ class TestSuite(unittest.TestCase):
     def test_equal(self):
         self.assertEqual({"a": 1}, {"a": 2})
 """
-"""Tests that must fail. Where one passes, something has changed how all tests are judged."""
+"""Tests that must fail. If one passes, the solution has changed how tests are judged."""
 CANARIES = ("test_equals", "test_raises", "TestSuite::test_equal")
 
 
@@ -81,25 +81,25 @@ def _judge(order: Mapping[str, Any], started: float) -> dict[str, Any]:
     wanted = _wanted(order)
     canary, must_fail = dict[str, str](), set[str]()
     if order["kind"] == "pytest":
-        importlib.import_module("pytest")  # its absence is an error of the sandbox, not of a test
+        importlib.import_module("pytest")  # without it the sandbox is broken, not a test
         canary, must_fail = _canaries()
     (reports_in, reports_out), (numbers_in, numbers_out) = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(reports_in)
         os.close(numbers_out)
-        tested.live({**order, "canary": canary}, numbers_in, reports_out)
+        test_process.run_test_process({**order, "canary": canary}, numbers_in, reports_out)
     os.close(reports_out)
     os.close(numbers_in)
     secret = _rest()
     child, until = _Child(pid), started + order["seconds"]
-    report = _heard(Asker(reports_in, numbers_out, child.alive, until), wanted, must_fail)
+    report = _received(ReportReader(reports_in, numbers_out, child.alive, until), wanted, must_fail)
     child.end()
     return {**report, "secret": secret}
 
 
 def _canaries() -> tuple[dict[str, str], set[str]]:
-    """A file of tests that must fail, under a name that nobody knows; and what they are called."""
+    """A file of tests that must fail, under a random name, and the tests' ids."""
     path = f"test_{secrets.token_hex(6)}.py"
     return {path: CANARY}, {f"{path}::{name}" for name in CANARIES}
 
@@ -122,9 +122,8 @@ def _wanted(order: Mapping[str, Any]) -> list[expectation.Expected]:
 
 
 class _Child:
-    """The tested process, watched and ended. It is reaped at the end alone: until then its number,
-    which is its group's too, is no other process's.
-    """
+    """The test process. It is reaped only at the end, so that its pid, which is its group's too, is
+    not reused."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -137,43 +136,44 @@ class _Child:
             os.killpg(self._pid, signal.SIGKILL)
         except OSError:
             pass
-        os.kill(self._pid, signal.SIGKILL)  # it may not have had a group yet
+        os.kill(self._pid, signal.SIGKILL)  # it may not have a group yet
         os.waitpid(self._pid, 0)
 
 
-def _heard(asker: Asker, wanted: list[expectation.Expected], must_fail: set[str]) -> dict[str, Any]:
-    """Ask until the end, and hold what came against what had to come."""
+def _received(
+    reader: ReportReader, wanted: list[expectation.Expected], must_fail: set[str]
+) -> dict[str, Any]:
+    """Receive all reports, and compare them with the expected tests."""
     heard: dict[str, dict[str, Any]] = {}
     errors: dict[str, str] = {}
     try:
-        errors = _listen(asker, heard)
+        errors = _listen(reader, heard)
     except Silent as silent:
         problem: str | None = _SPENT if str(silent) == "time" else str(silent)
     except (Forged, KeyError) as forged:
         problem = f"the report was tampered with: {forged}"
     else:
-        problem = _bent(heard, must_fail)
+        problem = _tampering(heard, must_fail)
     for name in must_fail:
         heard.pop(name, None)
     unheard = _SPENT if problem == _SPENT else _UNHEARD
     return {"problem": problem, "tests": _tests(wanted, heard, errors, unheard)}
 
 
-def _listen(asker: Asker, heard: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Add each test's report to `heard`; returns why which files could not be collected. Raises
-    Silent or Forged.
-    """
-    while "end" not in (said := asker.ask()):
+def _listen(reader: ReportReader, heard: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Add each test's report to `heard`; returns the collection errors by file. Raises Silent or
+    Forged."""
+    while "end" not in (said := reader.next_report()):
         name = str(said["id"])
         if name in heard:
             raise Forged(f"{name} was reported twice")
         heard[name] = {"outcome": str(said["outcome"]), "detail": str(said["detail"])}
-    asker.quiet()
+    reader.require_no_more()
     return dict(said["errors"])
 
 
-def _bent(heard: Mapping[str, dict[str, Any]], must_fail: set[str]) -> str | None:
-    """What shows that tests are not judged as they should be; None where nothing does."""
+def _tampering(heard: Mapping[str, dict[str, Any]], must_fail: set[str]) -> str | None:
+    """What shows that the judging was changed, or None."""
     if any(heard.get(name, {}).get("outcome") == "passed" for name in must_fail):
         return "a test that must fail has passed: the solution has changed how tests are judged"
     return None if must_fail <= heard.keys() else "not all tests were run"
@@ -209,7 +209,7 @@ def _case(name: str, case: dict[str, Any], may_skip: bool) -> dict[str, Any]:
 
 
 def _bounded(tests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """So many that the report is kept whole; what has not passed comes first where some go."""
+    """At most so many that the report is kept whole; failures come first if some are dropped."""
     if len(tests) > _TESTS:
         tests = sorted(tests, key=lambda test: bool(test["outcome"] == "passed"))[:_TESTS]
     left = _DETAILS
@@ -221,7 +221,7 @@ def _bounded(tests: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _sweep() -> None:
-    """Nothing of this copy is wanted back."""
+    """Delete the copy, which nobody needs any more."""
     try:  # noqa: SIM105 - contextlib is slow to import
         shutil.rmtree(WORK, ignore_errors=True)
     except RecursionError:

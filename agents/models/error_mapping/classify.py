@@ -1,7 +1,7 @@
-"""From whatever a provider's client raises to Fettle's own errors.
+"""Maps any exception of a provider's client to Fettle's own errors.
 
-Goes by what the exceptions carry (an HTTP status, a cause) and not by their classes, so that no
-provider's library is imported for it.
+It looks at what exceptions carry (an HTTP status, a cause) and not at their classes, so that no
+provider's library has to be imported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNREADABLE = (json.JSONDecodeError, httpx.DecodingError)
 
 
 def classify(error: BaseException) -> ModelError | None:
-    """What `error` means, or None if it is no trouble with a model (a fault of ours, say)."""
+    """The error for `error`, or None if it is not about a model (a bug, for example)."""
     chain = tuple(_causes(error))
     for each in chain:
         if isinstance(each, ModelError):
@@ -46,7 +46,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(error: BaseException) -> int | None:
-    """groq's errors have it as `status_code`, google-genai's as `code`."""
+    """groq's errors have `status_code`, google-genai's `code`."""
     for name in ("status_code", "code"):
         value = getattr(error, name, None)
         if isinstance(value, int):

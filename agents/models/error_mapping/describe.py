@@ -1,4 +1,4 @@
-"""A provider's refusal in words: what it means, what it said, and what to do."""
+"""Describes a provider's refusal: what it means, what the provider said, and what to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOO_LONG = (
 def describe_error(error: ModelError, full_name: str) -> str:
     """`groq:x: the key is not accepted (401: Invalid API Key); put a valid one in GROQ_API_KEY`.
 
-    An error without a status is told as it is, with the name of the model.
+    An error without a status keeps its text, after the model's name.
     """
     said = str(error)
     if said.startswith(full_name):
@@ -39,7 +39,7 @@ def too_long(full_name: str, why: str) -> str:
 
 
 def _meaning(status: int, provider: Provider) -> tuple[str, str]:
-    """What a status means, and what a person can do about it."""
+    """The meaning of a status, and what a person can do about it."""
     match status:
         case 401:
             return "the key is not accepted", f"put a valid one in {provider.key} for the workers"
@@ -59,4 +59,4 @@ def _meaning(status: int, provider: Provider) -> tuple[str, str]:
         case status if status < 500:
             return "the request is not accepted", ""
         case _:
-            return "the provider is in trouble", ""
+            return "the provider has an error", ""

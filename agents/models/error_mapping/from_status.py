@@ -1,4 +1,4 @@
-"""What a provider's status and words mean for us."""
+"""Maps a provider's status and error object to Fettle's errors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from agents.models.replies.surrogates import replace_surrogates
 # 498 is Groq's own: no capacity in the flex tier.
 # https://console.groq.com/docs/errors
 _FOR_NOW = frozenset({408, 409, 425, 429, 498})
-# OpenAI's word for an empty account, sent with status 429: waiting does not fill it.
+# OpenAI's code for an empty account, sent with status 429: a retry does not help.
 _NO_MONEY = "insufficient_quota"
-# OpenAI, Groq, DeepSeek, OpenRouter and vLLM speak of the context's length, llama.cpp of its size,
-# Anthropic of a prompt that is too long or of the context's limit, Gemini of the input token count.
+# OpenAI, Groq, DeepSeek, OpenRouter and vLLM write "context length", llama.cpp "context size",
+# Anthropic "prompt is too long" or "context limit", Gemini "input token count".
 _TOO_LONG = re.compile(
     r"context[ _](length|size|window|limit)|prompt is too long|input token count", re.IGNORECASE
 )
@@ -43,9 +43,9 @@ _STATUS_OF = {
 def error_from_status(
     status: int, message: str, details: Mapping[str, Any], headers: Mapping[str, str]
 ) -> ModelError:
-    """The error that a response with this status stands for.
+    """The error for a response with this status.
 
-    `details` is the error object of its body, as far as there is one.
+    `details` is the error object of its body, if there is one.
     """
     message = replace_surrogates(message)
     if details.get("code") == "tool_use_failed":
@@ -54,7 +54,7 @@ def error_from_status(
         )
     if _NO_MONEY in (details.get("code"), details.get("type")):
         return ModelRefused(message, status=402)
-    if status in _FOR_NOW or not 400 <= status < 500:  # below: a reply that could not be read
+    if status in _FOR_NOW or not 400 <= status < 500:  # below 400: an unreadable reply
         wait = retry_after_seconds(headers, details)
         return ModelUnavailable(message, status=status, retry_after_seconds=wait)
     if status == 413 or (status == 400 and _TOO_LONG.search(f"{details.get('code')} {message}")):
@@ -64,7 +64,7 @@ def error_from_status(
 
 
 def error_in_reply(error: Any) -> ModelError:
-    """What an error means that came where a reply was to come, under status 200."""
+    """The error for an error object that came in place of a reply, with status 200."""
     if not isinstance(error, Mapping):
         return ModelUnavailable(f"the reply broke off: {error}", status=200)
     code = error.get("code", error.get("status_code"))

@@ -1,10 +1,11 @@
-"""What a provider tells of a request that was too long for it, in tokens.
+"""The token limits in a provider's refusal of a long request.
 
-None of them has a field for it but llama.cpp; what they say is as the threads below quote it.
-OpenAI, vLLM, DeepSeek, OpenRouter: https://github.com/vllm-project/vllm/issues/20409
-Anthropic: https://github.com/docker/docker-agent/issues/569
-Gemini: https://github.com/google-gemini/gemini-cli/issues/4692
-llama.cpp: https://github.com/ggml-org/llama.cpp/pull/15780
+Only llama.cpp has a field for them. The threads below quote the others' messages.
+
+    OpenAI, vLLM, DeepSeek, OpenRouter: https://github.com/vllm-project/vllm/issues/20409
+    Anthropic: https://github.com/docker/docker-agent/issues/569
+    Gemini: https://github.com/google-gemini/gemini-cli/issues/4692
+    llama.cpp: https://github.com/ggml-org/llama.cpp/pull/15780
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 LEAST = 256
-"""Fewer is no model's context: it was another figure."""
+"""No model's context is smaller: such a number means something else."""
 _FIGURE = r"(\d{1,3}(?:,\d{3})+|\d{1,9})\b"
 _ROOM = [
     re.compile(pattern + _FIGURE, re.IGNORECASE)
@@ -45,9 +46,9 @@ _TOOK = [
 
 
 def limits_in(message: str, details: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """(the tokens that it has room for, those that the request took), as far as it says so.
+    """(the tokens that the model accepts, those of the request), as far as the message has them.
 
-    What the request took may count the room for the reply, where nothing else is told.
+    The tokens of the request may include the reply's share, if no other number is given.
     """
     limit = _plausible(details.get("n_ctx")) or _found(_ROOM, message)
     used = _plausible(details.get("n_prompt_tokens")) or _found(_TOOK, message)
@@ -68,12 +69,12 @@ def _plausible(figure: Any) -> int | None:
 
 
 LEARNED_SECONDS = 900.0
-"""A limit may be of a minute (Groq), of a plan or of a server that is started anew with a larger
-context. One refused request in this time is what it costs to find out."""
+"""A limit can be per minute (Groq), of a plan, or of a server that restarts with a larger context.
+To find out costs one refused request in this time."""
 
 
 class LearnedLimit:
-    """The tokens of a request with its reply; the least of what was told within the time."""
+    """The tokens of a request with its reply: the lowest limit that was learned lately."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -81,11 +82,11 @@ class LearnedLimit:
         self._until = 0.0
 
     def note(self, tokens: int) -> None:
-        """A request was refused, for there is room for no more than `tokens`."""
+        """A request was refused, because the limit is `tokens`."""
         self._tokens = min(tokens, self.tokens or tokens)
         self._until = self._clock() + LEARNED_SECONDS
 
     @property
     def tokens(self) -> int | None:
-        """The limit; None where nothing was told, or not lately."""
+        """The limit; None if none was learned lately."""
         return self._tokens if self._clock() < self._until else None

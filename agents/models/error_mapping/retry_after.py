@@ -1,4 +1,4 @@
-"""When a provider says that it may be asked again."""
+"""When a provider wants to be called again."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 def retry_after_seconds(headers: Mapping[str, str], details: Mapping[str, Any]) -> float | None:
     """Seconds from now, or None if the provider did not say.
 
-    From the header `Retry-After` (seconds or a date, RFC 9110 section 10.2.3), which Groq sends,
-    or from a `RetryInfo` in the error's details, where Gemini says it.
+    From the header `Retry-After` (seconds or a date, RFC 9110 section 10.2.3), as Groq sends it, or
+    from a `RetryInfo` in the error's details, as Gemini sends it.
     """
     header = headers.get("retry-after")
     return _from_header(header) if header else _from_details(details.get("details"))

@@ -1,4 +1,4 @@
-"""The providers, a file each. To add one: write its file, and name it here."""
+"""The providers, one file each. To add one: write its file, and name it here."""
 
 from __future__ import annotations
 

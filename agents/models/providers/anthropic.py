@@ -11,17 +11,17 @@ from langchain_core.language_models import BaseChatModel
 from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import ANTHROPIC
 
-# Anthropic reads nothing out of a cache that it was not asked to keep: with this, all of a request
-# up to its last message, for five minutes. The others cache by themselves.
+# Anthropic caches only on request: with this, all of a request up to its last message, for five
+# minutes. The other providers cache by themselves.
 # https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
 _CACHE = {"type": "ephemeral"}
-# These think before they answer, without being told to, within the limit on output tokens.
+# These think before they answer by default, within the limit on output tokens.
 _THINKS = re.compile(r"claude-(?:fable|mythos|[a-z]+-(?:4-[6-9]|[5-9]))")
 _THINKING_TOKENS = 4_096
 
 
 def _make(it: ModelConfig) -> BaseChatModel:
-    from anthropic import AsyncAnthropic  # noqa: PLC0415 - 2 s, paid by those who use it
+    from anthropic import AsyncAnthropic  # noqa: PLC0415 - takes 2 s
 
     from agents.models.transport.httpx2_transport import httpx2_client  # noqa: PLC0415
 
@@ -36,7 +36,7 @@ def _make(it: ModelConfig) -> BaseChatModel:
     )
     if (chat.profile or {}).get("temperature", True):
         chat.temperature = it.temperature
-    # A cached property: LangChain's own client cannot be given our connections.
+    # A cached property: LangChain's own client does not take connections.
     chat.__dict__["_async_client"] = AsyncAnthropic(
         api_key=it.api_key,
         base_url=it.base_url,

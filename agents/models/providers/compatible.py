@@ -1,4 +1,4 @@
-"""Any server that speaks OpenAI's chat completions: vLLM, llama.cpp, a LiteLLM proxy."""
+"""Any server with OpenAI's chat completions: vLLM, llama.cpp, a LiteLLM proxy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def _make(it: ModelConfig) -> BaseChatModel:
     chat: BaseChatModel = init_chat_model(
         it.model,
         model_provider="openai",
-        api_key=it.api_key or "none",  # the client wants one; a server without keys reads none
+        api_key=it.api_key or "none",  # the client requires one
         base_url=it.base_url,
         temperature=it.temperature,
         max_retries=0,
         use_responses_api=False,
-        # `max_tokens` is what all of them know; OpenAI's client sends a newer name.
+        # All servers know `max_tokens`; OpenAI's client sends a newer name.
         extra_body={**STREAMED, "max_tokens": it.max_output_tokens},
         http_async_client=it.http,
         http_client=it.sync(),

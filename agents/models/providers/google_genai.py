@@ -10,14 +10,14 @@ from langchain_core.language_models import BaseChatModel
 from agents.models.providers.kind import IN_A_PATH, ModelConfig, Provider
 from agents.models.streams import GEMINI
 
-# Thinking counts against the limit on output tokens: without a bound of its own it can use up all
-# of it, and the answer comes back empty. The models of 2.5 take a number, those of 3 a level.
+# Thinking counts against the limit on output tokens: without its own bound it can use up all of it,
+# and the answer is empty. The models of 2.5 take a number, those of 3 a level.
 # https://ai.google.dev/gemini-api/docs/thinking
 _THINKING_TOKENS = 1_024
 
 
 def _make(it: ModelConfig) -> BaseChatModel:
-    from google.genai import Client  # noqa: PLC0415 - 0.4 s, paid by those who use it
+    from google.genai import Client  # noqa: PLC0415 - takes 0.4 s
     from google.genai.types import HttpOptions  # noqa: PLC0415
 
     chat: Any = init_chat_model(
@@ -32,8 +32,8 @@ def _make(it: ModelConfig) -> BaseChatModel:
         vertexai=False,
         client_args={"verify": it.tls},
     )
-    # LangChain's own client would let GOOGLE_GENAI_USE_VERTEXAI choose another endpoint, and
-    # cannot be given our connections.
+    # LangChain's own client lets GOOGLE_GENAI_USE_VERTEXAI choose another endpoint, and does not
+    # take connections.
     chat.client = Client(
         vertexai=False,
         api_key=it.api_key,

@@ -10,7 +10,7 @@ from agents.models.streams import OPENAI
 
 
 def _make(it: ModelConfig) -> BaseChatModel:
-    from agents.models.transport.groq_chat import completions  # noqa: PLC0415 - paid by those who use it
+    from agents.models.transport.groq_chat import completions  # noqa: PLC0415 - imports groq
 
     chat: BaseChatModel = init_chat_model(
         it.model,

@@ -1,4 +1,4 @@
-"""Provider: all that Fettle knows of one way to reach models."""
+"""Provider: everything that Fettle knows about one provider."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from agents.models.streams import StreamProtocol
 
 PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@:-]|\.(?!\.)){0,127}")
 IN_A_PATH = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@-]|\.(?!\.)){0,127}")
-"""A Gemini model's name becomes part of a URL's path: it may not leave its place, nor name
-another method."""
+"""A Gemini model's name becomes part of a URL's path: it must not name another path or method."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """What a model is built from. `http` takes its requests; its own tries and limits are off.
+    """What a model is built from. `http` sends its requests; its own retries and limits are off.
 
-    `context` is how many tokens it shall have room for, where that is for us to say.
+    `context` is the size of its context in tokens, for servers that can be told.
     """
 
     model: str
@@ -36,8 +35,8 @@ class ModelConfig:
     context: int | None
 
     def sync(self) -> httpx.Client:
-        """For a client that wants one, though nothing is asked through it: with the TLS context
-        that there is, since each costs 30 ms to make."""
+        """For clients that require a synchronous one, which is never used. It shares the TLS
+        context, because a new one takes 30 ms."""
         return httpx.Client(verify=self.tls)
 
 
@@ -45,13 +44,12 @@ class ModelConfig:
 class Provider:
     """A provider; `key` and `address` name the variables that an operator sets.
 
-    `public` is where it is unless `address` says otherwise; None: `address` has to be set.
-    `thinking_tokens` is what a model may use beyond the limit on output tokens. `large` and `small`
-    are the models where none is named. `package` is the library it needs beyond the base install,
-    and `extra` what installs it. `priced_as` is its name in genai-prices.
-    `context` is the room that it makes for a request with its reply, in tokens, where it is told;
-    what is longer, such a one cuts without a word.
-    `caching` goes with each request of a conversation, where its beginning is not cached unasked.
+    `public` is its address by default; None: `address` has to be set. `thinking_tokens` is what a
+    model may use beyond the limit on output tokens. `large` and `small` are the default models.
+    `package` is the library that it needs beyond the base install, and `extra` what installs it.
+    `priced_as` is its name in genai-prices. `context` is the context in tokens that the server is
+    told to use; such a server silently cuts longer requests. `caching` is added to each request of
+    a conversation, for providers that cache only on request.
     """
 
     name: str

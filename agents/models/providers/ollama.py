@@ -1,4 +1,4 @@
-"""Ollama, on a machine of one's own."""
+"""Ollama, a local server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OLLAMA
 
 CONTEXT = 32_768
-"""Unasked it makes room for a few thousand tokens, and cuts what is longer without a word: at the
+"""By default it has a context of a few thousand tokens, and silently cuts a longer request at the
 beginning, where the task is."""
 
 
@@ -25,7 +25,7 @@ def _make(it: ModelConfig) -> BaseChatModel:
         num_ctx=it.context,
         client_kwargs={"verify": it.tls},
     )
-    # The client makes its connections itself, and reads a key from the environment.
+    # The client creates its own connections, and reads a key from the environment.
     client = it.http
     own = chat._async_client._client  # noqa: SLF001
     client.base_url = own.base_url

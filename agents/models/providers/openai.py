@@ -12,10 +12,10 @@ from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENAI
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
-"""Put over the body of a request whose client was not told that it is streamed."""
+"""Added to the body of a request whose client does not know that it is streamed."""
 
-# They think before they answer, within the same limit on output tokens, and take no temperature.
-# How much is left to them: with tools on offer some take no word on it in chat completions.
+# They think before they answer, within the limit on output tokens, and take no temperature. Some do
+# not accept a reasoning effort with tools in chat completions, so none is sent.
 _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
 _THINKING_TOKENS = 4_096
 

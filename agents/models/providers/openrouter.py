@@ -10,7 +10,7 @@ from agents.models.streams import OPENROUTER
 
 
 def _make(it: ModelConfig) -> BaseChatModel:
-    from openrouter import OpenRouter  # noqa: PLC0415 - paid by those who use it
+    from openrouter import OpenRouter  # noqa: PLC0415 - a slow import
 
     chat: BaseChatModel = init_chat_model(
         it.model,
@@ -19,7 +19,7 @@ def _make(it: ModelConfig) -> BaseChatModel:
         temperature=it.temperature,
         max_tokens=it.max_output_tokens,
         max_retries=0,
-        # Without a retry configuration of None this client tries for an hour.
+        # Without this, the client retries for an hour.
         client=OpenRouter(
             api_key=it.api_key,
             server_url=it.base_url,

@@ -1,1 +1,1 @@
-"""Reading replies: why one ended, the value in it, and text that other code can take."""
+"""Reads replies: why one ended, the value in it, and text that other code accepts."""

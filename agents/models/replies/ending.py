@@ -1,4 +1,4 @@
-"""Why a model stopped talking."""
+"""Why a reply ended."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, InvalidToolCall
 
 MALFORMED = "malformed_arguments"
-"""The one argument of a call whose arguments were not valid JSON: the text that came instead."""
+"""The only argument of a call whose arguments were not valid JSON: their text."""
 
 _REASONS = ("finish_reason", "stop_reason", "done_reason")
-"""What OpenAI, Groq and Gemini call it, Anthropic, and Ollama."""
+"""The key in OpenAI's, Groq's and Gemini's replies, in Anthropic's, and in Ollama's."""
 _CUT_OFF = frozenset({"length", "MAX_TOKENS", "max_tokens", "model_context_window_exceeded"})
 
 
@@ -22,14 +22,14 @@ def cut_off(message: AIMessage) -> bool:
 def malformed(message: AIMessage) -> bool:
     """Whether the reply has a tool call that cannot be read, and none that can.
 
-    To an agent's loop it looks like a final answer, often an empty one; it is none.
+    An agent's loop would take it for a final answer, often an empty one.
     """
     garbled = _reason(message) == "MALFORMED_FUNCTION_CALL"
     return not message.tool_calls and (garbled or bool(message.invalid_tool_calls))
 
 
 def separate_broken_calls(message: AIMessage) -> AIMessage:
-    """`message` with the calls that came without valid JSON among its invalid ones."""
+    """`message` with the calls without valid JSON among its invalid ones."""
     broken = [call for call in message.tool_calls if set(call["args"]) == {MALFORMED}]
     if not broken:
         return message

@@ -1,4 +1,4 @@
-"""Replies of one provider in the history that another is asked with."""
+"""Replies of one provider in a request to another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 def normalize_history_for(provider: str, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """`messages`, with other providers' replies as plain text and calls.
 
-    Thoughts and signatures mean something to their own provider alone; some clients raise at them.
+    Thoughts and signatures are specific to a provider; some clients raise at them.
     """
     return [_plain(each) if _is_foreign(each, provider) else each for each in messages]
 

@@ -1,8 +1,8 @@
-"""Asking a model for a value of a given shape.
+"""Asks a model for a structured value.
 
-The shape goes out as the one tool on offer, which the model must call; the value is that call's
-arguments. It is the one way that works alike on Groq (whose JSON-schema mode few of its models
-have), on Gemini (whose JSON mode excludes tools) and in a recording.
+The value's schema is the only tool that is offered, and the model has to call it. This works alike
+on Groq (where few models have a JSON-schema mode), on Gemini (where the JSON mode excludes tools)
+and in a recording.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """Either a `value`, or an `error` that says in words for the model what was wrong.
+    """Either a `value`, or an `error` that tells the model what was wrong.
 
-    `message` is the reply as it came, for usage and journal; `said` is its text or its calls as
+    `message` is the unchanged reply, for usage and journal; `said` is its text or its calls as
     text, to show the model what it wrote.
     """
 
@@ -41,7 +41,7 @@ class Answer(Generic[T]):
 
     @property
     def said(self) -> str:
-        """What the model wrote, in a form that every provider takes back as plain text."""
+        """What the model wrote, as plain text that every provider accepts."""
         calls = [call["args"] for call in self.message.tool_calls]
         broken = [call["args"] or "" for call in self.message.invalid_tool_calls]
         parts = [str(self.message.text), *map(json.dumps, calls), *broken]
@@ -49,7 +49,7 @@ class Answer(Generic[T]):
 
 
 async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: type[T]) -> Answer[T]:
-    """One call of `model`; a reply that does not fit `schema` is an Answer with an `error`.
+    """One call of `model`; a reply that does not match `schema` is an Answer with an `error`.
 
     Raises what the model raises: ModelUnavailable, ModelRefused, RecordingMismatch.
     """
@@ -62,7 +62,7 @@ async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: typ
 
 
 def read(message: AIMessage, schema: type[T]) -> Answer[T]:
-    """The value in a reply, fresh or out of a journal: the tool's call, else JSON in its text."""
+    """The value in a new or journaled reply: the tool's call, else JSON in its text."""
     name = _tool(schema)
     for call in message.tool_calls:
         if call["name"] == name:
@@ -81,7 +81,7 @@ def read(message: AIMessage, schema: type[T]) -> Answer[T]:
 
 @cache
 def _tool(schema: type[BaseModel]) -> str:
-    """The name of the tool that a schema becomes; to find it takes a millisecond, so once."""
+    """The name of a schema's tool. Cached, because it takes a millisecond."""
     name: str = convert_to_openai_tool(schema)["function"]["name"]
     return name
 

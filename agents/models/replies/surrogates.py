@@ -1,4 +1,4 @@
-"""Half a surrogate pair: models do write it, and no file and no request takes it. Pure."""
+"""Half surrogate pairs: models write them, and no file and no request accepts them. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with U+FFFD for each half alone, and with two halves that meet as one character."""
+    """The text with U+FFFD for each half, and one character for two halves that meet."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def fix_surrogates(value: Any) -> Any:
-    """The same for all texts in a JSON value, keys too; the value itself where there is no half."""
+    """The same for all texts in a JSON value, keys included; the value itself if there is no
+    half."""
     written = json.dumps(value, ensure_ascii=False)
     try:
         written.encode()

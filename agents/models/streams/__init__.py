@@ -1,4 +1,4 @@
-"""How providers' replies come over the wire, and what they amount to when they are whole."""
+"""How providers stream their replies, and how a complete reply is assembled from that."""
 
 from agents.models.streams import anthropic, gemini, ollama, openai
 from agents.models.streams.protocol import Chunk, StreamAssembler, StreamProtocol

@@ -22,7 +22,7 @@ _TEXTS: Mapping[str, tuple[str, Part]] = {
 
 
 class AnthropicAssembler:
-    """A message out of its events."""
+    """Assembles a message from its events."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -75,7 +75,7 @@ class AnthropicAssembler:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """What a tool is called with. What is no JSON object is kept as it came, under a name."""
+    """A tool call's arguments. Invalid JSON is kept as text, under one name."""
     try:
         arguments = json.loads(text or "{}")
     except json.JSONDecodeError:

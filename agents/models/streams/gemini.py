@@ -21,7 +21,7 @@ _PLAIN = frozenset({"text", "thought"})
 
 
 class GeminiAssembler:
-    """A response out of those that it came in. Figures of usage count for all so far."""
+    """Assembles a response from partial ones. Usage figures are cumulative."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -36,7 +36,7 @@ class GeminiAssembler:
         self._response |= {name: value for name, value in event.items() if name != "candidates"}
         self.ended = self.ended or "promptFeedback" in event
         chunks: list[Chunk] = []
-        for candidate in (event.get("candidates") or ())[:1]:  # we ask for one
+        for candidate in (event.get("candidates") or ())[:1]:  # only one is requested
             self._candidate |= candidate
             self.ended = self.ended or bool(candidate.get("finishReason"))
             for part in (candidate.get("content") or {}).get("parts") or ():
@@ -64,13 +64,13 @@ class GeminiAssembler:
 
 
 def _same_kind(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two parts are one text. Those with a signature stand for themselves."""
+    """Whether two parts belong to one text. Parts with a signature stay separate."""
     plain = "text" in one and "text" in other and {*one, *other} <= _PLAIN
     return plain and one.get("thought") == other.get("thought")
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
-    """See StreamProtocol. A prompt that got no candidates was blocked, and the reply says why."""
+    """See StreamProtocol. A response without candidates says why the prompt was blocked."""
     if error := body.get("error"):
         raise error_in_reply(error)
     if body.get("candidates"):
@@ -87,7 +87,7 @@ def declined(body: Mapping[str, Any]) -> str | None:
 
 
 def streamed(request: httpx.Request) -> httpx.Request:
-    """See StreamProtocol: the path says it."""
+    """See StreamProtocol: the path chooses streaming."""
     path = request.url.path
     if path.endswith(_WHOLE):
         path = path.removesuffix(_WHOLE) + _STREAMED

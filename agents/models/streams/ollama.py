@@ -1,4 +1,4 @@
-"""Ollama's chat: a JSON object a line. Its client streams by itself.
+"""Ollama's chat: one JSON object per line. Its client streams by itself.
 
 Shapes: https://github.com/ollama/ollama/blob/main/docs/api.md
 """
@@ -15,7 +15,7 @@ from agents.models.streams.protocol import Chunk
 
 
 class OllamaAssembler:
-    """A last line that has everything out of all lines."""
+    """Assembles a last line with the content of all lines."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -56,7 +56,7 @@ class OllamaAssembler:
 
 
 def _readable(call: Mapping[str, Any], arguments: Any) -> Mapping[str, Any]:
-    """`call` with an object for its arguments: the client takes nothing else."""
+    """`call` with an object for its arguments: the client accepts nothing else."""
     if isinstance(arguments, dict):
         return call
     return {**call, "function": {**call["function"], "arguments": {MALFORMED: str(arguments)}}}
@@ -69,6 +69,6 @@ def is_reply(body: Mapping[str, Any]) -> bool:
     return "message" in body
 
 
-def declined(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as on every wire
-    """See StreamProtocol: it has no word for it."""
+def declined(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as in every protocol
+    """See StreamProtocol: Ollama has no sign of it."""
     return

@@ -1,4 +1,4 @@
-"""Chat completions: OpenAI, Groq, DeepSeek, OpenRouter, and most servers that one runs oneself.
+"""Chat completions: OpenAI, Groq, DeepSeek, OpenRouter, and most local servers.
 
 Shapes: https://platform.openai.com/docs/api-reference/chat-streaming
 """
@@ -15,7 +15,7 @@ from agents.models.error_mapping.from_status import error_in_reply
 from agents.models.streams.protocol import Chunk
 
 _REASONING = ("reasoning_content", "reasoning")
-"""What DeepSeek, vLLM and llama.cpp call it, and what Groq and OpenRouter do."""
+"""The key of DeepSeek, vLLM and llama.cpp, and that of Groq and OpenRouter."""
 
 
 _HEAD = {
@@ -25,11 +25,11 @@ _HEAD = {
     "model": "",
     "system_fingerprint": None,
 }
-"""What some clients insist on and some servers leave out."""
+"""Fields that some clients require and some servers omit."""
 
 
 class OpenAIAssembler:
-    """A completion out of its chunks. Fields it does not know are kept: texts are joined."""
+    """Assembles a completion from its chunks. Unknown fields are kept; texts are joined."""
 
     def __init__(self) -> None:
         self.ended = False

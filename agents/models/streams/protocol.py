@@ -1,9 +1,9 @@
-"""StreamProtocol: what is particular about one way to speak to models over HTTP.
+"""StreamProtocol: the differences between providers' HTTP APIs.
 
-Every reply is asked for as a stream, so that there is a first token to wait for and there are
-tokens to show. What the clients are given is the whole reply, as if it had not been streamed: one
-way for all of them to read it, at a sixth of the processor time that LangChain's own chunks take
-(measured with ChatGroq: 33 µs a chunk against 190).
+Every reply is requested as a stream, so that there is a first token to wait for and there are
+tokens to show. The client libraries get the complete reply, as if it had not been streamed: all of
+them read it alike, with a sixth of the processor time of LangChain's own chunks (measured with
+ChatGroq: 33 µs a chunk against 190).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class Chunk(NamedTuple):
 
 
 class StreamAssembler(Protocol):
-    """One reply, put together from its events. Pure."""
+    """Assembles one reply from its events. Pure."""
 
     ended: bool
-    """Whether the provider has said that this was all."""
+    """Whether the provider has sent the end of the reply."""
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
-        """Take the next event; what it adds for a reader. Raises ModelError where it is one."""
+        """Add the next event; returns what it adds for a reader. Raises ModelError for an error."""
         ...
 
     def result(self) -> dict[str, Any]:
-        """The body of the same reply, had it not been streamed."""
+        """The body of the same reply, if it had not been streamed."""
         ...
 
 
@@ -45,12 +45,12 @@ def _as_it_is(request: httpx.Request) -> httpx.Request:
 
 @dataclass(frozen=True, slots=True)
 class StreamProtocol:
-    """What each protocol does in a way of its own.
+    """What differs between providers.
 
-    `is_reply` tells whether a whole body is a reply; raises ModelError if it is an error.
-    `declined` is why a reply is none in fact: what the model or its provider says, or None.
-    `streamed` makes a request ask for a stream, where its client cannot be told to; `content_type`
-    is what that client takes a whole reply to be.
+    `is_reply` says whether a complete body is a reply; raises ModelError for an error. `declined`
+    is why the model or its provider declined to answer, or None. `streamed` makes a request ask for
+    a stream, if its client cannot do that; `content_type` is that of a complete reply for the
+    client.
     """
 
     assembler: Callable[[], StreamAssembler]

@@ -1,1 +1,1 @@
-"""The HTTP connections on which providers are called."""
+"""The HTTP connections to providers."""

@@ -1,4 +1,4 @@
-"""The HTTP client through which providers are reached."""
+"""ProviderClient: the HTTP client for calls to providers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from agents.models.transport.delivery import mark_delivered
 from agents.models.transport.sharded import ShardedTransport
 
 _SHOWN_CHARACTERS = 120
-# A proxy that the environment names has the same or a narrower pattern, stands before this one and
-# so is still used.
+# A proxy in the environment has the same or a narrower pattern, comes before this one, and so is
+# still used.
 _ANYWHERE = "all://*"
-# For such a proxy: a call must wait for its provider, never for a free connection.
+# For such a proxy: a call must never wait for a free connection.
 _LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=1_000)
-# What reading raises where JSON is of another shape than its protocol's, or too deep to be read.
+# Raised when JSON has an unexpected shape, or is nested too deeply.
 _MISSHAPEN = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
 _STREAMS = ("text/event-stream", "application/x-ndjson")
-# Of the body that came, not of the one that is handed on.
+# They describe the received body, not the returned one.
 _OF_THE_BODY = frozenset(
     {"content-length", "content-encoding", "content-type", "transfer-encoding"}
 )
@@ -39,18 +39,18 @@ _OF_THE_BODY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long a provider may keep us waiting, in seconds: until there is a connection, and for
-    the first token; no later one may take longer than that either."""
+    """Time limits in seconds: until there is a connection, and for the first token. No later token
+    may take longer than that either."""
 
     connect: float = 10.0
     first_token: float = 60.0
 
 
 class ProviderClient(httpx.AsyncClient):
-    """Asks for streams and answers with whole replies; made by `connect`.
+    """Requests streams and returns complete replies; made by `connect`.
 
-    Raises ModelError for whatever is no reply, since each client has its own way with those: a
-    proxy's HTML page is an AttributeError in groq's and an empty answer, counted as success, in
+    Raises ModelError for anything that is no reply, because the client libraries differ: a proxy's
+    HTML page is an AttributeError in groq's and an empty answer, counted as success, in
     google-genai's; openrouter's and ollama's lose the Retry-After of a 429.
     """
 
@@ -64,7 +64,7 @@ class ProviderClient(httpx.AsyncClient):
         self, request: httpx.Request, *, stream: bool = False, **options: Any
     ) -> httpx.Response:
         request = self._protocol.streamed(request)
-        # The time limits are ours: the clients have others, or none.
+        # The clients have other time limits, or none.
         wait = {"connect": self._times.connect, "read": None, "write": None, "pool": None}
         request.extensions = {**request.extensions, "timeout": wait}
         try:
@@ -130,7 +130,7 @@ class ProviderClient(httpx.AsyncClient):
 def connect(
     tls: ssl.SSLContext, protocol: StreamProtocol, times: Timeouts | None = None, **options: Any
 ) -> ProviderClient:
-    """A client for one protocol; `options` are httpx' own."""
+    """A client for one protocol; `options` are those of httpx."""
     return ProviderClient(
         protocol,
         times or Timeouts(),
@@ -144,8 +144,8 @@ def connect(
 async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
     """The JSON objects of a stream: of server-sent events, or one a line.
 
-    Lines are cut at line feeds alone: JSON may hold other characters that Python's `splitlines`,
-    and so httpx' `aiter_lines`, takes for an end of a line.
+    Lines end at line feeds only: JSON may contain other characters that Python's `splitlines`, and
+    so httpx' `aiter_lines`, takes for an end of a line.
     """
     rest = b""
     async for chunk in response.aiter_bytes():
@@ -158,7 +158,7 @@ async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
-    """The object in a line; None for what is no data: comments, names, blank lines, the end."""
+    """The object in a line; None for anything else: comments, names, blank lines, the end."""
     data = line.removeprefix(b"data:").strip()
     if not data.startswith(b"{"):
         return None
@@ -178,7 +178,7 @@ def _read(response: httpx.Response, kind: str) -> Any:
 
 @contextlib.contextmanager
 def _of_its_shape(kind: str, read: Any) -> Iterator[None]:
-    """What is read within the block is JSON from outside: of another shape it is no reply."""
+    """JSON that is read within the block is external: with an unexpected shape it is no reply."""
     try:
         yield
     except _MISSHAPEN as error:
@@ -186,7 +186,7 @@ def _of_its_shape(kind: str, read: Any) -> Iterator[None]:
 
 
 def _refusal(body: bytes, response: httpx.Response) -> ModelError:
-    """What an error status means. The clients' own errors differ in what they keep of it."""
+    """The error for an error status. The clients' own errors differ in what they keep."""
     try:
         reason = json.loads(body)
     except (ValueError, RecursionError):

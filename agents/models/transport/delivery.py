@@ -1,4 +1,4 @@
-"""Whether a reply has come as far as the client library that asked for it."""
+"""Whether a reply has reached the client library that requested it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextvars import ContextVar
 
 
 class Delivery:
-    """Of one request. What a client raises `over` a reply is about the reply, whatever it is: it
-    knows of no other shape than the one it was written for."""
+    """For one request. Any exception that a client raises after the reply was `delivered` is about
+    the reply: the client knows no other shape than the one it was written for."""
 
     delivered = False
 
@@ -19,7 +19,7 @@ _DELIVERY: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
 
 @contextlib.contextmanager
 def track_delivery() -> Iterator[Delivery]:
-    """See whether the request that is made within the block gets its reply."""
+    """See whether the request within the block gets its reply."""
     delivery = Delivery()
     token = _DELIVERY.set(delivery)
     try:
@@ -29,6 +29,6 @@ def track_delivery() -> Iterator[Delivery]:
 
 
 def mark_delivered() -> None:
-    """A whole reply goes to the client now."""
+    """A complete reply goes to the client now."""
     if (delivery := _DELIVERY.get()) is not None:
         delivery.delivered = True

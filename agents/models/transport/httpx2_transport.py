@@ -1,4 +1,4 @@
-"""From a client library that uses httpx2, httpx' successor, to our own connections."""
+"""Connects a client library that uses httpx2, the successor of httpx, to our connections."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing_extensions import override
 
 
 class Httpx2Transport(httpx2.AsyncBaseTransport):
-    """Sends requests through `http`, and hands on the whole replies that it gives.
+    """Sends requests through `http`, and returns its complete replies.
 
-    Raises what that raises: the libraries keep it as the cause of their own errors.
+    Raises what that raises; the libraries keep it as the cause of their own errors.
     """
 
     def __init__(self, http: httpx.AsyncClient) -> None:
@@ -29,5 +29,5 @@ class Httpx2Transport(httpx2.AsyncBaseTransport):
 
 
 def httpx2_client(http: httpx.AsyncClient) -> httpx2.AsyncClient:
-    """A client of that library's kind over ours. Proxies and connections are ours to choose."""
+    """An httpx2 client over `http`, which chooses proxies and connections."""
     return httpx2.AsyncClient(transport=Httpx2Transport(http), trust_env=False)

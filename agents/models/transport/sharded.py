@@ -1,9 +1,9 @@
-"""ShardedTransport: an HTTP transport whose cost per request does not grow with those under way.
+"""ShardedTransport: an HTTP transport whose cost per request does not grow with their number.
 
-httpcore's pool looks at every connection, several times, whenever a request comes or goes, and
-closes an idle one as soon as there are more than it may keep, be they idle or not (1.0.9:
-`_assign_requests_to_connections`). With 200 calls in flight that was most of a worker's processor
-time, and a handshake for each call. Here no pool gets more than a few.
+httpcore's pool looks at every connection, several times, whenever a request starts or ends, and
+closes an idle one as soon as there are more than its keep-alive limit, idle or not (1.0.9:
+`_assign_requests_to_connections`). With 200 calls in flight that took most of a worker's CPU, and a
+TLS handshake for each call. Here each pool has only a few connections.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import httpx
 from typing_extensions import override
 
 WIDTH = 16
-"""Requests under way in one shard; the next takes another."""
+"""Requests in one shard; the next one uses another."""
 _KEPT_SECONDS = 5.0
-"""How long a connection stays open that nothing uses; httpx's own default."""
+"""How long an idle connection stays open; httpx's own default."""
 
 
 @dataclass(slots=True)
 class Shard:
-    """A pool of connections; `busy` counts the requests under way."""
+    """A pool of connections; `busy` counts its current requests."""
 
     transport: httpx.AsyncHTTPTransport
     busy: int = 0
@@ -32,7 +32,7 @@ class Shard:
 
 
 class ShardedTransport(httpx.AsyncBaseTransport):
-    """As many lanes as are needed. A request never waits for a connection to become free."""
+    """As many shards as needed. A request never waits for a free connection."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         self._tls = tls
@@ -40,7 +40,7 @@ class ShardedTransport(httpx.AsyncBaseTransport):
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The first shard that has room: the others fall idle, and are closed after a while."""
+        """Use the first shard with space: the others become idle, and are closed after a while."""
         await self._close([shard for shard in self._shards if _stale(shard)])
         shard = next((each for each in self._shards if each.busy < WIDTH), None) or self._open()
         shard.busy += 1
@@ -76,7 +76,7 @@ class ShardedTransport(httpx.AsyncBaseTransport):
 
 
 class _Counted(httpx.AsyncByteStream):
-    """A response's body, after which its shard has room for one more."""
+    """A response's body; when it is closed, its shard has space for one more."""
 
     def __init__(self, stream: httpx.AsyncByteStream, shard: Shard) -> None:
         self._stream = stream

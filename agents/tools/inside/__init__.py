@@ -1,4 +1,5 @@
-"""Programs that run inside a room. Each is handed over as text: it may import nothing of ours."""
+"""Programs of Fettle that run inside a sandbox. Each is sent as text and imports nothing of
+Fettle."""
 
 from __future__ import annotations
 
@@ -19,22 +20,21 @@ def source(name: str) -> str:
 
 
 ARGV = ("python", "-I", "-S")
-"""An interpreter that imports nothing from the files that are there."""
+"""An interpreter that imports nothing from the files in its directory."""
 
 SECONDS = 5.0
 OUTPUT = 1 * MIB
 
 
 def helper_limits(limits: Limits) -> Limits:
-    """It takes no longer than a run, and what it tells need not be cut as a run's output."""
+    """No more time than a run, and more output."""
     return replace(limits, wall_seconds=min(SECONDS, limits.wall_seconds), output_bytes=OUTPUT)
 
 
 async def run_helper(ports: Ports, command: Command, purpose: str) -> RunResult:
-    """What became of it. Raises SandboxUnavailable, also where the room (`of a page`) was killed
-    from outside: that is neither the program's doing nor the model's.
-    """
+    """Run a helper program. Raises SandboxUnavailable, also if the sandbox (`purpose`, such as `of
+    a page`) was killed from outside, which is neither the program's fault nor the model's."""
     result = await ports.sandbox.run(command, helper_limits(ports.limits))
     if result.end is End.KILLED:
-        raise SandboxUnavailable(f"the room {purpose} was killed from outside")
+        raise SandboxUnavailable(f"the sandbox {purpose} was killed from outside")
     return result

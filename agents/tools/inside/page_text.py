@@ -1,7 +1,7 @@
-"""The text of a page: HTML on standard input, {base, offset, characters} as JSON in the first
-line; {title, text, total} as JSON on standard output.
+"""Extracts the text of a page. Input: {base, offset, characters} as JSON in the first line, then
+HTML. Output: {title, text, total} as JSON.
 
-It runs in a room: a page is somebody else's, and reading it can take longer than its size suggests.
+It runs in a sandbox: pages are untrusted, and parsing one can take longer than its size suggests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from urllib.parse import urljoin
 
 TITLE = 200
-"""Characters of a title that are told: a page may have a megabyte of them."""
+"""Characters of a title in the answer: a page can have a title of a megabyte."""
 SKIPPED = {"script", "style", "noscript", "template", "svg", "math", "iframe", "object"}
 BLOCKS = {
     *("p", "div", "section", "article", "header", "footer", "main", "nav", "aside", "br", "hr"),
@@ -36,7 +36,7 @@ class Reader(HTMLParser):
         self.in_title = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """A tag opens."""
+        """An opening tag."""
         self.in_title = tag == "title"
         if tag in SKIPPED:
             self.skipped.append(tag)
@@ -52,7 +52,7 @@ class Reader(HTMLParser):
         self.pre += tag == "pre"
 
     def handle_endtag(self, tag: str) -> None:
-        """A tag closes, perhaps one that never opened."""
+        """A closing tag, maybe without an opening one."""
         self.in_title = False
         if tag in self.skipped:
             del self.skipped[self.skipped.index(tag) :]
@@ -73,14 +73,14 @@ class Reader(HTMLParser):
 
     @property
     def text(self) -> str:
-        """What was collected, without empty lines in a row and blanks at the ends of lines."""
+        """The collected text, without repeated empty lines and trailing blanks."""
         lines = (line.rstrip() for line in "".join(self.parts).split("\n"))
         text = "\n".join(line if line.startswith("  ") else line.lstrip() for line in lines)
         return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def joined(base: str, address: str) -> str:
-    """A link as a whole address."""
+    """A link as a full address."""
     try:
         return urljoin(base, address)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Searches the files of the working directory: {pattern, glob, ignore_case, most, characters} as
-JSON on standard input, {matches: [[path, line, text]], more, files} or {error} on standard output.
+"""Searches the files of the working directory. Input: {pattern, glob, ignore_case, most,
+characters} as JSON; output: {matches: [[path, line, text]], more, files} or {error}.
 
-It runs in a room because patterns come from a model: one that never ends ends at the room's limit.
+It runs in a sandbox because a model writes the pattern: the sandbox's limit ends an endless match.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ LINE = 300
 
 
 def fits(path: str, glob: str) -> bool:
-    """Whether the glob means the path: `**` is any number of directories; a glob without a slash
-    means the name, in whatever directory."""
+    """Whether the path matches the glob. `**` is any number of directories; a glob without a slash
+    matches the name in any directory."""
     if "/" not in glob:
         return fnmatch.fnmatchcase(path.rpartition("/")[2], glob)
     return _fits(path.split("/"), glob.lstrip("/").split("/"))
 
 
 def _fits(parts: Sequence[str], globs: Sequence[str]) -> bool:
-    """A row for each part of the glob: which beginnings of the path it has come to."""
+    """For each part of the glob: how many parts of the path it can have matched."""
     reached = {0}
     for glob in globs:
         if glob == "**":
@@ -40,7 +40,7 @@ def _fits(parts: Sequence[str], globs: Sequence[str]) -> bool:
 
 
 def paths(glob: str | None) -> Iterator[str]:
-    """The files that are searched, in order."""
+    """The files to search, in order."""
     for folder, folders, names in os.walk("."):
         folders.sort()
         for name in sorted(names):
@@ -50,7 +50,7 @@ def paths(glob: str | None) -> Iterator[str]:
 
 
 def matches(pattern: re.Pattern[str], path: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text file where the pattern is, by number from 1, cut around it."""
+    """The matching lines of a text file, by number from 1, cut around the match."""
     data = Path(path).read_bytes()
     if b"\0" in data[:4096]:
         return
@@ -61,7 +61,7 @@ def matches(pattern: re.Pattern[str], path: str) -> Iterator[tuple[int, str]]:
 
 
 def search(asked: dict[str, Any]) -> dict[str, Any]:
-    """Everything that fits, within the bounds."""
+    """All matches within the bounds."""
     try:
         pattern = re.compile(asked["pattern"], re.IGNORECASE if asked["ignore_case"] else 0)
     except (re.error, RecursionError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""Tells of the interpreter that runs it, as JSON on standard output: {tags, markers, there}."""
+"""Describes the interpreter that runs it, as JSON: {tags, markers, there}."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Runs pytest and writes down what each test did: {words} as JSON on standard input, the report as
-JSON in the file REPORT: {collected, tests: [{id, outcome, detail}]} or {error}.
+"""Runs pytest and reports each test. Input: {words} as JSON; the report goes to the file REPORT as
+JSON: {collected, tests: [{id, outcome, detail}]} or {error}.
 
-Without a report nothing was shown: the process may have been ended by a test (`os._exit(0)`).
+Without a report nothing is shown: a test may have ended the process (`os._exit(0)`).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ MISSING = 3
 
 
 class Recorder:
-    """A plug-in of pytest. Of a test's phases the worst counts."""
+    """A pytest plugin. The worst phase of a test counts."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.outcomes: dict[str, tuple[str, str]] = {}
 
     def pytest_collectreport(self, report: Any) -> None:
-        """A file that cannot be collected is an error of its own."""
+        """A file that cannot be collected is an error."""
         if report.failed:
             self.outcomes[report.nodeid or "(collection)"] = "error", _detail(report)
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """What is to run."""
+        """The tests to run."""
         self.ids = [item.nodeid for item in session.items]
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -46,7 +46,7 @@ class Recorder:
             self.outcomes[report.nodeid] = "passed", ""
 
     def report(self) -> dict[str, Any]:
-        """The report: what was collected and did not run is in it, too."""
+        """The report; it includes tests that were collected and did not run."""
         names = dict.fromkeys((*self.ids, *self.outcomes))
         tests = [
             {"id": name, "outcome": outcome, "detail": detail}
@@ -57,7 +57,7 @@ class Recorder:
 
 
 def _detail(report: Any) -> str:
-    """Where and why, in a few lines."""
+    """Place and reason, in a few lines."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is not None:
         return f"{os.path.relpath(crash.path)}:{crash.lineno}: {crash.message}"[:DETAIL]
@@ -67,7 +67,7 @@ def _detail(report: Any) -> str:
 
 
 def write_down(report: dict[str, Any], opened: Callable[..., Any] = open) -> None:
-    """Leave the report. `open` is taken before tests can put something else in its place."""
+    """Write the report. `open` is bound before tests can replace it."""
     with opened(REPORT, "w") as file:
         file.write(json.dumps(report))
 

@@ -63,7 +63,7 @@ async def test_without_hope_it_is_not_sent_and_both_figures_are_told() -> None:
 
 async def test_one_that_cuts_unsaid_is_asked_what_surely_fits() -> None:
     assert await asked(model_of(OLLAMA, 8_192), prose(17_000)) == [17_000]
-    with pytest.raises(ContextExceeded, match=r"at 3 bytes each; it cuts what is longer, and"):
+    with pytest.raises(ContextExceeded, match=r"at 3 bytes each; it silently cuts what is longer"):
         await asked(model_of(OLLAMA, 8_192), prose(20_000))
 
 

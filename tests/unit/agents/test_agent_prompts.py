@@ -93,7 +93,7 @@ VALUES: dict[str, dict[str, object]] = {
     },
     "executor/bound": {"steps": 25},
     "executor/broken_call": {},
-    "executor/unmended": {},
+    "executor/no_repair": {},
     "executor/paused": {},
     "executor/left_out": {"replies": 7, "tools": [("python", 6), ("shell", 1)]},
     "executor/hint": {"failure": {"class": "key"}, "install": True, "same": "r1"},
@@ -182,7 +182,7 @@ def test_the_critic_sees_the_latest_runs_and_the_files() -> None:
         (
             {**VERIFIED, "holds": False, "problem": "it proves nothing"}
             | {"experiments": [{**EXPERIMENT, "still_green": True}]},
-            "`pytest` (r7), no evidence: it proves nothing\n- With a.py unable to load, it stayed",
+            "`pytest` (r7), no evidence: it proves nothing\n- With a.py unable to load, it still",
         ),
         (
             {**VERIFIED, "command": None, "holds": False, "problem": "not executable work"},
@@ -208,7 +208,7 @@ def test_the_executor_hears_why_its_verification_is_no_evidence() -> None:
 
 def test_both_are_told_which_checks_fail() -> None:
     told = render("executor/feedback", **VALUES["executor/feedback"])
-    assert "(1 of 2 do)" in told
+    assert "(1 of 2 pass)" in told
     assert "test_a.py::test_one: failed\nassert 1 == 2\n" in told
     assert "test_two" not in told
     seen = render("critic/evidence", **VALUES["critic/evidence"])
@@ -219,7 +219,7 @@ def test_the_critic_is_told_where_an_exit_code_alone_has_decided() -> None:
     for judged, said in (("exit_code", True), ("tests", False), (None, False)):
         checked = shown({"revision": 1, "checked": {**CHECKED, "judged_by": judged}})
         told = render("critic/evidence", **{**VALUES["critic/evidence"], "checked": checked})
-        assert ("by the exit code of the command alone" in told) is said
+        assert ("judged only by the exit code" in told) is said
     assert shown({"revision": 1, "checked": CHECKED}) == {
         **CHECKED,
         "judged_by": None,

@@ -37,11 +37,11 @@ def test_steps_that_need_nothing_of_each_other_go_side_by_side(
         ([None, None, None], 3, "no two of its steps are independent"),
         ([[], [1], [2]], 3, "no two of its steps are independent"),
         ([], 3, "no two of its steps are independent"),
-        ([[], [7], []], 3, "step 2 waits for step 7, which there is not"),
-        ([[0], [], []], 3, "step 1 waits for step 0, which there is not"),
+        ([[], [7], []], 3, "step 2 waits for step 7, which does not exist"),
+        ([[0], [], []], 3, "step 1 waits for step 0, which does not exist"),
         ([[], [3], [2]], 3, "steps wait for each other in a circle: 2, 3"),
         ([[1], [], []], 3, "steps wait for each other in a circle: 1"),
-        ([[], [], []], 1, "this installation takes one step at a time"),
+        ([[], [], []], 1, "this installation runs one step at a time"),
     ],
 )
 def test_what_cannot_be_taken_side_by_side_is_taken_in_order_and_said(

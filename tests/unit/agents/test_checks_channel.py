@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.checks.supervised.channel import Asker, Forged, Silent
+from agents.checks.supervised.channel import Forged, ReportReader, Silent
 from agents.checks.supervised.expected import Expected
 from agents.checks.supervised.supervisor import _tests
 
@@ -36,9 +36,9 @@ class Process:
 
         threading.Thread(target=speak).start()
 
-    def asker(self, alive: bool = True, seconds: float = 60.0) -> Asker:
+    def asker(self, alive: bool = True, seconds: float = 60.0) -> ReportReader:
         until = time.monotonic() + seconds
-        return Asker(self.reports_in, self.numbers_out, lambda: alive, until)
+        return ReportReader(self.reports_in, self.numbers_out, lambda: alive, until)
 
     def close(self) -> None:
         for fd in (self.reports_in, self._out, self._numbers, self.numbers_out):
@@ -56,49 +56,49 @@ def test_a_report_with_its_number_is_believed_once(tested: Process) -> None:
     asker = tested.asker()
     for name in ("a", "b"):
         tested.answers(id=name)
-        assert asker.ask() == {"id": name}
-    asker.quiet()
+        assert asker.next_report() == {"id": name}
+    asker.require_no_more()
     assert len(set(tested.given)) == 2
 
 
 def test_an_old_number_or_none_is_a_forgery(tested: Process) -> None:
     asker = tested.asker()
     tested.answers()
-    asker.ask()
+    asker.next_report()
     for number in (tested.given[0], "", None, "0" * 32):
         tested.answers(number=number)
         with pytest.raises(Forged, match="a number that was not given"):
-            asker.ask()
+            asker.next_report()
 
 
 def test_what_was_not_asked_for_is_a_forgery(tested: Process) -> None:
     tested.says({"id": "a", "number": "0" * 32})
-    with pytest.raises(Forged, match="not asked for"):
-        tested.asker().ask()
+    with pytest.raises(Forged, match="not requested"):
+        tested.asker().next_report()
 
 
 @pytest.mark.parametrize("line", ["no report", 3, ["next"]])
 def test_what_is_no_report_is_a_forgery(tested: Process, line: object) -> None:
     tested.says(line)
     with pytest.raises(Forged, match="cannot be read"):
-        tested.asker().ask()
+        tested.asker().next_report()
 
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_two_answers_to_a_question_are_a_forgery(tested: Process, at_once: bool) -> None:
     asker = tested.asker()
     tested.answers(*[{"id": "a"}] * at_once)
-    asker.ask()
+    asker.next_report()
     tested.says(*[{"id": "a"}] * (not at_once))
     with pytest.raises(Forged, match="more than one report"):
-        asker.quiet()
+        asker.require_no_more()
 
 
 def test_silence_is_told_from_time(tested: Process) -> None:
     with pytest.raises(Silent, match="ended"):
-        tested.asker(alive=False).ask()
+        tested.asker(alive=False).next_report()
     with pytest.raises(Silent, match="time"):
-        tested.asker(seconds=0.01).ask()
+        tested.asker(seconds=0.01).next_report()
 
 
 def test_a_test_that_nobody_has_heard_of_is_missing() -> None:

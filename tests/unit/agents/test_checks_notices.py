@@ -47,4 +47,4 @@ def test_notices_are_bounded() -> None:
     many = {f"{number:03}.py": b"import gc\n" for number in range(100)}
     assert len(notices(many)) == MOST_NOTICES
     (large,) = notices({"a.py": b"#" * (MOST_BYTES + 1), "b.txt": b"import gc"})
-    assert (large.file, large.line, large.what) == ("a.py", 1, "too large to be looked at")
+    assert (large.file, large.line, large.what) == ("a.py", 1, "too large to be checked")

@@ -26,9 +26,9 @@ def test_a_text_that_is_there_once_is_replaced() -> None:
         ("    return", "2 times (lines 2, 6)"),
         ("", "old_text is empty"),
         ("return 2", "are the same"),
-        ("def  two():\n  return 2\n", "Nearest are lines 5 to 6 (only white space differs)"),
-        ("def two():\n    return 22\n", "Nearest are lines 5 to 6, which are:\ndef two():"),
-        ("class Three: pass", "Nothing in it is like it"),
+        ("def  two():\n  return 2\n", "similar lines are 5 to 6 (only white space differs)"),
+        ("def two():\n    return 22\n", "similar lines are 5 to 6:\ndef two():"),
+        ("class Three: pass", "No line in it is similar"),
     ],
 )
 def test_what_is_not_there_once_is_refused(old: str, words: str) -> None:
@@ -45,7 +45,7 @@ def test_places_that_overlap_are_several() -> None:
 
 
 def test_an_empty_file_has_nothing_in_it() -> None:
-    with pytest.raises(ToolRefused, match="Nothing in it is like it"):
+    with pytest.raises(ToolRefused, match="No line in it is similar"):
         replaced("", "x", "y", "a.txt")
 
 

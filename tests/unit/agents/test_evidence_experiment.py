@@ -53,4 +53,4 @@ def test_only_the_group_is_replaced_and_nothing_is_lost() -> None:
 
 def test_what_is_said_names_the_command_and_the_files() -> None:
     said = not_exercised("pytest", ["a.py", "b.py"])
-    assert "`pytest` stays green when a.py, b.py cannot be loaded" in said
+    assert "`pytest` still passes when a.py, b.py cannot be loaded" in said

@@ -41,7 +41,7 @@ def test_it_goes_on_until_the_revisions_are_used_up() -> None:
 def test_the_same_output_twice_ends_it() -> None:
     same = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1), run(2)])
     found = after_critique(same, [back(1), back(2)], 1)
-    assert found == Next(exhausted=True, level=0, ends="two revisions in a row came to the same")
+    assert found == Next(exhausted=True, level=0, ends="two revisions in a row had the same result")
     mute = state(2, answer(1, "t", "w"), answer(2, "t", "w"), runs=[run(1)])
     assert after_critique(mute, [back(1), back(2)], 1).exhausted
 
@@ -113,6 +113,6 @@ def test_two_passes_that_went_in_circles_end_it() -> None:
     once = state(2, answer(1), {**answer(2), **circle})
     assert not after_critique(once, [back(1), back(2)], 1).exhausted
     twice = state(2, {**answer(1), **circle}, {**answer(2), **circle})
-    ends = "two revisions in a row went in circles"
+    ends = "two revisions in a row repeated themselves"
     assert after_critique(twice, [back(1), back(2)], 1).ends == ends
     assert after_critique(twice, [back(1), back(2)], 2) == Next(exhausted=False, level=1)

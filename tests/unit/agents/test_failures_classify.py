@@ -154,7 +154,7 @@ def test_a_crash_of_the_interpreter() -> None:
     assert failure(crashed).cause == "it was killed by SIGSEGV"
     assert failure(crashed).kind.value == "unknown"
     assert failure(ended(None, end=End.SIGNALED, number=64)).cause == "it was killed by SIGRTMAX"
-    assert failure(ended(255)).cause == "exit code 255 without a word"
+    assert failure(ended(255)).cause == "exit code 255 without any output"
 
 
 PYTEST = """\

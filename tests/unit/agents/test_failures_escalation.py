@@ -69,8 +69,8 @@ def test_who_takes_over_hears_of_the_runs_that_failed_so_far() -> None:
     ("runs", "why"),
     [
         (reds("a", "a", "a"), None),
-        (reds("a", "a", "a", "a"), "the repairs leave the failure as it is: a"),
-        (reds("a", "b", "a", "c", "a", "a"), "the repairs leave the failure as it is: a"),
+        (reds("a", "a", "a", "a"), "the repairs do not change the failure: a"),
+        (reds("a", "b", "a", "c", "a", "a"), "the repairs do not change the failure: a"),
         ([*reds("a", "a", "a", "a"), green()], None),  # it has got further
         (reds(*"abcdef"), None),
         (reds(*"abcdefg"), "6 repairs in a row have failed"),

@@ -58,6 +58,6 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
 
 
 def test_the_detail_says_all_that_stands_in_the_way() -> None:
-    ended = replace(ENDED, ends="two revisions in a row came to the same", checks=FAILED)
+    ended = replace(ENDED, ends="two revisions in a row had the same result", checks=FAILED)
     said = why_unapproved(CHECKED, ended)
-    assert said == f"not approved: two revisions in a row came to the same; {REPORT}"
+    assert said == f"not approved: two revisions in a row had the same result; {REPORT}"

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from agents.errors import BudgetExhausted, Stopped, ToolRefused
 from agents.tools.registry import TOOLS
-from agents.tools.trace import trace_of_call
+from agents.tools.trace import of_use
 from jobs.errors import BlobMissing, StaleEpoch, StoreUnavailable
 from sandbox.protocol import SandboxUnavailable
 from settings.tools import ToolSettings
@@ -38,7 +38,7 @@ def late(runtime):
 
 not_a_function = 3
 '''
-TRACE = trace_of_call("erring", None, ok=True)
+TRACE = of_use("erring", None, ok=True)
 OURS = (
     *(Stopped("cancelled"), StoreUnavailable("away"), StaleEpoch("j", 3), BlobMissing("abc")),
     *(SandboxUnavailable("no bwrap"), BudgetExhausted("spent"), OSError(28, "full"), MemoryError()),

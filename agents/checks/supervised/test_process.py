@@ -1,7 +1,7 @@
-"""The tested process: everything that may import the solution happens in here.
+"""The test process: the only one that may import the solution.
 
-It is a fork of the supervisor, which has no secret yet, and it holds none of the supervisor's
-streams: what it prints, it prints to the run's stderr.
+It is a fork of the supervisor, made before that has its secret, and has none of the supervisor's
+streams: its output goes to the run's stderr.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import runpy
 import sys
 import traceback
 import types
-import zipfile  # noqa: F401 - what unpacks packages needs it, and a workspace may have one
+import zipfile  # noqa: F401 - unpacking packages needs it, and a workspace may have its own
 
-from agents.checks.supervised.channel import Teller
+from agents.checks.supervised.channel import Reporter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,18 +28,18 @@ _BROKEN = 70
 _JUDGE = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "json", "traceback")
 _ALWAYS = ("__main__", "builtins", "sys", "importlib", "encodings", "codecs", "site")
 _UNPACKS = f"{WORK}/sitecustomize.py"
-"""See `agents.runs.installed`: the workspace's own file of this name is not copied."""
+"""See `agents.runs.installed`; the workspace's own file of this name is not copied."""
 
 
-def live(order: Mapping[str, Any], read_fd: int, write_fd: int) -> NoReturn:
-    """The whole life of the tested process."""
+def run_test_process(order: Mapping[str, Any], read_fd: int, write_fd: int) -> NoReturn:
+    """The whole test process."""
     leave = os._exit
     try:
         _settle()
         if order["kind"] == "script":
-            _script(order, Teller(read_fd, write_fd))
+            _script(order, Reporter(read_fd, write_fd))
         else:
-            _pytest(order, Teller(read_fd, write_fd))
+            _pytest(order, Reporter(read_fd, write_fd))
     except BaseException:  # noqa: BLE001 - the outermost frame of a process
         traceback.print_exc()
         leave(_BROKEN)
@@ -47,27 +47,27 @@ def live(order: Mapping[str, Any], read_fd: int, write_fd: int) -> NoReturn:
 
 
 def _settle() -> None:
-    """Let go of the supervisor's input and output."""
+    """Replace the supervisor's input and output."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
     sys.stdout = open(1, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as it would be without a judge
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as without a judge
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
 
-def _pytest(order: Mapping[str, Any], teller: Teller) -> None:
+def _pytest(order: Mapping[str, Any], reporter: Reporter) -> None:
     """Run the test files, and the tests that must fail among them."""
     pytest = importlib.import_module("pytest")
     for name in sys.modules["_pytest.config"].default_plugins:
         importlib.import_module(f"_pytest.{name}")
     session = importlib.import_module("agents.checks.supervised.session")
     canary = next(iter(order["canary"]))
-    plug_in = session.Session(teller, canary)
+    plug_in = session.Session(reporter, canary)
     _uncover(order)
     _forget(order)
     words = ["-c", order["settings"], "--rootdir", WORK, "-p", "no:cacheprovider"]
@@ -76,11 +76,11 @@ def _pytest(order: Mapping[str, Any], teller: Teller) -> None:
     plug_in.close(int(pytest.main([*words, canary], plugins=[plug_in])))
 
 
-def _script(order: Mapping[str, Any], teller: Teller) -> None:
+def _script(order: Mapping[str, Any], reporter: Reporter) -> None:
     """Run a file of the checks as `python FILE` would.
 
-    It passes where its end is reached, or where it exits with 0 itself or by a library: with
-    nothing on the way there but files of the checks and of the Python installation.
+    It passes if its end is reached, or if it exits with 0, itself or through a library: only files
+    of the checks and of the Python installation may be on the way there.
     """
     _uncover(order)
     _forget(order)
@@ -88,7 +88,7 @@ def _script(order: Mapping[str, Any], teller: Teller) -> None:
     path = f"{WORK}/{sys.argv[0]}"
     sys.path.insert(0, os.path.dirname(path))  # noqa: PTH120
     outcome, detail = "passed", ""
-    teller.begin()
+    reporter.begin()
     try:
         runpy.run_path(path, run_name="__main__")
     except SystemExit as end:
@@ -99,15 +99,14 @@ def _script(order: Mapping[str, Any], teller: Teller) -> None:
             outcome, detail = "failed", f"{others[-1]} called for an exit, not the script itself"
     except BaseException:  # noqa: BLE001
         outcome, detail = "failed", traceback.format_exc()[-2_000:]
-    teller.tell({"id": order["words"][0], "outcome": outcome, "detail": detail})
-    teller.begin()
-    teller.tell({"end": 0, "errors": {}})
+    reporter.send({"id": order["words"][0], "outcome": outcome, "detail": detail})
+    reporter.begin()
+    reporter.send({"end": 0, "errors": {}})
 
 
 def _others(trace: types.TracebackType | None, checks: Collection[str]) -> list[str]:
-    """The files that a traceback leads through from this one on, but for those of the checks and of
-    the Python installation.
-    """
+    """The files in the rest of a traceback, except those of the checks and of the Python
+    installation."""
     python = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "<frozen ")  # noqa: PTH120
     found = []
     while trace is not None and (trace := trace.tb_next):
@@ -118,7 +117,7 @@ def _others(trace: types.TracebackType | None, checks: Collection[str]) -> list[
 
 
 def _uncover(order: Mapping[str, Any]) -> None:
-    """Put the workspace's copy in its place, and the checks' files over it."""
+    """Move the workspace's copy into its place, and add the checks' files."""
     hidden = f"{WORK}/{order['hidden']}"
     if os.path.isdir(hidden):  # noqa: PTH112
         for name in os.listdir(hidden):  # noqa: PTH208
@@ -137,10 +136,9 @@ def _uncover(order: Mapping[str, Any]) -> None:
 
 
 def _forget(order: Mapping[str, Any]) -> None:
-    """Let modules of the workspace come before libraries of their names that are loaded, but for
-    those that judge: these stay, and are found by all that ask for them. Of the judge nothing stays
-    in the list of modules, nor as a finder: the workspace may have a package of its name.
-    """
+    """Let the workspace's modules replace loaded libraries of the same name, except those that
+    judge. Of the judge itself no module and no finder stays: the workspace may have a package of
+    its name."""
     sys.meta_path[:] = [each for each in sys.meta_path if not hasattr(each, "judges")]
     top = {path.partition("/")[0].removesuffix(".py") for path in [*order["files"], *order["own"]]}
     kept = {*_ALWAYS, *_JUDGE}
