@@ -1,4 +1,4 @@
-"""Spoken: what a model says right now, as the stream's `tokens` tell it, and its last words."""
+"""StreamedText: what a model writes right now, by the `tokens` of the event stream."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from cli.render.words import printable
 
 _KEPT = 2_000
-"""Characters of what was said that last words are found in."""
+"""Characters that are kept to find the last line."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedText:
-    """What is heard of one call; nothing before the first."""
+    """The text of one call so far; empty before the first message."""
 
     call: str = ""
     attempt: int = 0
@@ -23,16 +23,16 @@ class StreamedText:
     text: str = ""
 
     def heard(self, said: Mapping[str, Any]) -> StreamedText:
-        """With one more message. Another call, try or part begins anew."""
+        """With one more message. Another call, try or part starts a new text."""
         begun = (said["call"], said["try"], said["part"])
         if begun != (self.call, self.attempt, self.part):
             fresh = StreamedText(said["call"], said["try"], said["role"], said["part"])
             return replace(fresh, text=said["text"])
         return replace(self, text=(self.text + said["text"])[-_KEPT:])
 
-    def last_words(self, width: int) -> str:
-        """The line that is being written, cut to its end. Of a tool's arguments, which are JSON,
-        the line within the text that they hold."""
+    def last_line(self, width: int) -> str:
+        """The end of the line that is being written. A tool's arguments are JSON: of them, the line
+        within their text."""
         text = (
             self.text.replace("\\n", "\n").replace('\\"', '"') if self.part == "tool" else self.text
         )

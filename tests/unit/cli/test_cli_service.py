@@ -100,3 +100,23 @@ def test_a_stream_that_stays_away_is_given_up(service, tiny, slept):
     with pytest.raises(Unreachable):
         list(service.events("j1"))
     assert 30 < sum(slept) < 120
+
+
+def test_tokens_are_heard_between_events(tiny):
+    events = "".join(
+        f"event: {kind}\ndata: {data}\n{number}\n"
+        for kind, data, number in (
+            ("tokens", '{"call":"c","role":"critic","part":"text","text":"so","try":1}', ""),
+            (
+                "succeeded",
+                '{"seq":1,"at":"2026-11-21T12:00:00.000Z","kind":"succeeded","data":{}}',
+                "id: 1\n",
+            ),
+        )
+    )
+    tiny.on("GET /jobs/j1/events", Answer(200, events, {"Content-Type": "text/event-stream"}))
+    heard: list = []
+    with Service(tiny.url, "secret") as service:
+        told = list(service.events("j1", hear=heard.append))
+    assert [event.kind for event in told] == ["succeeded"]
+    assert [each["text"] for each in heard] == ["so"]

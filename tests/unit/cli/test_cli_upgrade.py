@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from decimal import Decimal
-
 import pytest
 from support.servers.tiny_service import Answer, event, job, stream
 
-from cli.client.events import Event
 from cli.follow.review_prompt import matching
-from cli.follow.totals import Stage, Totals, after
 from cli.main import run
 from cli.render.review import choices, how_to_decide
 
@@ -56,11 +51,3 @@ def test_show_says_why(waiting, capsys):
     told = " ".join(capsys.readouterr().out.split())
     assert REASON in told
     assert "`fettle review j1 approve|delegate|reject`" in told
-
-
-def test_a_job_that_begins_anew_is_at_its_start_with_what_it_has_cost():
-    spent = Totals(Stage.REVIEW, reviewed=True, planned=True, revision=2, calls=3, runs=2, tokens=9,
-                  cost=Decimal("0.1"))  # fmt: skip
-    at = datetime(2026, 11, 21, tzinfo=UTC)
-    begun = after(spent, Event(9, at, "begun_anew", {"by": "ann"}))
-    assert begun == Totals(reviewed=True, calls=3, tokens=9, cost=Decimal("0.1"))
