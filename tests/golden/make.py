@@ -56,10 +56,11 @@ async def leave(cut: str, folder: Path) -> dict[str, Any]:
     """Run the job to its cut with the code that this process was started with."""
     # of the release whose code this is
     import redis.asyncio  # noqa: PLC0415
-    from jobs.model.record import Status  # noqa: PLC0415
-    from jobs.model.spec import JobSpec  # noqa: PLC0415
     from support.graph import recorded  # noqa: PLC0415
     from support.processes import deployment  # noqa: PLC0415
+
+    from jobs.model.record import Status  # noqa: PLC0415
+    from jobs.model.spec import JobSpec  # noqa: PLC0415
 
     with deployment.running_deployment(folder) as made:
         said = turns(recorded)
