@@ -13,6 +13,7 @@ import io
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, expect
@@ -36,19 +37,20 @@ def jobs(service: Service) -> dict[str, str]:
     found: dict[str, str] = {}
     conversation = None
     for job in JOBS:
-        told = service.submit(job.spec(conversation, recorded=True))
-        conversation = told["conversation_id"]
-        found[job.recording] = told["id"]
-        _rest(service, told["id"])
+        job_id = service.submit(job.spec(conversation, recorded=True))["id"]
+        conversation = _stopped(service, job_id)["conversation_id"]
+        found[job.recording] = job_id
     return found
 
 
-def _rest(service: Service, job_id: str) -> None:
+def _stopped(service: Service, job_id: str) -> dict[str, Any]:
+    """The job once it has ended or waits for a person."""
     deadline = time.monotonic() + WAIT_SECONDS
-    while service.job(job_id)["status"] in ("queued", "running"):
+    while (job := service.job(job_id))["status"] in ("queued", "running"):
         if time.monotonic() > deadline:
-            raise SystemExit(f"the job {job_id} did not come to rest")
+            raise SystemExit(f"the job {job_id} did not stop within {WAIT_SECONDS:g} s")
         time.sleep(0.1)
+    return job
 
 
 def shoot(browser: Browser, service: Service, path: str, scheme: str, into: Path) -> None:
