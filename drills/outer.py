@@ -15,7 +15,7 @@ from sandbox.protocol import SandboxUnavailable
 
 
 @contextmanager
-def told(screen: Screen) -> Iterator[None]:
+def report_errors(screen: Screen) -> Iterator[None]:
     """Ends the process with its exit code where the block could not do its work."""
     try:
         yield

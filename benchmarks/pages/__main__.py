@@ -20,7 +20,7 @@ from benchmarks.goal import Goal, judged
 from benchmarks.pages import filling, looking
 from benchmarks.pages.deployment import Target, started
 from cli.output import Screen, print_json
-from drills.outer import told
+from drills.outer import report_errors
 
 HEADS = ("WHAT", "FIGURE", "GOAL", "")
 GOALS = {
@@ -70,7 +70,7 @@ def measured(target: Target, context: BrowserContext, job_id: str, size: Size) -
 def main(as_json: bool, jobs: int) -> None:
     """Fill a throw-away service, look at it, and hold the figures against their goals."""
     screen, size = Screen(stderr=as_json), Size(jobs=jobs)
-    with told(screen), started() as target:
+    with report_errors(screen), started() as target:
         job_id = filled(target, size)
         screen.line("filled", f"{jobs:,} jobs, and one of {size.events:,} events")
         with launched() as chromium, looking.signed_in(chromium, target) as context:

@@ -24,7 +24,7 @@ from benchmarks.sandbox.programs import PLOT, PRINT
 from benchmarks.sandbox.turns import Pace
 from cli.output import Screen, print_json
 from drills.engine import engine
-from drills.outer import told
+from drills.outer import report_errors
 from settings.sandbox import Backend, SandboxSettings
 from worker.adapters.backend import backend
 
@@ -126,7 +126,7 @@ def main(as_json: bool, names: tuple[str, ...], pairs: int, slices: int, seconds
     """Measure, and hold the ratios against their goals."""
     screen = Screen(stderr=as_json)
     found: list[Figure] = []
-    with told(screen):
+    with report_errors(screen):
         for name in names or tuple(Backend):
             kind = Backend(name)
             found += measure(kind, Pace(pairs, RESTS[kind], slices, seconds), screen)

@@ -27,7 +27,7 @@ from benchmarks.scale.figures import FLIGHTS, LENGTHS, Cost, Flight, PerCall
 from benchmarks.scale.flight import fly
 from cli.errors import CliError
 from cli.output import Screen, print_json
-from drills.outer import told
+from drills.outer import report_errors
 
 HEADS = ("WHAT", "FIGURE", "GOAL", "")
 SLOTS = 256
@@ -109,7 +109,7 @@ def main(
 ) -> None:
     """Measure, and hold the figures against their goals."""
     screen = Screen(stderr=as_json)
-    with told(screen):
+    with report_errors(screen):
         count = workers or os.cpu_count() or 1
         with started(count, settings()) as target:
             screen.line("workers", f"{count}, with {SLOTS} slots each")

@@ -34,7 +34,7 @@ from benchmarks.scale.search import WORST
 from benchmarks.scale.side import Side, each, fill, settled, started
 from cli import context
 from cli.output import Screen, print_json
-from drills.outer import told
+from drills.outer import report_errors
 from settings.client import ClientSettings
 
 PARTS = {"plain": (False, False), "search": (True, False), "streams": (False, True)}
@@ -195,7 +195,7 @@ def main(as_json: bool, **options: Any) -> None:
     """Measure each part on each side, one after the other."""
     screen, rows = Screen(stderr=as_json), []
     names = ("seconds", "searches", "streams")
-    with told(screen), ExitStack() as stack:
+    with report_errors(screen), ExitStack() as stack:
         sides = _sides(stack, options)
         for rate in options["rate"]:
             for part in options["part"]:

@@ -20,7 +20,7 @@ from benchmarks.scale.paced import paced
 from benchmarks.services import base_services
 from cli.local.deployment import Deployment
 from cli.output import Screen, print_json
-from drills.outer import told
+from drills.outer import report_errors
 from jobs.model.credentials import OPERATOR
 from jobs.model.record import JobRecord
 from jobs.model.spec import JobSpec
@@ -125,7 +125,7 @@ async def _measured(
 def main(as_json: bool, jobs: int, seconds: float, posts: float, searches: float) -> None:
     """Measure submissions without and beside another tenant's searches."""
     screen = Screen(stderr=as_json)
-    with told(screen), base_services("search") as below:
+    with report_errors(screen), base_services("search") as below:
         asyncio.run(_fill(below.redis.url, jobs))
         screen.line("on record", f"{jobs} jobs of {len(WORDS)} words")
         api = below.answering(Deployment(below.port, sealed({**below.env, **RATES})).api())

@@ -15,7 +15,7 @@ SANDBOXES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BackendOptions:
     """What backends need to know: `local` its interpreter, `docker` its image and engine (an
     address as in DOCKER_HOST, a folder of keys, a runtime). Empty: the backend's own default.
     """
@@ -32,22 +32,22 @@ class Backend:
     """How to make one; each call makes a new one, which its caller closes."""
 
     name: str
-    wanted: Wanted
+    options: BackendOptions
     make: Callable[[], Sandbox]
 
 
 NAMES = ("local", "docker")
 
 
-def backend(name: str, wanted: Wanted) -> Backend:
+def backend(name: str, options: BackendOptions) -> Backend:
     """The backend `name`, one of `NAMES`, as a worker with these settings has it."""
     settings = SandboxSettings(
         sandbox=settings_of.Backend(name),
         sandbox_rooms=SANDBOXES,
-        sandbox_python=wanted.python,
-        sandbox_image=wanted.image,
-        sandbox_engine=wanted.engine or None,
-        sandbox_engine_tls=Path(wanted.tls) if wanted.tls else None,
-        sandbox_runtime=wanted.runtime or None,
+        sandbox_python=options.python,
+        sandbox_image=options.image,
+        sandbox_engine=options.engine or None,
+        sandbox_engine_tls=Path(options.tls) if options.tls else None,
+        sandbox_runtime=options.runtime or None,
     )
-    return Backend(name, wanted, lambda: workers.backend(settings))
+    return Backend(name, options, lambda: workers.backend(settings))

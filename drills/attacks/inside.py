@@ -17,7 +17,7 @@ from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from drills.attacks import backends, suite
 from drills.attacks.attack import Attack
-from drills.attacks.backends import Backend, Wanted
+from drills.attacks.backends import Backend, BackendOptions
 from drills.attacks.environment.host import HostEnvironment, host_environment
 from drills.attacks.environment.netspace import Netspace, enter
 from drills.attacks.outcome import Kind, Outcome
@@ -46,7 +46,7 @@ def main(
     only: tuple[str, ...],
     listing: bool,
     as_json: bool,
-    **wanted: Any,
+    **given: Any,
 ) -> None:
     """Try every attack of the suite on the sandbox of this machine."""
     _end_in_order()
@@ -55,13 +55,13 @@ def main(
     if listing:
         screen.rows(("NAME", "TRIES"), [(name, each.tries) for name, each in attacks.items()])
         return
-    needs = Wanted(**wanted)
-    made = [backends.backend(name, needs) for name in names or ("local",)]
+    options = BackendOptions(**given)
+    made = [backends.backend(name, options) for name in names or ("local",)]
     netspace = _netspace(screen)
     secret = os.pread(descriptor, 4096, 0).decode()
     try:
         with host_environment(secret, descriptor, netspace) as host:
-            outcomes = asyncio.run(_all(attacks, made, host, needs.python, screen))
+            outcomes = asyncio.run(_all(attacks, made, host, options.python, screen))
             harmed = host.harmed()
     except KeyboardInterrupt:
         screen.line("stopped", "the drill was ended before its end", Tone.BAD)

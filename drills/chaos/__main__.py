@@ -59,9 +59,9 @@ def main(
     lease = lease or usual.lease
     heartbeat = min(lease / 4, Bounds().heartbeat)
     bounds = Bounds(lease=lease, heartbeat=heartbeat, sweep=sweep or usual.sweep, slack=slack)
-    wish = drill.Wish(minutes, seed, bounds, keep)
+    options = drill.Options(minutes, seed, bounds, keep)
     try:
-        outcome = _outcome(screen, wish, url, supervisor)
+        outcome = _outcome(screen, options, url, supervisor)
     except CliError as error:
         screen.line("error", "\n".join(filter(None, (error.title, error.detail))), Tone.BAD)
         sys.exit(error.exit_code)
@@ -74,20 +74,20 @@ def main(
 
 
 def _outcome(
-    screen: Screen, wish: drill.Wish, url: str | None, supervisor: int | None
+    screen: Screen, options: drill.Options, url: str | None, supervisor: int | None
 ) -> drill.Outcome:
     def watch(progress: Progress) -> AbstractContextManager[object]:
         return report.watching(screen, progress)
 
     if url is None:
         screen.line(
-            "chaos", f"seed {wish.seed}, {wish.minutes:g} minutes, on a deployment of its own"
+            "chaos", f"seed {options.seed}, {options.minutes:g} minutes, on a deployment of its own"
         )
-        return drill.own(wish, watch)
+        return drill.own(options, watch)
     settings = load(ClientSettings, url=url)
-    screen.line("chaos", f"seed {wish.seed}, {wish.minutes:g} minutes, on {settings.url}")
+    screen.line("chaos", f"seed {options.seed}, {options.minutes:g} minutes, on {settings.url}")
     place = drill.Place(settings.url, settings.api_key.get_secret_value(), supervisor)
-    return drill.named(wish, place, watch)
+    return drill.named(options, place, watch)
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Options:
     """What is asked for. `keep` is a folder for all logs: the operations, the jobs as they were
     read at the end, and what each program said."""
 
@@ -108,34 +108,34 @@ class Place:
     supervisor: int | None = None
 
 
-Watch = Callable[[Progress], contextlib.AbstractContextManager[object]]
+ShowProgress = Callable[[Progress], contextlib.AbstractContextManager[object]]
 
 
-def own(wish: Wish, watch: Watch) -> Outcome:
+def own(options: Options, watch: ShowProgress) -> Outcome:
     """On a deployment of its own, which leaves no process and no file. Raises CliError."""
-    plan = schedule(wish.seed, wish.minutes)
-    progress = Progress(wish.minutes * 60)
+    plan = schedule(options.seed, options.minutes)
+    progress = Progress(options.minutes * 60)
     with (
-        _log(wish) as log,
-        _workplace(wish) as (processes, folder),
+        _log(options) as log,
+        _workplace(options) as (processes, folder),
         provider.provider(log) as server,
     ):
-        house = Deployment(processes, folder, wish.bounds, provider.settings(server))
-        with watch(progress), house.ready():
-            client = Client(house.url, house.key, log)
+        deployment = Deployment(processes, folder, options.bounds, provider.settings(server))
+        with watch(progress), deployment.ready():
+            client = Client(deployment.url, deployment.key, log)
             with _runner() as runner:
-                outcome = runner.run(_own(wish, plan, house, client, log, progress))
+                outcome = runner.run(_own(options, plan, deployment, client, log, progress))
         return outcome
 
 
-def named(wish: Wish, place: Place, watch: Watch) -> Outcome:
+def named(options: Options, place: Place, watch: ShowProgress) -> Outcome:
     """On a deployment that somebody runs: its clients misbehave, its servers are left alone, unless
     their supervisor is told. Raises CliError where it does not take such jobs."""
-    plan = schedule(wish.seed, wish.minutes, server_faults=place.supervisor is not None)
-    progress = Progress(wish.minutes * 60)
-    with Signals(), _log(wish) as log, watch(progress), _runner() as runner:
+    plan = schedule(options.seed, options.minutes, server_faults=place.supervisor is not None)
+    progress = Progress(options.minutes * 60)
+    with Signals(), _log(options) as log, watch(progress), _runner() as runner:
         specs.require_accepted(place.url, place.key)
-        return runner.run(_named(wish, plan, place, log, progress))
+        return runner.run(_named(options, plan, place, log, progress))
 
 
 @contextlib.contextmanager
@@ -154,46 +154,46 @@ def _runner() -> Iterator[asyncio.Runner]:
 
 
 async def _own(
-    wish: Wish,
+    options: Options,
     plan: Schedule,
-    house: Deployment,
+    deployment: Deployment,
     client: Client,
     log: OperationLog,
     progress: Progress,
 ) -> Outcome:
-    faults = Faults(house, log, progress.struck)
+    faults = Faults(deployment, log, progress.struck)
     async with client, asyncio.TaskGroup() as doing:
-        keeping = doing.create_task(_keep(house, log))
+        keeping = doing.create_task(_keep(deployment, log))
         load = Load(client, specs.own, _prefix(), progress)
-        await _break_under(load, wish, plan, faults, progress)
+        await _break_under(load, options, plan, faults, progress)
         keeping.cancel()
-    redis = connect(house.redis.url)
+    redis = connect(deployment.redis.url)
     try:
-        await at_rest(redis, wish.bounds.recovery + AFTER_SECONDS)
+        await at_rest(redis, options.bounds.recovery + AFTER_SECONDS)
         reading = await of_store(redis)
     finally:
         await redis.aclose()
     progress.doing = "killing all workers"
-    await _nothing_left(house, log)
+    await _look_for_survivors(deployment, log)
     planned = Counter(str(fault.kind) for fault in plan.faults)
-    return _outcome(wish, planned, reading, log, progress, load, house.unasked)
+    return _outcome(options, planned, reading, log, progress, load, deployment.unasked)
 
 
 async def _named(
-    wish: Wish, plan: Schedule, place: Place, log: OperationLog, progress: Progress
+    options: Options, plan: Schedule, place: Place, log: OperationLog, progress: Progress
 ) -> Outcome:
-    faults = SupervisedFaults(place.supervisor or 0, wish.bounds, log, progress.struck)
+    faults = SupervisedFaults(place.supervisor or 0, options.bounds, log, progress.struck)
     async with Client(place.url, place.key, log) as client:
         load = Load(client, specs.named, _prefix(), progress)
-        await _break_under(load, wish, plan, faults, progress)
+        await _break_under(load, options, plan, faults, progress)
     reading = await witness.of_api(place.url, place.key, load.job_ids)
     planned = Counter(str(fault.kind) for fault in plan.faults if fault.kind in SIGNALS)
-    return _outcome(wish, planned, reading, log, progress, load, {})
+    return _outcome(options, planned, reading, log, progress, load, {})
 
 
 async def _break_under(
     load: Load,
-    wish: Wish,
+    options: Options,
     plan: Schedule,
     faults: Faults | SupervisedFaults,
     progress: Progress,
@@ -203,9 +203,9 @@ async def _break_under(
     progress.doing = "under way"
     async with asyncio.TaskGroup() as doing:
         doing.create_task(_strike(plan, faults))
-        await load.submit_all(plan.jobs, wish.minutes * 60)
+        await load.submit_all(plan.jobs, options.minutes * 60)
     progress.doing = "coming to rest"
-    await load.come_to_rest(wish.bounds.recovery + REST_SECONDS)
+    await load.come_to_rest(options.bounds.recovery + REST_SECONDS)
     await faults.settled()
 
 
@@ -221,10 +221,10 @@ async def _strike(plan: Schedule, faults: Faults | SupervisedFaults) -> None:
             striking.create_task(one(fault))
 
 
-async def _keep(house: Deployment, log: OperationLog) -> None:
+async def _keep(deployment: Deployment, log: OperationLog) -> None:
     """Start again what has ended; note when the machine itself stood still."""
     while True:
-        house.keep()
+        deployment.keep()
         before = Moment.now()
         await asyncio.sleep(KEEP_SECONDS)
         if Moment.now().mono - before.mono > STALL_SECONDS:
@@ -232,13 +232,13 @@ async def _keep(house: Deployment, log: OperationLog) -> None:
             log.add(Mended(fault="machine-stalled"))
 
 
-async def _nothing_left(house: Deployment, log: OperationLog) -> None:
+async def _look_for_survivors(deployment: Deployment, log: OperationLog) -> None:
     """Kill all workers at once, those of lone jobs too: nothing below them may live on."""
-    servers = {house.running[name].pid for name in ("redis", "api")}
+    servers = {deployment.running[name].pid for name in ("redis", "api")}
     spared = servers | {each.pid for each in process_tree.below(*servers)}
-    for worker in (*house.workers(), *_each(house.running["worker"].pid)):
+    for worker in (*deployment.workers(), *_each(deployment.running["worker"].pid)):
         worker.signal(signal.SIGKILL)
-    house.running["forked"].process.kill()
+    deployment.running["forked"].process.kill()
     for each in process_tree.below(os.getpid()):
         if alone(each):
             each.signal(signal.SIGKILL)
@@ -254,7 +254,7 @@ def _each(pid: int) -> Iterator[process_tree.Process]:
 
 
 def _outcome(
-    wish: Wish,
+    options: Options,
     planned: Mapping[str, int],
     reading: Reading,
     log: OperationLog,
@@ -262,11 +262,11 @@ def _outcome(
     load: Load,
     unasked: Mapping[str, int],
 ) -> Outcome:
-    if wish.keep is not None:
-        told = "".join(f"{line}\n" for line in lines(reading))
-        (wish.keep / "jobs.jsonl").write_text(told, encoding="utf-8")
+    if options.keep is not None:
+        text = "".join(f"{line}\n" for line in lines(reading))
+        (options.keep / "jobs.jsonl").write_text(text, encoding="utf-8")
     return Outcome(
-        verdict=check(log.entries, reading, wish.bounds),
+        verdict=check(log.entries, reading, options.bounds),
         seconds=progress.elapsed,
         planned=planned,
         faults=Counter(progress.faults),
@@ -282,7 +282,7 @@ def _prefix() -> str:
 
 
 @contextlib.contextmanager
-def _workplace(wish: Wish) -> Iterator[tuple[Processes, Path]]:
+def _workplace(options: Options) -> Iterator[tuple[Processes, Path]]:
     with (
         Signals() as signals,
         TemporaryDirectory(prefix="fettle-chaos-", ignore_cleanup_errors=True) as folder,
@@ -291,16 +291,16 @@ def _workplace(wish: Wish) -> Iterator[tuple[Processes, Path]]:
         try:
             yield processes, Path(folder)
         finally:
-            if wish.keep is not None:
+            if options.keep is not None:
                 for path in Path(folder).glob("*.log"):
-                    shutil.copy(path, wish.keep / path.name)
+                    shutil.copy(path, options.keep / path.name)
 
 
 @contextlib.contextmanager
-def _log(wish: Wish) -> Iterator[OperationLog]:
-    if wish.keep is not None:
-        wish.keep.mkdir(parents=True, exist_ok=True)
-    log = OperationLog(wish.keep / "operations.jsonl" if wish.keep else None)
+def _log(options: Options) -> Iterator[OperationLog]:
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    log = OperationLog(options.keep / "operations.jsonl" if options.keep else None)
     try:
         yield log
     finally:

@@ -61,21 +61,21 @@ def show(screen: Screen, outcome: Outcome) -> None:
     broken = Counter(violation.rule for violation in verdict.violations)
     screen.rows(
         ("RULE", "VIOLATIONS"),
-        [(rule, _held(rule, broken[rule], verdict)) for rule in CHECKS],
+        [(rule, _verdict_of_rule(rule, broken[rule], verdict)) for rule in CHECKS],
     )
     screen.text()
     for violation in verdict.violations[:VIOLATIONS_SHOWN]:
-        said = f"{violation.job_id} {violation.said}".strip()
-        screen.line(violation.rule, said, Tone.BAD)
+        text = f"{violation.job_id} {violation.said}".strip()
+        screen.line(violation.rule, text, Tone.BAD)
     if late_alone(verdict.violations):
         screen.line("", LATE)
     for reason, times in sorted(outcome.undone.items()):
         screen.line("failed", f"{times} jobs, although nobody rejected them: {reason}", Tone.BAD)
     if not outcome.attacked:
-        said = (
+        text = (
             f"{outcome.kills} of {outcome.kills_planned} kills found a worker, {verdict.jobs} jobs"
         )
-        screen.line("attack", f"{said}: too little was broken to show anything", Tone.BAD)
+        screen.line("attack", f"{text}: too little was broken to show anything", Tone.BAD)
     for failure in outcome.failures[:VIOLATIONS_SHOWN]:
         screen.line("client", failure, Tone.BAD)
     for name, times in sorted(outcome.unasked.items()):
@@ -83,12 +83,12 @@ def show(screen: Screen, outcome: Outcome) -> None:
     _sums(screen, outcome)
 
 
-def _held(rule: str, broken: int, verdict: Verdict) -> str:
+def _verdict_of_rule(rule: str, broken: int, verdict: Verdict) -> str:
     unseen = verdict.not_looked_at.get(rule)
     if unseen == WHOLE:
         return f"{broken}, else not looked at" if broken else "not looked at"
-    told = str(broken or "none")
-    return f"{told}; not looked at: {unseen}" if unseen else told
+    text = str(broken or "none")
+    return f"{text}; not looked at: {unseen}" if unseen else text
 
 
 def _sums(screen: Screen, outcome: Outcome) -> None:
@@ -103,8 +103,8 @@ def _sums(screen: Screen, outcome: Outcome) -> None:
     recovered = f"p50 {p50:.1f} s, worst {most:.1f} s, of {len(took)}" if p50 and most else "none"
     screen.line("recovery", recovered)
     if alone := verdict.recoveries_alone:
-        said = f"{len(alone)} of these had crashed twice and ran alone, worst {max(alone):.1f} s"
-        screen.line("alone", said)
+        text = f"{len(alone)} of these had crashed twice and ran alone, worst {max(alone):.1f} s"
+        screen.line("alone", text)
     left = sum(violation.rule == "J14" for violation in verdict.violations)
     sandboxes = f"{left or 'no'} processes of workers or sandboxes; containers are not counted"
     screen.line("left", "not looked at" if _unseen(verdict, "J14") else sandboxes)
@@ -114,8 +114,8 @@ def _sums(screen: Screen, outcome: Outcome) -> None:
         screen.line("passed", f"{jobs}: none lost, none finished twice", Tone.GOOD)
     else:
         lost = f"{len(verdict.lost)} lost, {len(verdict.finished_twice)} finished twice"
-        said = f"{jobs}: {lost}, {len(verdict.violations)} violations"
-        screen.line("failed", said, Tone.BAD)
+        text = f"{jobs}: {lost}, {len(verdict.violations)} violations"
+        screen.line("failed", text, Tone.BAD)
 
 
 def late_alone(violations: Sequence[Violation]) -> bool:

@@ -14,7 +14,7 @@ from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from drills.engine import engine
 from drills.humaneval.drill import Outcome, drill
-from drills.outer import told
+from drills.outer import report_errors
 from evals.sources.problems import Problem, read
 from evals.sources.records import BadRecords
 from settings.sandbox import Backend, SandboxSettings
@@ -41,7 +41,7 @@ def main(data: Path, name: str | None, together: int, as_json: bool) -> None:
         problems = read(data)
     except BadRecords as error:
         raise click.BadParameter(str(error), param_hint="--data") from None
-    with told(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
+    with report_errors(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
         outcome = asyncio.run(_run(ready, problems, together))
     _show(screen, outcome, together)
     if as_json:

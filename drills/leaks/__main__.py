@@ -15,7 +15,7 @@ from drills.engine import engine
 from drills.leaks.census import Census, uids
 from drills.leaks.drill import Outcome, drill
 from drills.leaks.growth import MIB, spark
-from drills.outer import told
+from drills.outer import report_errors
 from settings.sandbox import Backend, SandboxSettings
 from worker.adapters.backend import backend
 
@@ -36,7 +36,7 @@ def main(runs: int, name: str | None, as_json: bool) -> None:
     screen = Screen(stderr=as_json)
     settings = SandboxSettings(sandbox=Backend(name)) if name else SandboxSettings()
     process_tree.adopt_orphans()
-    with told(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
+    with report_errors(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
         census = Census(ready, uids(ready))
         outcome = asyncio.run(
             drill(lambda: backend(ready), census, runs, lambda text: screen.line("sandboxes", text))
@@ -63,9 +63,9 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
         counts = (str(row.before), str(row.after), str(row.closed))
         yield row.what, *counts, spark(row.line), "grown" if row.grown else ""
     for each in outcome.memory:
-        told = f"{each.growth / MIB:+.1f} MiB" + (" grown" if each.grown else "")
+        growth = f"{each.growth / MIB:+.1f} MiB" + (" grown" if each.grown else "")
         sizes = (f"{each.line[0] / MIB:.1f} MiB", f"{each.line[-1] / MIB:.1f} MiB")
-        yield f"memory of the {each.what}", *sizes, "", spark(each.line), told
+        yield f"memory of the {each.what}", *sizes, "", spark(each.line), growth
 
 
 def _plain(name: Backend, outcome: Outcome) -> dict[str, object]:

@@ -95,14 +95,14 @@ class Census:
         if self.settings.sandbox_engine_tls is not None:
             where["DOCKER_TLS_VERIFY"] = "1"
             where["DOCKER_CERT_PATH"] = str(self.settings.sandbox_engine_tls)
-        told = subprocess.run(
+        output = subprocess.run(
             ["docker", "ps", "--all", "--quiet", "--filter", f"label={LABEL}"],
             env=inherited(where),
             capture_output=True,
             text=True,
             check=True,
         )
-        return len(told.stdout.split())
+        return len(output.stdout.split())
 
 
 def uids(settings: SandboxSettings) -> Collection[int]:

@@ -1,4 +1,4 @@
-"""Ground: a throw-away deployment; a drill kills its programs and starts them again."""
+"""A throw-away deployment; the drill kills its programs and starts them again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cli.signals import Signals
 from settings.client import sealed
 
 
-class Ground:
+class ScratchDeployment:
     """One Redis, one API, one worker, each with a log file that goes on over restarts."""
 
     def __init__(self, processes: Processes, folder: Path, given: Mapping[str, str]) -> None:
@@ -82,7 +82,7 @@ class Ground:
 
 
 @contextmanager
-def ground(given: Mapping[str, str] | None = None) -> Iterator[Ground]:
+def scratch_deployment(given: Mapping[str, str] | None = None) -> Iterator[ScratchDeployment]:
     """A ground that leaves no process and no file; `given` goes to API and worker."""
     with (
         Signals() as signals,
@@ -90,4 +90,4 @@ def ground(given: Mapping[str, str] | None = None) -> Iterator[Ground]:
         running(signals) as processes,
     ):
         bubblewrap.ensure()
-        yield Ground(processes, Path(folder), given or {})
+        yield ScratchDeployment(processes, Path(folder), given or {})

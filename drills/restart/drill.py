@@ -11,8 +11,8 @@ from cli.client.events import FINAL
 from cli.client.service import Service
 from cli.local.processes import Child
 from drills.restart import judging
-from drills.restart.deployment import Ground, ground
-from drills.restart.judging import Seen
+from drills.restart.deployment import ScratchDeployment, scratch_deployment
+from drills.restart.judging import JobState
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "recordings"
 SPEC = {
@@ -52,7 +52,7 @@ class Outcome:
 
 def drill(jobs: int, say: Callable[[str], None]) -> Outcome:
     """Run it on a deployment of its own. Raises CliError where that cannot be had."""
-    with ground({"FETTLE_RECORDINGS_DIR": str(RECORDINGS)}) as place:
+    with scratch_deployment({"FETTLE_RECORDINGS_DIR": str(RECORDINGS)}) as place:
         programs = (place.start_redis(), place.start_api(), place.start_worker())
         say(f"{jobs} jobs, each until it asks a person")
         with place.service() as service:
@@ -78,12 +78,16 @@ def drill(jobs: int, say: Callable[[str], None]) -> Outcome:
         return Outcome(tuple(verdicts), round(down, 2), round(done, 2))
 
 
-def _look(service: Service, ids: list[str]) -> list[Seen]:
-    return [Seen.of(service.job(job_id)) for job_id in ids]
+def _look(service: Service, ids: list[str]) -> list[JobState]:
+    return [JobState.of(service.job(job_id)) for job_id in ids]
 
 
 def _all(
-    place: Ground, service: Service, ids: list[str], statuses: Collection[str], *programs: Child
+    place: ScratchDeployment,
+    service: Service,
+    ids: list[str],
+    statuses: Collection[str],
+    *programs: Child,
 ) -> None:
     """Wait until every job is in one of the statuses, or in a final one."""
     wanted = FINAL.union(statuses)
@@ -94,10 +98,10 @@ def _all(
     place.until(arrived, f"every job is {' or '.join(sorted(statuses))}", *programs)
 
 
-def _verdict(service: Service, before: Seen, between: Seen) -> Verdict:
+def _verdict(service: Service, before: JobState, between: JobState) -> Verdict:
     """Follow a job to its end, and judge it."""
     events = list(service.events(before.id))
-    after = Seen.of(service.job(before.id))
+    after = JobState.of(service.job(before.id))
     wrong = (
         *judging.paused(before),
         *judging.kept(before, between),

@@ -12,11 +12,11 @@ from cli.client.events import Event
 CALLS = 3
 """Model calls of the recorded job: plan, code, answer."""
 ONCE = ("submitted", "planned", "run_finished", "review_opened", "decided", "succeeded")
-"""What is told of a job once, however many workers it took."""
+"""Events that a job has once, however many workers it took."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class JobState:
     """A job as the API told it at one moment."""
 
     id: str
@@ -29,7 +29,7 @@ class Seen:
     approved_by: str | None
 
     @classmethod
-    def of(cls, job: Mapping[str, Any]) -> Seen:
+    def of(cls, job: Mapping[str, Any]) -> JobState:
         """From GET /jobs/{id}."""
         total = job["cost"]["total"]
         return cls(
@@ -44,7 +44,7 @@ class Seen:
         )
 
 
-def paused(before: Seen) -> Iterator[str]:
+def paused(before: JobState) -> Iterator[str]:
     """What is wrong with a job that should wait for a person."""
     if before.status != "awaiting_review" or before.review is None:
         yield f"it is {before.status} and does not wait for a person"
@@ -52,13 +52,13 @@ def paused(before: Seen) -> Iterator[str]:
         yield f"it took {before.calls} model calls and {len(before.runs)} runs to get here"
 
 
-def kept(before: Seen, between: Seen) -> Iterator[str]:
+def kept(before: JobState, between: JobState) -> Iterator[str]:
     """What a restart without any worker has changed: nothing may."""
     if between != before:
         yield f"the restart changed it: {before} became {between}"
 
 
-def finished(before: Seen, after: Seen, events: Sequence[Event]) -> Iterator[str]:
+def finished(before: JobState, after: JobState, events: Sequence[Event]) -> Iterator[str]:
     """What is wrong with a job that was approved behind the restart."""
     if after.status != "succeeded":
         yield f"it ended as {after.status}"
@@ -66,12 +66,12 @@ def finished(before: Seen, after: Seen, events: Sequence[Event]) -> Iterator[str
         yield "nobody is named as the one who approved it"
     if (after.calls, after.tokens, after.runs) != (before.calls, before.tokens, before.runs):
         yield f"calls were repeated: {before.calls} before, {after.calls} after"
-    told = Counter(event.kind for event in events)
+    counts = Counter(event.kind for event in events)
     for kind in ONCE:
-        if told[kind] != 1:
-            yield f"{kind} was told {told[kind]} times"
-    if told["model_called"] != CALLS:
-        yield f"model_called was told {told['model_called']} times"
+        if counts[kind] != 1:
+            yield f"{kind} came {counts[kind]} times"
+    if counts["model_called"] != CALLS:
+        yield f"model_called came {counts['model_called']} times"
     if [event.seq for event in events] != list(range(1, len(events) + 1)):
         yield "its events have gaps"
     if len(workers(events)) != 2:

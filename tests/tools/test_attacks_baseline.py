@@ -12,7 +12,7 @@ import pytest
 
 from drills.attacks import suite
 from drills.attacks.attack import Attack
-from drills.attacks.backends import Backend, Wanted
+from drills.attacks.backends import Backend, BackendOptions
 from drills.attacks.context import marked
 from drills.attacks.environment.baseline import BaselineSandbox
 from drills.attacks.environment.host import HostEnvironment, host_environment
@@ -76,7 +76,7 @@ async def outcomes(
 def baseline(place: HostEnvironment) -> Backend:
     return Backend(
         "baseline",
-        Wanted(PYTHON),
+        BackendOptions(PYTHON),
         lambda: BaselineSandbox(PYTHON, environment=environment(place)),
     )
 
@@ -101,7 +101,7 @@ async def test_a_probe_that_never_notices_is_blind(place: HostEnvironment) -> No
 async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     backend = Raising()
-    raising = Backend("raising", Wanted(PYTHON), lambda: backend)
+    raising = Backend("raising", BackendOptions(PYTHON), lambda: backend)
     found = await outcomes(place, raising, {"a/b": attack})
     assert found["a/b"].verdict == Verdict(Kind.BROKEN, "the backend failed: out of order")
     assert backend.closed

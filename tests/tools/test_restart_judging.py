@@ -9,9 +9,9 @@ import pytest
 
 from cli.client.events import Event
 from drills.restart.drill import Outcome, Verdict
-from drills.restart.judging import CALLS, Seen, finished, kept, paused
+from drills.restart.judging import CALLS, JobState, finished, kept, paused
 
-WAITING = Seen("j", "awaiting_review", 1, CALLS, 1_050, ("r1",), "review-1", None)
+WAITING = JobState("j", "awaiting_review", 1, CALLS, 1_050, ("r1",), "review-1", None)
 DONE = replace(WAITING, status="succeeded", attempts=2, review=None, approved_by="first key")
 KINDS = (
     *("submitted", "started", "model_called", "planned", "model_called", "run_finished"),
@@ -20,7 +20,7 @@ KINDS = (
 )
 
 
-def told(*kinds: str, workers: str = "ab") -> list[Event]:
+def counts(*kinds: str, workers: str = "ab") -> list[Event]:
     """Events in order; each start is by another worker."""
     names = iter(workers)
     return [
@@ -32,7 +32,7 @@ def told(*kinds: str, workers: str = "ab") -> list[Event]:
 def test_a_job_that_is_well_passes():
     assert list(paused(WAITING)) == []
     assert list(kept(WAITING, WAITING)) == []
-    assert list(finished(WAITING, DONE, told(*KINDS))) == []
+    assert list(finished(WAITING, DONE, counts(*KINDS))) == []
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_job_that_is_well_passes():
         (replace(WAITING, runs=()), "3 model calls and 0 runs"),
     ],
 )
-def test_a_job_that_does_not_wait_as_it_should(before: Seen, said: str):
+def test_a_job_that_does_not_wait_as_it_should(before: JobState, said: str):
     assert any(said in wrong for wrong in paused(before))
 
 
@@ -55,17 +55,17 @@ def test_a_restart_may_change_nothing():
 @pytest.mark.parametrize(
     ("after", "events", "said"),
     [
-        (replace(DONE, status="failed"), told(*KINDS), "ended as failed"),
-        (replace(DONE, approved_by=None), told(*KINDS), "nobody"),
-        (replace(DONE, calls=4), told(*KINDS), "calls were repeated: 3 before, 4 after"),
-        (replace(DONE, runs=("r1", "r2")), told(*KINDS), "repeated"),
-        (DONE, told(*KINDS, "succeeded"), "succeeded was told 2 times"),
-        (DONE, told(*KINDS, "model_called"), "model_called was told 4 times"),
-        (DONE, told(*KINDS)[1:], "gaps"),
-        (DONE, told(*KINDS, workers="aa"), "worked on by a"),
+        (replace(DONE, status="failed"), counts(*KINDS), "ended as failed"),
+        (replace(DONE, approved_by=None), counts(*KINDS), "nobody"),
+        (replace(DONE, calls=4), counts(*KINDS), "calls were repeated: 3 before, 4 after"),
+        (replace(DONE, runs=("r1", "r2")), counts(*KINDS), "repeated"),
+        (DONE, counts(*KINDS, "succeeded"), "succeeded came 2 times"),
+        (DONE, counts(*KINDS, "model_called"), "model_called came 4 times"),
+        (DONE, counts(*KINDS)[1:], "gaps"),
+        (DONE, counts(*KINDS, workers="aa"), "worked on by a"),
     ],
 )
-def test_what_may_go_wrong_behind_the_restart(after: Seen, events: list[Event], said: str):
+def test_what_may_go_wrong_after_the_restart(after: JobState, events: list[Event], said: str):
     assert any(said in wrong for wrong in finished(WAITING, after, events))
 
 

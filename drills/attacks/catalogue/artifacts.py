@@ -38,7 +38,7 @@ from sandbox.media import media_type
 from sandbox.protocol import MIB, End, Limits
 
 HONEST = {"comes": ["honest.txt"]}
-LAID = {"laid.txt": b"laid\n"}
+INPUT = {"input.txt": b"input\n"}
 
 
 # Links
@@ -46,14 +46,14 @@ LAID = {"laid.txt": b"laid\n"}
 
 @trap(
     "no link comes, whatever it leads to; the honest file beside them does",
-    files=LAID,
-    given={**HONEST, "never": ["environ.txt", "passwd.txt", "laid.txt"]},
+    files=INPUT,
+    given={**HONEST, "never": ["environ.txt", "passwd.txt", "input.txt"]},
 )
 def symlink_file(given: Given) -> str | None:
     """Leaves symbolic links to files of the host, absolute and by way of many parents."""
     honest_work()
-    os.remove("laid.txt")
-    os.symlink(given["files"][0], "laid.txt")
+    os.remove("input.txt")
+    os.symlink(given["files"][0], "input.txt")
     for number, path in enumerate(given["files"]):
         os.symlink(path, f"plot-{number}.png")
         os.symlink("../" * 20 + path.lstrip("/"), f"relative-{number}.png")
@@ -65,14 +65,14 @@ def symlink_file(given: Given) -> str | None:
 
 @trap(
     "no file comes by way of such a link; the honest file does",
-    files={"laid/data.txt": b"laid\n"},
-    given={**HONEST, "never": ["laid/data.txt"]},
+    files={"input/data.txt": b"input\n"},
+    given={**HONEST, "never": ["input/data.txt"]},
 )
 def symlink_directory(given: Given) -> str | None:
     """Leaves symbolic links to folders of the host, one in the place of a folder that was given."""
     honest_work()
-    shutil.rmtree("laid")
-    os.symlink(os.path.dirname(given["files"][0]), "laid")
+    shutil.rmtree("input")
+    os.symlink(os.path.dirname(given["files"][0]), "input")
     os.makedirs("deep/er")
     for number, path in enumerate(given["files"]):
         os.symlink(os.path.dirname(path), f"deep/er/folder-{number}")
@@ -235,14 +235,14 @@ def writes_after_exit(given: Given) -> str | None:
 
 @trap(
     "no pipe is opened, and nobody waits; the honest file comes",
-    files=LAID,
-    given={**HONEST, "never": ["a.png", "laid.txt", "z.csv"]},
+    files=INPUT,
+    given={**HONEST, "never": ["a.png", "input.txt", "z.csv"]},
 )
 def fifo(given: Given) -> str | None:
     """Leaves named pipes, one in the place of a file that was given: who opens them waits."""
     honest_work()
-    os.remove("laid.txt")
-    for name in ("a.png", "laid.txt", "z.csv"):
+    os.remove("input.txt")
+    for name in ("a.png", "input.txt", "z.csv"):
         os.mkfifo(name)
     return naive_collection(given)
 
@@ -266,7 +266,7 @@ def special_files(given: Given) -> str | None:
 
 @trap(
     "the collector unlocks what it may, and gives the run its answer",
-    files=LAID,
+    files=INPUT,
     given=HONEST,
     drive=collected_and_next,
 )
@@ -282,14 +282,14 @@ def unreadable(given: Given) -> str | None:
         os.chmod(f"folder-{mode}", mode)
     if given["naive"]:  # where these two are another's
         return naive_collection(given)
-    for path in ("laid.txt", "."):
+    for path in ("input.txt", "."):
         os.chmod(path, 0)
     return None
 
 
 @trap(
     "the place itself stays; what was given there is reported as deleted",
-    files=LAID,
+    files=INPUT,
     drive=collected_and_next,
 )
 def removed_work(given: Given) -> str | None:
@@ -310,7 +310,7 @@ def removed_work(given: Given) -> str | None:
     return None
 
 
-MANY = {f"d{number % 20}/{number}.txt": b"laid\n" for number in range(900)}
+MANY = {f"d{number % 20}/{number}.txt": b"input\n" for number in range(900)}
 
 
 def reported_as_deleted(seen: Observation) -> Verdict:

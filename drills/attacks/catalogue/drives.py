@@ -81,7 +81,7 @@ def after(plant: Probe, *, together: bool = False) -> Drive:
 def beside(holder: Probe) -> Drive:
     """One run holds what it has; the attack's probe looks for it meanwhile.
 
-    The holder takes the name `given["theirs"]`, its mark, when it is ready, and lives on for
+    The holder takes the name `given["neighbour"]`, its mark, when it is ready, and lives on for
     `given["seconds"]`. Both are given that mark; the probe also `pids`, the holder's process
     numbers as the host knows them.
     """
@@ -89,7 +89,7 @@ def beside(holder: Probe) -> Drive:
     async def drive(context: Context) -> Observation:
         for seconds in HOLDING_SECONDS:
             other = renamed(context)
-            shared = {"theirs": other.mark, "seconds": seconds}
+            shared = {"neighbour": other.mark, "seconds": seconds}
             holding = asyncio.ensure_future(other.run(holder, given=shared))
             pids = await ready(other.mark)
             seen = await context.run(given={**shared, "pids": pids})

@@ -402,7 +402,7 @@ def worker_signals(given: Given) -> str | None:
         except ProcessLookupError:
             continue
         except PermissionError:
-            return f"process {pid} is there, though not ours"
+            return f"process {pid} is there, though not the run's own"
         return f"signal {int(number)} sent to {pid}"
     for ask in (os.getpgid, os.getsid, os.sched_getaffinity):
         if (answer := attempt(ask, pid)) is not None:

@@ -274,7 +274,9 @@ async def killing_the_supervisor(context: Context) -> Observation:
         for line in lines:
             kill_all(line[-1:])
         if not lines:
-            await own.sandbox.close()  # no process of ours watches over this backend's sandboxes
+            await (
+                own.sandbox.close()
+            )  # no process of Fettle's watches over this backend's sandboxes
         left = await asyncio.to_thread(outliving, met)
         if context.is_control:
             kill_all({pid for line in lines for pid in line})
@@ -288,7 +290,7 @@ async def killing_the_supervisor(context: Context) -> Observation:
 async def killing_the_worker(context: Context) -> Observation:
     code = program(defies_signals, context.host.facts(context.mark))
     process = await asyncio.create_subprocess_exec(
-        *worker.words(context.backend.name, context.backend.wanted),
+        *worker.command_line(context.backend.name, context.backend.options),
         stdin=asyncio.subprocess.PIPE,
         cwd=Path(__file__).parents[3],
     )

@@ -10,15 +10,15 @@ import sys
 from pathlib import Path
 
 from drills.attacks import backends
-from drills.attacks.backends import Wanted
+from drills.attacks.backends import BackendOptions
 from drills.attacks.environment.baseline import BaselineSandbox, interpreter
 from sandbox.protocol import Command, Limits, Sandbox
 
 
-def words(name: str, wanted: Wanted) -> list[str]:
+def command_line(name: str, options: BackendOptions) -> list[str]:
     """Its command line."""
-    own = [sys.executable, "-m", __name__, str(wanted.python), name]
-    return [*own, wanted.image, wanted.engine, wanted.tls, wanted.runtime]
+    own = [sys.executable, "-m", __name__, str(options.python), name]
+    return [*own, options.image, options.engine, options.tls, options.runtime]
 
 
 async def _run(sandbox: Sandbox, code: str) -> None:
@@ -28,12 +28,12 @@ async def _run(sandbox: Sandbox, code: str) -> None:
 def main() -> None:
     """Run what comes on standard input; see the module."""
     python, name, *rest = sys.argv[1:]
-    wanted = Wanted(Path(python), *rest)
+    options = BackendOptions(Path(python), *rest)
     sandbox: Sandbox
     if name == "baseline":
-        sandbox = BaselineSandbox(interpreter(wanted.python))
+        sandbox = BaselineSandbox(interpreter(options.python))
     else:
-        sandbox = backends.backend(name, wanted).make()
+        sandbox = backends.backend(name, options).make()
     asyncio.run(_run(sandbox, sys.stdin.read()))
 
 

@@ -56,8 +56,8 @@ class Case:
 
     def __post_init__(self) -> None:
         """Work out once what all checks want."""
-        told = {job.id: attempts(job.events) for job in self.reading.jobs.values()}
-        object.__setattr__(self, "attempts", told)
+        found = {job.id: attempts(job.events) for job in self.reading.jobs.values()}
+        object.__setattr__(self, "attempts", found)
         object.__setattr__(self, "called", self._called())
         anew = [(entry.job_id, entry.heir) for entry in self.all(Retried) if entry.granted]
         anew += [(job.retry_of, job.id) for job in self.jobs if job.retry_of]

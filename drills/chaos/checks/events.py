@@ -92,6 +92,6 @@ def _one_stream(
             kept = job.events[entry.seq - 1].kind if 0 < entry.seq <= len(job.events) else "none"
             if kept != entry.kind:
                 yield job_id, f"event {entry.seq} was told as {entry.kind}, on record is {kept}"
-    told = [entry for entry in entries if isinstance(entry, Told)]
-    if told and told[-1].kind in FINAL_KINDS and job is None:
+    sent = [entry for entry in entries if isinstance(entry, Told)]
+    if sent and sent[-1].kind in FINAL_KINDS and job is None:
         yield job_id, "its end was told, and it is not on record"

@@ -41,15 +41,15 @@ def fenced(case: Case) -> Iterator[Finding]:
         holder: int | None = None
         heir = job.retry_of is not None  # is told what it inherits, before it begins
         for event in job.events:
-            told = f"{event.kind} (event {event.seq}) was told"
+            reported = f"{event.kind} (event {event.seq}) was told"
             if event.kind == "started":
                 holder, heir = event.data["attempt"], False
             elif event.kind in LETS_GO:
                 holder = None
             elif event.kind in WORK and holder is None and not heir:
-                yield job.id, f"{told} while nobody held the job"
+                yield job.id, f"{reported} while nobody held the job"
             elif event.epoch is not None and event.epoch != holder:
-                yield job.id, f"{told} by attempt {event.epoch} while {holder} had the lease"
+                yield job.id, f"{reported} by attempt {event.epoch} while {holder} had the lease"
 
 
 def crashes_counted(case: Case) -> Iterator[Finding]:
@@ -60,12 +60,15 @@ def crashes_counted(case: Case) -> Iterator[Finding]:
             if attempt.end is None or attempt.end.kind != "lease_lost":
                 before = 0
                 continue
-            told = attempt.end.data["crashes"]
+            reported = attempt.end.data["crashes"]
             # a call may be finished without an event: then it counts from one, too
             allowed = {1} if attempt.progressed else {1, before + 1}
-            if told not in allowed:
-                yield job.id, f"attempt {attempt.number} was crash {told}, the one before {before}"
-            before = told
+            if reported not in allowed:
+                yield (
+                    job.id,
+                    f"attempt {attempt.number} was crash {reported}, after crash {before}",
+                )
+            before = reported
         yield from _poisoned(job, before)
 
 

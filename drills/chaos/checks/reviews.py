@@ -45,8 +45,8 @@ def decided_once(case: Case) -> Iterator[Finding]:
     """
     asked = case.by_job(Decided)
     for job in case.jobs:
-        told = _decisions(job)
-        yield from _by_event(job, asked.get(job.id, []), told)
+        on_record = _decisions(job)
+        yield from _by_event(job, asked.get(job.id, []), on_record)
         by_review: dict[str, list[Decided]] = defaultdict(list)
         for entry in asked.get(job.id, ()):
             if entry.granted:
@@ -55,7 +55,7 @@ def decided_once(case: Case) -> Iterator[Finding]:
             if len(granted) > 1:
                 yield job.id, f"review {review} was decided {len(granted)} times"
             for entry in granted:
-                if told[review, entry.action] == 0:
+                if on_record[review, entry.action] == 0:
                     said = f"{entry.action} of review {review} was granted, and is not on record"
                     yield job.id, said
     yield from _to_nobody(case, asked)
@@ -70,12 +70,12 @@ def _decisions(job: JobRead) -> Counter[tuple[str, str]]:
 
 
 def _by_event(
-    job: JobRead, asked: list[Decided], told: Counter[tuple[str, str]]
+    job: JobRead, asked: list[Decided], on_record: Counter[tuple[str, str]]
 ) -> Iterator[Finding]:
     opened = {e.data["review_id"] for e in job.events if e.kind == "review_opened"}
     expired = {e.data["review_id"] for e in job.events if e.kind == "review_expired"}
     per_review: Counter[str] = Counter()
-    for (review, action), times in told.items():
+    for (review, action), times in on_record.items():
         per_review[review] += times
         if review not in opened:
             yield job.id, f"decided review {review}, which was never opened"

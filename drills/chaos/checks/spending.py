@@ -103,9 +103,9 @@ def billed_once(case: Case) -> Iterator[Finding]:
     for job in case.jobs:
         if job.kept is None:
             continue
-        told = {event.data["call"] for event in job.events if event.kind == "model_called"}
+        reported = {event.data["call"] for event in job.events if event.kind == "model_called"}
         charged = job.kept.charges
-        if job.retry_of is None and (free := told - charged):
+        if job.retry_of is None and (free := reported - charged):
             yield job.id, f"{len(free)} calls are told and not charged"
         calls = case.called.get(job.id)
         if calls and job.id not in case.inherited and len(charged) > len(calls):

@@ -134,8 +134,8 @@ class Deployment:
                     if child.ended() is not None:
                         raise CliError(f"the {name} cannot work here", self.log_of(name), "")
                 if time.monotonic() > deadline:
-                    told = self.log_of("forked")
-                    raise CliError("the deployment did not become ready", told, "fettle doctor")
+                    log = self.log_of("forked")
+                    raise CliError("the deployment did not become ready", log, "fettle doctor")
                 time.sleep(0.05)
 
     def _program(self, name: str) -> Program:

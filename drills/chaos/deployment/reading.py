@@ -101,15 +101,15 @@ async def at_rest(redis: Redis, seconds: float) -> None:
 def lines(reading: Reading) -> Iterator[str]:
     """The jobs as JSON, a line each: what a person wants beside a log with a broken rule."""
     for job in reading.jobs.values():
-        told = {**asdict(job), "kept": None}
+        bodies = {**asdict(job), "kept": None}
         if job.kept is not None:
             kept = asdict(job.kept)
-            told["kept"] = {
+            bodies["kept"] = {
                 **kept,
                 "charges": sorted(kept["charges"]),
                 "journal": len(kept["journal"]),
             }
-        yield json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+        yield json.dumps(bodies, ensure_ascii=False, separators=(",", ":"))
 
 
 async def _jobs(redis: Redis, ids: Sequence[str]) -> Sequence[JobRead]:
@@ -128,13 +128,13 @@ async def _jobs(redis: Redis, ids: Sequence[str]) -> Sequence[JobRead]:
 
 def _job(
     fields: Mapping[bytes, bytes],
-    told: Sequence[bytes],
+    bodies: Sequence[bytes],
     facts: int,
     charges: Sequence[bytes],
     journal: Sequence[bytes],
 ) -> JobRead:
     record = read_record({name.decode(): value.decode() for name, value in fields.items()})
-    events = tuple(read_event(seq, body) for seq, body in enumerate(told, 1))
+    events = tuple(read_event(seq, body) for seq, body in enumerate(bodies, 1))
     return job_read(
         record,
         events,

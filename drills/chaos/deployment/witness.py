@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import httpx
 
-from cli.client.events import Event as ToldEvent
+from cli.client.events import Event as ApiEvent
 from cli.client.events import read_event
 from drills.chaos.deployment.reading import JobRead, Reading
 from jobs.model.events import Event
@@ -35,16 +35,16 @@ async def _job(http: httpx.AsyncClient, job_id: str) -> JobRead | None:
     answer = await http.get(f"/jobs/{job_id}")
     if answer.status_code == httpx.codes.NOT_FOUND:
         return None
-    told = answer.raise_for_status().json()
+    answer_body = answer.raise_for_status().json()
     return JobRead(
         id=job_id,
-        status=Status(told["status"]),
-        attempts=told["attempts"],
-        crashes=told["crashes"],
+        status=Status(answer_body["status"]),
+        attempts=answer_body["attempts"],
+        crashes=answer_body["crashes"],
         events=await _events(http, job_id),
-        reason=told["reason"],
-        review_id=told["review"]["id"] if told["review"] else None,
-        retry_of=told["spec"]["retry_of"],
+        reason=answer_body["reason"],
+        review_id=answer_body["review"]["id"] if answer_body["review"] else None,
+        retry_of=answer_body["spec"]["retry_of"],
     )
 
 
@@ -55,5 +55,5 @@ async def _events(http: httpx.AsyncClient, job_id: str) -> Sequence[Event]:
     return tuple(_event(read_event(json.dumps(each))) for each in listed)
 
 
-def _event(told: ToldEvent) -> Event:
-    return Event(told.seq, round(told.at.timestamp() * 1000), told.kind, told.data)
+def _event(sent: ApiEvent) -> Event:
+    return Event(sent.seq, round(sent.at.timestamp() * 1000), sent.kind, sent.data)

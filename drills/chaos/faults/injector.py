@@ -98,7 +98,7 @@ class Faults(Strikes):
             self._deployment.start_redis()
             again = self._deployment.running["redis"]
             await asyncio.to_thread(redis_server.wait_ready, self._deployment.redis, again)
-        self.mended(fault)
+        self.repaired(fault)
 
     async def redis_freeze(self, fault: Fault) -> None:
         """SIGSTOP, then SIGCONT."""
@@ -109,7 +109,7 @@ class Faults(Strikes):
             await asyncio.sleep(fault.seconds)
         finally:
             child.signal(signal.SIGCONT)
-            self.mended(fault)
+            self.repaired(fault)
 
     async def hints_lost(self, fault: Fault) -> None:
         """The broker's database is emptied."""

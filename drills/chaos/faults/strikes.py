@@ -43,7 +43,7 @@ class Strikes:
         self._log.add(struck)
         self._report(struck)
 
-    def mended(self, fault: Fault) -> None:
+    def repaired(self, fault: Fault) -> None:
         """Write that what it had taken away is back."""
         self._log.add(Mended(fault=fault.kind))
 
@@ -69,7 +69,7 @@ class Strikes:
             await asyncio.sleep(seconds)
         finally:
             process.signal(signal.SIGCONT)
-            self.mended(fault)
+            self.repaired(fault)
             self.frozen.discard(process.pid)
 
     async def settled(self) -> None:

@@ -76,7 +76,7 @@ class End:
         self.writer.transport.abort()
 
 
-class Relay:
+class Connection:
     """A connection. A fault may be set at any time, and counts from then on."""
 
     def __init__(
@@ -123,16 +123,16 @@ class Relay:
     async def _pass(self, way: Way) -> None:
         source, sink = self._of(way)
         line: Line = asyncio.Queue(IN_FLIGHT)
-        giving = asyncio.create_task(self._give(line, sink))
-        taking = asyncio.create_task(self._take(way, source, line))
+        sending = asyncio.create_task(self._send(line, sink))
+        receiving = asyncio.create_task(self._receive(way, source, line))
         try:
-            await asyncio.gather(taking, giving)
+            await asyncio.gather(receiving, sending)
         finally:
-            taking.cancel()
-            giving.cancel()
-            await asyncio.gather(taking, giving, return_exceptions=True)
+            receiving.cancel()
+            sending.cancel()
+            await asyncio.gather(receiving, sending, return_exceptions=True)
 
-    async def _take(self, way: Way, source: End, line: Line) -> None:
+    async def _receive(self, way: Way, source: End, line: Line) -> None:
         counted, passed = self._faults[way], 0
         while True:
             rate = self._faults[way].bytes_per_second
@@ -159,7 +159,7 @@ class Relay:
             if fault.bytes_per_second:
                 await asyncio.sleep(len(chunk) / fault.bytes_per_second)
 
-    async def _give(self, line: Line, sink: End) -> None:
+    async def _send(self, line: Line, sink: End) -> None:
         clock = asyncio.get_running_loop()
         while True:
             due, chunk = await line.get()

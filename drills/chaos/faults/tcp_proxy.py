@@ -23,9 +23,9 @@ from drills.chaos.faults.tcp_connection import (
     BLACK_HOLE,
     PARTITION,
     PASS,
+    Connection,
     End,
     Fault,
-    Relay,
     Side,
     Way,
 )
@@ -48,7 +48,7 @@ class Proxy:
         self._target = (host, port)
         self._faults = dict.fromkeys(Way, PASS)
         self._counted: Counter[str] = Counter()
-        self._relays: set[Relay] = set()
+        self._connections: set[Connection] = set()
         self._under_way: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
@@ -76,18 +76,20 @@ class Proxy:
 
     def reset(self) -> None:
         """Reset connections, towards both sides."""
-        self._call(lambda: self._break(self._relays, "reset", Relay.reset))
+        self._call(lambda: self._break(self._connections, "reset", Connection.reset))
 
     def half_open(self, closed: Side) -> None:
         """Close connections towards one side alone; the other hears nothing of it."""
-        self._call(lambda: self._break(self._relays, "half_open", lambda r: r.half_open(closed)))
+        self._call(
+            lambda: self._break(self._connections, "half_open", lambda r: r.half_open(closed))
+        )
 
     def point_to(self, host: str, port: int) -> None:
         """Take new connections elsewhere: a failover. The old ones are reset."""
 
         def point() -> None:
             self._target = (host, port)
-            self._break(self._relays, "reset", Relay.reset)
+            self._break(self._connections, "reset", Connection.reset)
 
         self._call(point)
 
@@ -106,17 +108,23 @@ class Proxy:
     def _set(self, fault: Fault, ways: Iterable[Way]) -> None:
         for way in ways:
             self._faults[way] = fault
-            for relay in self._relays:
-                relay.set(way, fault)
+            for connection in self._connections:
+                connection.set(way, fault)
 
     def _heal(self) -> None:
         self._set(PASS, Way)
-        self._break([relay for relay in self._relays if relay.torn], "reset", Relay.reset)
+        self._break(
+            [connection for connection in self._connections if connection.torn],
+            "reset",
+            Connection.reset,
+        )
 
-    def _break(self, relays: Iterable[Relay], name: str, act: Callable[[Relay], None]) -> None:
-        for relay in relays:
+    def _break(
+        self, connections: Iterable[Connection], name: str, act: Callable[[Connection], None]
+    ) -> None:
+        for connection in connections:
             self._counted[name] += 1
-            act(relay)
+            act(connection)
 
     async def _listen(self) -> None:
         listening = _socket()
@@ -145,12 +153,12 @@ class Proxy:
             self._counted["unreached"] += 1
             client.reset()
             return
-        relay = Relay(client, server, self._faults, self._counted)
-        self._relays.add(relay)
+        connection = Connection(client, server, self._faults, self._counted)
+        self._connections.add(connection)
         try:
-            await relay.run()
+            await connection.run()
         finally:
-            self._relays.discard(relay)
+            self._connections.discard(connection)
             self._counted["ended"] += 1
 
     async def _reach(self) -> End:

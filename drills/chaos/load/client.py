@@ -99,9 +99,9 @@ class Client:
             return None
         if not answer.is_success:
             return None
-        told: Mapping[str, Any] = answer.json()
-        self._log.add(Seen(job_id=job_id, status=told["status"]))
-        return told
+        answer_body: Mapping[str, Any] = answer.json()
+        self._log.add(Seen(job_id=job_id, status=answer_body["status"]))
+        return answer_body
 
     async def events(self, job_id: str, reader: str, after: int = 0) -> AsyncGenerator[Event, None]:
         """GET /jobs/{id}/events, over broken connections, to the final one. All that comes is
@@ -111,8 +111,8 @@ class Client:
             self._log.add(Connected(job_id=job_id, reader=reader, after=after))
             try:
                 async for event in self._connection(job_id, after):
-                    told = Told(job_id=job_id, reader=reader, seq=event.seq, kind=event.kind)
-                    self._log.add(told)
+                    answer_body = Told(job_id=job_id, reader=reader, seq=event.seq, kind=event.kind)
+                    self._log.add(answer_body)
                     after = event.seq
                     yield event
                     if event.final:

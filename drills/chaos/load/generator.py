@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from drills.chaos.load.client import Client
-from drills.chaos.load.job import Life
+from drills.chaos.load.job import JobClient
 from drills.chaos.progress import Progress
 from drills.chaos.schedule import JobPlan
 
@@ -29,18 +29,18 @@ class Load:
         self._spec_of = spec_of
         self._prefix = prefix
         self._progress = progress
-        self._sandbox = asyncio.Semaphore(MOST_AT_ONCE)
-        self._lives: set[asyncio.Task[None]] = set()
-        self._last: Life | None = None
+        self._slots = asyncio.Semaphore(MOST_AT_ONCE)
+        self._jobs: set[asyncio.Task[None]] = set()
+        self._last: JobClient | None = None
         self.job_ids: list[str] = []
         self.failures: list[str] = []
 
     async def submit_all(self, plans: Sequence[JobPlan], seconds: float) -> None:
-        """Begin each job at its time, or as soon as there is sandbox, within so many seconds."""
+        """Begin each job at its time, or as soon as a slot is free, within so many seconds."""
         begun = time.monotonic()
         for plan in plans:
             await asyncio.sleep(max(begun + plan.at - time.monotonic(), 0))
-            await self._sandbox.acquire()
+            await self._slots.acquire()
             if time.monotonic() - begun > seconds:
                 return
             self._begin(plan)
@@ -48,12 +48,12 @@ class Load:
     async def come_to_rest(self, seconds: float) -> None:
         """Wait for every job's end, as long as one ends every so many seconds."""
         ended = True
-        while self._lives and ended:
+        while self._jobs and ended:
             some = asyncio.FIRST_COMPLETED
-            ended = bool((await asyncio.wait(self._lives, timeout=seconds, return_when=some))[0])
-        for life in self._lives:
-            life.cancel()
-        await asyncio.gather(*self._lives, return_exceptions=True)
+            ended = bool((await asyncio.wait(self._jobs, timeout=seconds, return_when=some))[0])
+        for job in self._jobs:
+            job.cancel()
+        await asyncio.gather(*self._jobs, return_exceptions=True)
 
     def _begin(self, plan: JobPlan) -> None:
         key = f"{self._prefix}-{plan.number}"
@@ -61,36 +61,36 @@ class Load:
         first = self._followed() if plan.follows else None
         if first is not None:
             spec["conversation_id"] = first.job_id.result()
-        life = Life(
+        job = JobClient(
             plan, key, spec, self._client, self._progress.heard, first.talk if first else None
         )
-        self._last = first or life
+        self._last = first or job
         self._progress.submitted += 1
-        task = asyncio.create_task(self._live(life))
-        self._lives.add(task)
-        self._progress.living = len(self._lives)
+        task = asyncio.create_task(self._run(job))
+        self._jobs.add(task)
+        self._progress.living = len(self._jobs)
         task.add_done_callback(self._ended)
 
-    def _followed(self) -> Life | None:
+    def _followed(self) -> JobClient | None:
         """The job whose conversation the next one joins, if there is one that goes on."""
         if (last := self._last) is None or not last.job_id.done() or last.talk.waits:
             return None
         last.talk.followed = True
         return last
 
-    async def _live(self, life: Life) -> None:
+    async def _run(self, job: JobClient) -> None:
         try:
-            await life.live()
+            await job.run()
         except* RuntimeError as group:
             self.failures += [str(error) for error in group.exceptions]
         finally:
-            if life.job_id.done() and not life.job_id.cancelled():
-                self.job_ids += [life.job_id.result(), *life.heirs]
+            if job.job_id.done() and not job.job_id.cancelled():
+                self.job_ids += [job.job_id.result(), *job.heirs]
 
-    def _ended(self, life: asyncio.Task[None]) -> None:
-        self._lives.discard(life)
-        self._sandbox.release()
-        self._progress.living = len(self._lives)
-        if not life.cancelled() and (error := life.exception()) is not None:
+    def _ended(self, job: asyncio.Task[None]) -> None:
+        self._jobs.discard(job)
+        self._slots.release()
+        self._progress.living = len(self._jobs)
+        if not job.cancelled() and (error := job.exception()) is not None:
             log.error("a client failed", exc_info=error)
             self.failures.append(repr(error))

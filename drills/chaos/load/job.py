@@ -32,7 +32,7 @@ class Talk:
     waits: bool = False
 
 
-class Life:
+class JobClient:
     """One job. `spec` is the body of its submission; `hears` is called with what a stream tells."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Life:
         self.heirs: list[str] = []
         self.talk = talk or Talk()
 
-    async def live(self) -> None:
+    async def run(self) -> None:
         """To its end, or to a review that nobody answers."""
         job_id = await self._submitted()
         self.job_id.set_result(job_id)
@@ -64,8 +64,8 @@ class Life:
             if self._plan.resubmits or self._plan.other_body:
                 doing.create_task(self._ask_again())
             await self._follow(job_id, doing)
-        told = await self._client.look(job_id)
-        if self._plan.retry and told is not None and told["status"] in FINAL:
+        job = await self._client.look(job_id)
+        if self._plan.retry and job is not None and job["status"] in FINAL:
             await self._try_anew(job_id)
 
     async def _try_anew(self, job_id: str) -> None:

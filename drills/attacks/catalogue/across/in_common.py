@@ -43,7 +43,7 @@ async def many_at_a_time(context: Context) -> Observation:
 
 
 async def _with_token(context: Context, token: str) -> Observation:
-    return await context.run(given={"token": token}, files={"laid.txt": token.encode()})
+    return await context.run(given={"token": token}, files={"input.txt": token.encode()})
 
 
 def _contains(seen: Observation, token: str) -> bool:
@@ -64,7 +64,7 @@ def none_astray(seen: Observation) -> Verdict:
 )
 def answers(given: Given) -> None:
     """Runs many at a time: each must get its own answer and its own files, and nobody else's."""
-    with open("laid.txt") as file:
+    with open("input.txt") as file:
         own = file.read()
     for number in range(50):
         print(given["token"], number)

@@ -42,7 +42,7 @@ from sandbox.protocol import Command, End, Limits, SandboxUnavailable
 
 def until_over(given: Given, act: Any = None) -> None:
     """In a holder: it has what is to be found, and lives on, doing `act` on and on."""
-    take_name(given["theirs"])
+    take_name(given["neighbour"])
     until = time.monotonic() + given["seconds"]
     while time.monotonic() < until:
         if act is not None:
@@ -57,18 +57,18 @@ def accepted(given: Given, server: socket.socket) -> str | None:
     """In a holder: whether somebody connects while it lives; who does gets its mark."""
     server.listen()
     server.settimeout(given["seconds"])
-    take_name(given["theirs"])
+    take_name(given["neighbour"])
     try:
         peer, _ = server.accept()
     except TimeoutError:
         return None
-    allowed(peer.sendall, given["theirs"].encode())
+    allowed(peer.sendall, given["neighbour"].encode())
     return "a neighbour has connected"
 
 
 def hold_an_abstract_name(given: Given) -> str | None:
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(f"\0{given['theirs']}")
+        server.bind(f"\0{given['neighbour']}")
         return accepted(given, server)
 
 
@@ -82,11 +82,11 @@ def abstract_names(given: Given) -> str | None:
         try:
             with socket.socket(socket.AF_UNIX, kind) as client:
                 client.settimeout(1)
-                client.connect(f"\0{given['theirs']}")
+                client.connect(f"\0{given['neighbour']}")
                 return "connected to a neighbour's socket"
         except OSError:
             continue
-    listed = given["theirs"].encode() in (read("/proc/net/unix") or b"")
+    listed = given["neighbour"].encode() in (read("/proc/net/unix") or b"")
     return "a neighbour's socket is listed" if listed else None
 
 
@@ -106,7 +106,7 @@ def loopback_ports(given: Given) -> str | None:
     for port in range(*PORTS):
         try:
             with socket.create_connection(("127.0.0.1", port), 0.5) as client:
-                if client.recv(100).decode(errors="replace") == given["theirs"]:
+                if client.recv(100).decode(errors="replace") == given["neighbour"]:
                     return f"a neighbour answered at port {port}"
         except OSError:
             continue
@@ -117,7 +117,7 @@ def hold_a_terminal(given: Given) -> str | None:
     # A sandbox without terminals has none to be opened.
     own, other = attempt(os.openpty) or os.pipe()
     os.set_inheritable(other, True)
-    take_name(given["theirs"])
+    take_name(given["neighbour"])
     if select.select([own], [], [], given["seconds"])[0]:
         return f"a neighbour wrote {os.read(own, 100)!r} to this run's terminal"
     return None
@@ -140,8 +140,8 @@ SHARED_PLACES = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/work")
 
 
 def hold_files(given: Given) -> None:
-    paths = [f"{place}/{given['theirs']}" for place in SHARED_PLACES]
-    made = [path for path in paths if allowed(write, path, "theirs")]
+    paths = [f"{place}/{given['neighbour']}" for place in SHARED_PLACES]
+    made = [path for path in paths if allowed(write, path, "neighbour")]
     until_over(given)
     for path in made:
         os.unlink(path)
@@ -151,9 +151,9 @@ def hold_files(given: Given) -> None:
 def files_beside(given: Given) -> str | None:
     """Looks for the files of a run that goes on at the same time, and for its shared memory."""
     for place in SHARED_PLACES:
-        if os.path.exists(f"{place}/{given['theirs']}"):
+        if os.path.exists(f"{place}/{given['neighbour']}"):
             return f"a neighbour's file in {place}"
-    if allowed(lambda: shared_memory.SharedMemory(given["theirs"]).close()):
+    if allowed(lambda: shared_memory.SharedMemory(given["neighbour"]).close()):
         return "a neighbour's shared memory, by its name"
     return None
 
@@ -199,7 +199,7 @@ def file_watches() -> str | None:
 def leased(given: Given) -> list[str]:
     """Files that any program opens to know users and hosts; and one of the holder's own."""
     names = ("passwd", "group", "hosts", "nsswitch.conf", "ld.so.cache", "fonts/fonts.conf")
-    return [*(f"/etc/{name}" for name in names), f"/tmp/{given['theirs']}"]
+    return [*(f"/etc/{name}" for name in names), f"/tmp/{given['neighbour']}"]
 
 
 def hold_leases(given: Given) -> None:
@@ -278,7 +278,7 @@ def lock_number(mark: str) -> int:
 
 def hold_a_numbered_lock(given: Given) -> None:
     file = os.open("own", os.O_RDWR | os.O_CREAT)
-    place = lock_number(given["theirs"])
+    place = lock_number(given["neighbour"])
     lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
     # F_OFD_SETLK: a lock of the open file, and of no process
     if not allowed(fcntl.fcntl, file, 37, lock):
@@ -293,7 +293,7 @@ def hold_a_numbered_lock(given: Given) -> None:
 def lock_table(given: Given) -> str | None:
     """Reads the kernel's table of locks, where every process may show what it likes."""
     lines = (read("/proc/locks", 1 << 20) or b"").decode().splitlines()
-    wanted = str(lock_number(given["theirs"]))
+    wanted = str(lock_number(given["neighbour"]))
     return next((f"a neighbour's lock: {line}" for line in lines if wanted in line), None)
 
 
@@ -317,7 +317,7 @@ def signals(given: Given) -> str | None:
     """Looks for a run that goes on at the same time, and signals its processes."""
     for pid in visible():
         name = (read(f"/proc/{pid}/comm") or b"").decode(errors="replace").strip()
-        if name == given["theirs"][:15]:
+        if name == given["neighbour"][:15]:
             return f"a neighbour's process is to be seen: {pid}"
     for pid in given["pids"]:
         if allowed(os.kill, pid, signal.SIGUSR1):
@@ -425,7 +425,7 @@ async def _neighbour(context: Context, seconds: float) -> str | None:
 
 async def _underway(context: Context) -> asyncio.Future[Observation]:
     """The attack's run, when it has its descriptors on their way, or has ended."""
-    shared = {"theirs": context.mark, "seconds": HOLDING_SECONDS}
+    shared = {"neighbour": context.mark, "seconds": HOLDING_SECONDS}
     flood = asyncio.ensure_future(context.run(given=shared))
     await ready(context.mark, flood)
     return flood
