@@ -1,8 +1,8 @@
 """Drills: what an operator runs to see that his own deployment holds. Each is a command.
 
-chaos      everything is killed under load; a checker tells whether J1 to J14 held (`fettle chaos`)
+chaos      everything is killed under load, and J1 to J14 are checked (`fettle chaos`)
 attacks    the sandbox is attacked from within (`fettle attack`)
-restart    everything is killed while jobs wait for a person; nothing is lost, nothing done twice
-sandboxes      thousands of runs in a row leave nothing behind
+restart    everything is killed while jobs wait for a person; nothing is lost or done twice
+leaks      thousands of runs in a row leave nothing behind
 humaneval  every canonical solution passes its tests in a fresh sandbox
 """

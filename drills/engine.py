@@ -31,7 +31,7 @@ _ANSWER_SECONDS = 5.0
 def engine(
     settings: SandboxSettings, say: Callable[[str], None], usual: str | None = None
 ) -> Iterator[SandboxSettings]:
-    """The settings with an engine that answers; `say` is told what is done for it. `usual` is the
+    """The settings with an engine that answers; `say` gets what is done for it. `usual` is the
     address that a worker takes where none is set: it is taken here, too, where it answers.
 
     Raises CliError where there is none and none can be made.
@@ -46,7 +46,7 @@ def engine(
     if os.geteuid() != 0:
         raise CliError(
             "an engine of its own takes root",
-            "the backend docker is left to whoever has an engine",
+            "the backend docker needs an engine",
             "name yours: FETTLE_SANDBOX_ENGINE=unix:///run/user/1000/docker.sock",
         )
     with (

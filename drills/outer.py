@@ -1,4 +1,4 @@
-"""The outer wall of a drill's command: what cannot be done here is said in words."""
+"""The outermost handler of a drill's command: what cannot be done here ends with a message."""
 
 from __future__ import annotations
 

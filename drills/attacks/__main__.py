@@ -29,7 +29,7 @@ def main() -> None:
             env=inherited({VARIABLE: secret}),
             pass_fds=(canary.fileno(),),
         )
-        # The terminal tells it of an interruption by itself; other signals are passed on.
+        # The terminal interrupts it by itself; other signals are passed on.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda _number, _frame: process.terminate())

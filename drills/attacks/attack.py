@@ -34,7 +34,7 @@ class Baseline:
     `root`: with root's rights (as another user: root of a user namespace of its own); otherwise as
     a user who owns nothing. `host_root`: with root's rights on the whole machine, for which there
     is no stand-in: for a drill that is not root the attack is unproved. `as_drill`: as the drill's
-    own user, whoever that is, for what reaches into its processes. `unshare`: options of the
+    own user for what reaches into its processes. `unshare`: options of the
     program `unshare`, for what the drill must plant first.
     """
 

@@ -46,7 +46,7 @@ class Kind(StrEnum):
     HELD = "held"
     UNPROVED = "unproved"
     """The probe reached nothing, and there is no control on this machine to show that we would have
-    noticed: it lacks what is tried, or it takes root. Neither a failure nor a proof."""
+    noticed: it has not what is tried, or it takes root. Neither a failure nor a proof."""
     REACHED = "reached"
     """The sandbox did not hold."""
     BLIND = "blind"

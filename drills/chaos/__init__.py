@@ -1,1 +1,1 @@
-"""Chaos: jobs under load while everything is killed; a log and a checker tell whether it held."""
+"""Chaos: jobs under load while everything is killed; a log and a checker decide whether it held."""

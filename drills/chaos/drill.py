@@ -37,7 +37,7 @@ from jobs.model.record import Reason
 from jobs.store.redis_store import connect
 
 AFTER_SECONDS = 15.0
-"""For what no client of ours follows."""
+"""For what no client of the drill follows."""
 KEEP_SECONDS = 0.2
 STALL_SECONDS = 1.0
 ENOUGH = 0.8
@@ -130,7 +130,7 @@ def own(options: Options, watch: ShowProgress) -> Outcome:
 
 def named(options: Options, place: Place, watch: ShowProgress) -> Outcome:
     """On a deployment that somebody runs: its clients misbehave, its servers are left alone, unless
-    their supervisor is told. Raises CliError where it does not take such jobs."""
+    their supervisor is named. Raises CliError where it does not take such jobs."""
     plan = schedule(options.seed, options.minutes, server_faults=place.supervisor is not None)
     progress = Progress(options.minutes * 60)
     with Signals(), _log(options) as log, watch(progress), _runner() as runner:
@@ -198,7 +198,7 @@ async def _break_under(
     faults: Faults | SupervisedFaults,
     progress: Progress,
 ) -> None:
-    """All jobs and all faults; then until the jobs are at rest, and what was broken is mended."""
+    """All jobs and all faults; then until the jobs are at rest, and what was broken is repaired."""
     progress.begin()
     progress.doing = "under way"
     async with asyncio.TaskGroup() as doing:

@@ -1,4 +1,4 @@
-"""OperationLog: what the client side did, was told and saw, as it happened. JSON lines.
+"""OperationLog: what the client side did, was answered and saw, as it happened. JSON lines.
 
     {"what": "submitted", "at": {"wall": 1763771000.1, "mono": 12.5}, "asked": {...}, "status": 202,
      "key": "j-17", "body": "5d41402a", "job_id": "8c0f..."}
@@ -87,7 +87,7 @@ class Retried(Answered):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen(Entry):
-    """The status of a job as GET /jobs/{id} told it."""
+    """The status of a job as GET /jobs/{id} answered it."""
 
     job_id: str
     status: str
@@ -95,7 +95,7 @@ class Seen(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connected(Entry):
-    """A reader's stream begins, behind the event `after` (Last-Event-ID)."""
+    """A reader's stream begins, after the event `after` (Last-Event-ID)."""
 
     job_id: str
     reader: str
@@ -104,7 +104,7 @@ class Connected(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(Entry):
-    """An event as a stream told it to a reader."""
+    """An event as a stream sent it to a reader."""
 
     job_id: str
     reader: str
@@ -202,7 +202,7 @@ def written(entry: Entry) -> str:
 
 
 def read(lines: Iterable[str]) -> Iterator[Entry]:
-    """The entries that lines tell. Raises ValueError for a line that is none."""
+    """The entries in these lines. Raises ValueError for a line that is none."""
     for line in lines:
         fields: dict[str, Any] = json.loads(line)
         kind = KINDS.get(fields.pop("what", ""))

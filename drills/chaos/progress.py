@@ -1,4 +1,4 @@
-"""Progress: what has happened so far, for whoever watches. The verdict comes from the checker."""
+"""Progress: what has happened so far, for the screen. The verdict comes from the checker."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from settings.client import inherited
 from settings.sandbox import Backend, SandboxSettings
 
 LABEL = "fettle.sandbox"
-"""Which every container of a sandbox bears."""
+"""The label of every sandbox's container."""
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - looked at, not written to
 _GROUPS = Path("/sys/fs/cgroup")
 
@@ -66,12 +66,12 @@ class Census:
         return sum(map(_resident, _below()))
 
     def _groups(self) -> Iterator[str]:
-        """Control groups that a supervisor or an engine of ours has made, with those below."""
-        ours = (*(f"fettle-{pid}-" for pid in self.supervisors), *self._engine_group())
+        """Control groups that a supervisor or an engine of the drill has made, with those below."""
+        own = (*(f"fettle-{pid}-" for pid in self.supervisors), *self._engine_group())
         for place, names, _ in os.walk(_GROUPS):
-            within = any(part.startswith(ours) for part in place.split("/"))
+            within = any(part.startswith(own) for part in place.split("/"))
             for name in names:
-                if within or name.startswith(ours):
+                if within or name.startswith(own):
                     yield f"{place}/{name}"
 
     def _engine_group(self) -> Iterator[str]:
@@ -120,8 +120,9 @@ def _temporary() -> Iterator[Path]:
 
 
 def _below() -> list[int]:
-    """Those that live, or that their parent has not reaped: an orphan's zombie is ours to reap, as
-    it would be init's."""
+    """Those that live, or that their parent has not reaped: an orphan's zombie is this process's to
+    reap, as it would be init's.
+    """
     own = os.getpid()
     return [each.pid for each in process_tree.below(own) if each.state != "Z" or each.parent != own]
 

@@ -41,7 +41,7 @@ class Memory:
 
     @property
     def growth(self) -> float:
-        """Bytes over the whole line, by the slope behind its warm part."""
+        """Bytes over the whole line, by the slope after its warm part."""
         return slope(self.line[int(len(self.line) * WARM_PART) :]) * (len(self.line) - 1)
 
     @property

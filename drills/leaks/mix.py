@@ -46,7 +46,7 @@ print(socket.create_connection(server.getsockname()).recv(5).decode())
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A run that comes `weight` times in a hundred. `holds` tells whether it went as it should.
+    """A run that comes `weight` times in a hundred. `holds` decides whether it went as it should.
 
     `patience` is how long we wait for it: it is given up then, which is how it is to end.
     """

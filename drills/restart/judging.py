@@ -1,4 +1,4 @@
-"""What a job must look like before, between and behind a restart of everything. Pure."""
+"""What a job must look like before, between and after a restart of everything. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ONCE = ("submitted", "planned", "run_finished", "review_opened", "decided", "suc
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """A job as the API told it at one moment."""
+    """A job as the API showed it at one moment."""
 
     id: str
     status: str
@@ -59,7 +59,7 @@ def kept(before: JobState, between: JobState) -> Iterator[str]:
 
 
 def finished(before: JobState, after: JobState, events: Sequence[Event]) -> Iterator[str]:
-    """What is wrong with a job that was approved behind the restart."""
+    """What is wrong with a job that was approved after the restart."""
     if after.status != "succeeded":
         yield f"it ended as {after.status}"
     if after.approved_by is None:

@@ -59,7 +59,7 @@ def without(reading: Reading, job_id: str) -> Reading:
 
 def test_a_story_in_order_breaks_no_rule() -> None:
     verdict = a_story().verdict()
-    assert verdict.told() == ""
+    assert verdict.as_text() == ""
     assert (verdict.jobs, verdict.lost, verdict.finished_twice) == (6, (), ())
     assert verdict.statuses == {"succeeded": 4, "awaiting_review": 1, "cancelled": 1}
     assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
@@ -184,7 +184,7 @@ def test_events_of_a_release_that_noted_no_epoch_are_not_held_against_it() -> No
     reading = a_story().reading()
     for job_id, job in reading.jobs.items():
         reading = with_events(reading, job_id, [replace(e, epoch=None) for e in job.events])
-    assert check(a_story().log, reading, BOUNDS).told() == ""
+    assert check(a_story().log, reading, BOUNDS).as_text() == ""
 
 
 # J6
@@ -270,11 +270,11 @@ def answered_and_still_waiting(story: Story) -> Reading:
 
 
 @pytest.mark.parametrize("kind", ["review_reminded", "review_escalated", "review_expired", "voted"])
-def test_what_is_told_of_an_open_review_does_not_close_it(kind: str) -> None:
+def test_events_of_an_open_review_do_not_close_it(kind: str) -> None:
     story = a_story()
     events = said(story.events["waiting"], kind, {"review_id": "r1"})
     reading = with_events(story.reading(), "waiting", events)
-    assert check(story.log, reading, BOUNDS).told() == ""
+    assert check(story.log, reading, BOUNDS).as_text() == ""
 
 
 def waits_for_nothing(story: Story) -> Reading:
@@ -304,7 +304,7 @@ def test_after_an_error_of_the_server_a_decision_may_be_on_record() -> None:
     story = a_story()
     story.log = [e for e in story.log if type(e).__name__ != "Decided"]
     story.log += [story.decided("reviewed", 503), story.decided("reviewed", 409)]
-    assert check(story.log, story.reading(), BOUNDS).told() == ""
+    assert check(story.log, story.reading(), BOUNDS).as_text() == ""
 
 
 def decided_twice(story: Story) -> Reading:
@@ -343,7 +343,7 @@ def test_a_worker_that_was_frozen_may_send_what_it_was_about_to_send() -> None:
     story.at += BOUNDS.cancel + 1
     story.log.append(Mended(at=story.moment(), fault="worker-freeze"))
     reading = called_after_its_cancel(story)
-    assert check(story.log, reading, BOUNDS).told() == ""
+    assert check(story.log, reading, BOUNDS).as_text() == ""
 
 
 def cancelled_and_succeeded(story: Story) -> Reading:
@@ -485,12 +485,12 @@ def upgraded(*, struck: bool, action: Action = Action.APPROVE) -> Story:
 
 def test_a_job_is_begun_anew_only_where_its_checkpoints_were_touched() -> None:
     verdict = upgraded(struck=True).verdict()
-    assert (verdict.told(), verdict.repeated_paid_calls) == ("", 0)
+    assert (verdict.as_text(), verdict.repeated_paid_calls) == ("", 0)
     assert [v.rule for v in upgraded(struck=False).verdict().violations] == ["J13"]
 
 
 def test_a_job_is_incompatible_only_where_its_checkpoints_were_touched() -> None:
-    assert upgraded(struck=True, action=Action.REJECT).verdict().told() == ""
+    assert upgraded(struck=True, action=Action.REJECT).verdict().as_text() == ""
     untouched = upgraded(struck=False, action=Action.REJECT).verdict()
     assert [v.rule for v in untouched.violations] == ["J1"]
 
@@ -505,7 +505,7 @@ def test_every_rule_is_doctored() -> None:
 def test_a_broken_rule_is_found(rule: str, doctor: Doctor) -> None:
     story = a_story()
     verdict = story.verdict(doctor(story))
-    assert rule in {violation.rule for violation in verdict.violations}, verdict.told()
+    assert rule in {violation.rule for violation in verdict.violations}, verdict.as_text()
 
 
 def outcome(kills: int, planned: int, reading: Reading | None = None) -> Outcome:
@@ -542,7 +542,7 @@ def test_a_recovery_is_measured_from_the_kill_to_the_next_attempt() -> None:
     story.at = 3.0
     story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(11,)))
     verdict = story.verdict()
-    assert verdict.told() == ""
+    assert verdict.as_text() == ""
     assert verdict.recoveries == (2.0,)
     assert (verdict.recovery_p50, verdict.recovery_max) == (2.0, 2.0)
 
@@ -592,7 +592,7 @@ def test_a_frozen_worker_may_ask_what_another_has_asked_meanwhile() -> None:
     story.log = [e for e in story.log if not isinstance(e, Called) or (e.key, e.said) != asked]
     for pid in (12, 11):
         story.log.append(Called(at=story.moment(), key="key-killed", said="code", caller=pid))
-    assert (story.verdict().repeated_in_flight, story.verdict().told()) == (1, "")
+    assert (story.verdict().repeated_in_flight, story.verdict().as_text()) == (1, "")
 
 
 def taken_back(asked_first: str, *asked_again: str) -> Story:
@@ -613,7 +613,7 @@ def taken_back(asked_first: str, *asked_again: str) -> Story:
 def test_a_call_may_be_logged_when_its_worker_has_the_job_again() -> None:
     story = taken_back("plan", "plan")
     story.succeed("back")
-    assert (story.verdict().told(), story.verdict().repeated_in_flight) == ("", 2)
+    assert (story.verdict().as_text(), story.verdict().repeated_in_flight) == ("", 2)
 
 
 def test_a_job_that_was_claimed_again_excuses_no_call_too_many() -> None:
@@ -641,7 +641,7 @@ def test_a_job_alone_asks_by_the_name_of_the_worker_that_made_its_process() -> N
     story.call("alone", "plan", 21)
     story.call("alone", "code", 21)
     story.succeed("alone")
-    assert (story.verdict().told(), story.verdict().repeated_in_flight) == ("", 3)
+    assert (story.verdict().as_text(), story.verdict().repeated_in_flight) == ("", 3)
     story.log.append(Called(at=story.moment(), key="key-alone", said="code", caller=21))
     assert story.verdict().repeated_paid_calls == 1
 
@@ -656,7 +656,7 @@ def test_a_request_without_an_answer_may_or_may_not_be_done() -> None:
     ]
     story.log.append(story.decided("waiting", None))
     story.log.append(story.cancelled("plain", None))
-    assert story.verdict().told() == ""
+    assert story.verdict().as_text() == ""
 
 
 def test_what_is_read_through_the_api_is_judged_as_far_as_it_goes() -> None:
@@ -665,7 +665,7 @@ def test_what_is_read_through_the_api_is_judged_as_far_as_it_goes() -> None:
     jobs = {job_id: replace(job, kept=None) for job_id, job in reading.jobs.items()}
     told = Reading(jobs)
     verdict = check(story.log, told, BOUNDS)
-    assert verdict.told() == ""
+    assert verdict.as_text() == ""
     assert {"J3", "J7", "J8", "J14"} <= {r for r, w in verdict.not_looked_at.items() if w == WHOLE}
     assert verdict.not_looked_at["J4"] == "epochs and leases on record"
     assert "J13" not in verdict.not_looked_at
@@ -686,4 +686,4 @@ def test_an_heir_goes_on_with_its_parents_calls() -> None:
     story.succeed("heir")
     moment = story.moment()
     story.log.append(Retried(at=moment, asked=moment, status=202, job_id="cancelled", heir="heir"))
-    assert story.verdict().told() == ""
+    assert story.verdict().as_text() == ""

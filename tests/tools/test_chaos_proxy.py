@@ -162,7 +162,7 @@ async def test_a_partition_delivers_late(echo):
 
 
 @pytest.mark.parametrize("closed", list(Side))
-async def test_half_open_one_side_ends_and_the_other_is_not_told(echo, closed):
+async def test_half_open_one_side_ends_and_the_other_gets_no_sign(echo, closed):
     server, proxy = echo
     client = await connect(proxy)
     assert await client.ask(b"a") == b"A"
@@ -190,7 +190,7 @@ async def test_a_reset_is_seen_on_both_sides(echo):
     await until(lambda: server.ended == ["reset"])
 
 
-async def test_a_connection_is_cut_behind_so_many_bytes(echo):
+async def test_a_connection_is_cut_after_so_many_bytes(echo):
     server, proxy = echo
     client = await connect(proxy)
     assert await client.ask(b"whole") == b"WHOLE"

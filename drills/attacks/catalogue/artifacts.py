@@ -131,7 +131,7 @@ def hardlink_bomb(given: Given) -> str | None:
 # Races
 
 
-@trap("whoever is collected from is dead, and what is opened is no link")
+@trap("the processes that are collected from are dead, and what is opened is no link")
 def swap_file(given: Given) -> str | None:
     """Swaps a file and a link to a file of the host, on and on, while the run ends."""
     write("plot.png", "honest work\n")
@@ -374,7 +374,7 @@ ALIKE = (
     *("report.txt", "REPORT.TXT", "Report.txt"),
     *("caf\u00e9.txt", "cafe\u0301.txt", "\u017ftats", "stats"),
 )
-"""Each file holds its own name: whoever mixes two up is found out."""
+"""Each file holds its own name: a mix-up of two is noticed."""
 
 
 async def kept_by_name(context: Context) -> Observation:

@@ -133,7 +133,7 @@ def lan_datagrams(given: Given) -> str | None:
 
 @attack("there is no such name, at once, and no question leaves the sandbox")
 def names(given: Given) -> str | None:
-    """Looks up a name, to tell what it has read to whoever answers for that: DNS."""
+    """Looks up a name, to send what it has read to the server that answers: DNS."""
     name = f"{given['mark']}.example"
     if given["enclosed"]:
         labels = b"".join(bytes([len(each)]) + each.encode() for each in name.split("."))
@@ -249,7 +249,7 @@ async def knock_at_its_port(context: Context) -> Observation:
 
 @attack("nobody can come to it", drive=knock_at_its_port)
 def sandbox_as_server(given: Given) -> str | None:
-    """Listens on a port, for whoever may come to it from the host: a way out, dialled from out."""
+    """Listens on a port, for a client from the host: a way out, dialled from out."""
     place = "0.0.0.0" if given["enclosed"] else "127.0.0.1"
     with socket.create_server((place, given["port"])) as server:
         server.settimeout(2)

@@ -1,4 +1,4 @@
-"""A run talks to the host's side in words that are not its to say."""
+"""A run talks to the host's side with messages that it may not send."""
 
 from __future__ import annotations
 
@@ -561,7 +561,7 @@ HOSTILE = ("\x1b", "\x07", "\x08", "\r", "\x9b", "\x9d", "\u202e")
 
 
 def writes_escapes() -> None:
-    """Writes what moves a cursor, renames a window and hides lines, to whoever reads its output."""
+    """Writes what moves a cursor, renames a window and hides lines, where its output is read."""
     odd = "odd \x1b[2J\x1b[1A\x1b]0;mine\x07 \x08\x08 over\rwritten \x9b31m \x9d \u202e txt"
     for fd in (1, 2):
         os.write(fd, odd.encode())

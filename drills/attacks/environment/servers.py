@@ -1,4 +1,4 @@
-"""Canary servers: they answer whoever reaches them with the secret, and remember who did.
+"""Canary servers: they answer every client with the secret, and remember who did.
 
 One thread serves them all. They listen on loopback, on the stand-ins of the drill's own network
 namespace (`netspace.py`), and on unix sockets with a path and with an abstract name.

@@ -1,4 +1,5 @@
-"""Attacks that are a table of system calls, with arguments that can do nothing, whoever calls.
+"""Attacks that are a table of system calls, with arguments that can do nothing, whatever the
+caller's rights.
 
 A filter answers such a call before the kernel looks at its arguments; a kernel that looks finds
 them wrong, and reports another error than "not permitted" or "no such call". So it shows whether
@@ -70,8 +71,8 @@ async def _each(context: Context) -> Observation:
 
 def unless_reached(reason: str, probe: Probe, **given: Any) -> str | None:
     """`reason` where the probe reaches nothing on this machine, tried in a plain process with the
-    drill's own rights: for what a kernel may lack. So only for probes that do nothing, whoever
-    calls.
+    drill's own rights: for what a kernel may be without. So only for probes that do nothing,
+    whoever calls.
     """
     command = [sys.executable, "-c", program(probe, {**given, "mark": "tried"})]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)

@@ -21,7 +21,7 @@ def lost(case: Case) -> list[str]:
 
 
 def finished_twice(case: Case) -> list[str]:
-    """Jobs whose end is told more than once."""
+    """Jobs whose end is in their events more than once."""
     return sorted(job.id for job in case.jobs if len(_ends(job)) > 1)
 
 
@@ -57,18 +57,18 @@ def _unknown(case: Case) -> Iterator[Finding]:
     explained |= {job_id for key, job_id in stands.items() if key in keys}
     for job in case.jobs:
         if job.id not in explained and job.retry_of is None:
-            yield job.id, "on record, but no key of ours stands for it"
+            yield job.id, "on record, but none of the drill's keys stands for it"
 
 
 def final_once(case: Case) -> Iterator[Finding]:
-    """J6: a final state is told once, last, and never changes."""
+    """J6: a final state is one event, the last, and never changes."""
     seen = case.by_job(Seen)
     for job in case.jobs:
         ends = _ends(job)
         if len(ends) > 1:
             yield job.id, f"ended {len(ends)} times: {', '.join(ends)}"
         if ends and job.events[-1].kind not in FINAL_KINDS:
-            yield job.id, f"{job.events[-1].kind} was told behind its end"
+            yield job.id, f"{job.events[-1].kind} came after its end"
         if (job.status.final or ends) and ends[-1:] != [job.status]:
             yield job.id, f"it is {job.status}, its events say {ends or 'no end'}"
         final = [entry.status for entry in seen.get(job.id, ()) if Status(entry.status).final]

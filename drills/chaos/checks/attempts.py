@@ -1,4 +1,4 @@
-"""The attempts at a job, as its events tell them. Pure."""
+"""The attempts at a job, as its events show them. Pure."""
 
 from __future__ import annotations
 

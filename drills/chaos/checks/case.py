@@ -16,7 +16,7 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What the deployment was told, in seconds. `slack` is for a machine that is busy."""
+    """The deployment's settings, in seconds. `slack` is for a machine that is busy."""
 
     lease: float = 15.0
     heartbeat: float = 5.0
@@ -41,7 +41,7 @@ Finding = tuple[str, str]
 
 @dataclass(frozen=True)
 class Case:
-    """All there is to judge by. `attempts` are told out of each job's events, `called` are the
+    """All there is to judge by. `attempts` come from each job's events, `called` are the
     calls of each job's model, `inherited` the jobs that share theirs with one that was tried anew,
     `anew` those that were begun anew.
     """

@@ -1,7 +1,7 @@
 """The checker: from the log and a reading of the store, whether J1 to J14 held. Pure.
 
     verdict = check(log.entries, await of_store(redis), Bounds(lease=2, heartbeat=0.5, sweep=0.5))
-    assert not verdict.violations, verdict.told()
+    assert not verdict.violations, verdict.as_text()
 
 It believes neither side: what a client was promised must be on record, and what is on record must
 have been asked for.
@@ -92,13 +92,13 @@ class Verdict:
         """Seconds; None where nothing had to recover."""
         return max(self.recoveries, default=None)
 
-    def told(self) -> str:
+    def as_text(self) -> str:
         """The violations, a line each."""
         return "\n".join(f"{v.rule} {v.job_id}: {v.said}" for v in self.violations)
 
 
 def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict:
-    """Judge a deployment that has come to rest by what its clients have been told."""
+    """Judge a deployment that has come to rest by what its clients were answered."""
     case = Case(entries, reading, bounds)
     repeats = spending.repeats(case)
     came_back = [each for each in recovery.recoveries(case) if each.own is not None]

@@ -15,7 +15,7 @@ OF_THE_STORE = {
     "J2": "jobs that no key explains",
     "J3": WHOLE,
     "J4": "epochs and leases on record",
-    "J5": "which attempt has told an event",
+    "J5": "which attempt an event is of",
     "J9": "leases of what waits",
     "J12": "keys of facts",
 }

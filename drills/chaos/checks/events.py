@@ -1,4 +1,4 @@
-"""J12: events have no gaps, say a thing once, and every stream told them so."""
+"""J12: events have no gaps, say a thing once, and every stream sent them so."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _name(event: Event) -> Hashable:
 
 
 def streamed(case: Case) -> Iterator[Finding]:
-    """What readers were told is what is on record, in order, none left out and none twice."""
+    """What readers received is what is on record, in order, none left out and none twice."""
     for job_id, readers in _streams(case).items():
         job = case.reading.jobs.get(job_id)
         for reader, entries in readers.items():
@@ -84,14 +84,14 @@ def _one_stream(
             at = entry.after
         elif entry.seq != at + 1:
             what = "again" if entry.seq <= at else f"without {at + 1}"
-            yield job_id, f"reader {reader} was told event {entry.seq} {what}"
+            yield job_id, f"reader {reader} received event {entry.seq} {what}"
             at = max(at, entry.seq)
         else:
             at = entry.seq
         if isinstance(entry, Told) and job is not None:
             kept = job.events[entry.seq - 1].kind if 0 < entry.seq <= len(job.events) else "none"
             if kept != entry.kind:
-                yield job_id, f"event {entry.seq} was told as {entry.kind}, on record is {kept}"
+                yield job_id, f"event {entry.seq} was sent as {entry.kind}, on record is {kept}"
     sent = [entry for entry in entries if isinstance(entry, Told)]
     if sent and sent[-1].kind in FINAL_KINDS and job is None:
-        yield job_id, "its end was told, and it is not on record"
+        yield job_id, "its end was sent, and it is not on record"

@@ -26,7 +26,10 @@ def held_once(case: Case) -> Iterator[Finding]:
         if numbers != list(range(1, len(numbers) + 1)):
             yield job.id, f"attempts are numbered {numbers}"
         if job.attempts != len(tried):
-            yield job.id, f"{len(tried)} attempts are told, its record counts {job.attempts}"
+            yield (
+                job.id,
+                f"{len(tried)} attempts are in its events, its record counts {job.attempts}",
+            )
         if job.kept and job.kept.epoch != len(tried):
             yield job.id, f"{len(tried)} claims made epoch {job.kept.epoch}"
         if job.kept and job.kept.leased and (not tried or tried[-1].end is not None):
@@ -34,14 +37,14 @@ def held_once(case: Case) -> Iterator[Finding]:
 
 
 def fenced(case: Case) -> Iterator[Finding]:
-    """J5: work is told by whoever holds the lease, and by nobody else: neither while nobody holds
-    the job, nor, where events bear an epoch, while another does.
+    """J5: work is reported by the holder of the lease, and by nobody else: neither while nobody
+    holds the job, nor, where events have an epoch, while another does.
     """
     for job in case.jobs:
         holder: int | None = None
-        heir = job.retry_of is not None  # is told what it inherits, before it begins
+        heir = job.retry_of is not None  # gets events of what it inherits, before it begins
         for event in job.events:
-            reported = f"{event.kind} (event {event.seq}) was told"
+            reported = f"{event.kind} (event {event.seq}) was written"
             if event.kind == "started":
                 holder, heir = event.data["attempt"], False
             elif event.kind in LETS_GO:

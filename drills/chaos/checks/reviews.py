@@ -41,7 +41,7 @@ def waits_idle(case: Case) -> Iterator[Finding]:
 def decided_once(case: Case) -> Iterator[Finding]:
     """J10: what was granted is on record, once; what is on record was asked for and not refused.
 
-    A review that has expired may have been decided by that, whoever asked in vain.
+    A review that has expired may have been decided by that.
     """
     asked = case.by_job(Decided)
     for job in case.jobs:

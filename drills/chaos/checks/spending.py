@@ -99,14 +99,14 @@ def repeated_for_nothing(case: Case) -> Iterator[Finding]:
 
 
 def billed_once(case: Case) -> Iterator[Finding]:
-    """Every call that is told is charged, and no more is charged than was asked."""
+    """Every call in the events is charged, and no more is charged than was asked."""
     for job in case.jobs:
         if job.kept is None:
             continue
         reported = {event.data["call"] for event in job.events if event.kind == "model_called"}
         charged = job.kept.charges
         if job.retry_of is None and (free := reported - charged):
-            yield job.id, f"{len(free)} calls are told and not charged"
+            yield job.id, f"{len(free)} calls are in the events and not charged"
         calls = case.called.get(job.id)
         if calls and job.id not in case.inherited and len(charged) > len(calls):
             yield job.id, f"{len(calls)} calls were made, {len(charged)} charged"

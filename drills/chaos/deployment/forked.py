@@ -26,7 +26,7 @@ from worker import __main__ as worker
 PR_SET_PDEATHSIG = 1
 AWAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 ASKED_FOR = (0, -signal.SIGKILL, -signal.SIGTERM)
-"""Drained or killed by whoever plays with us; the last: before it could catch the signal."""
+"""Drained or killed by the drill; the last: before it could catch the signal."""
 SHORT_SECONDS = 2.0
 REST_SECONDS = 0.5
 """Before the next child, where one has ended by itself so soon: it may never start."""
@@ -68,7 +68,7 @@ def _born() -> tuple[int, float]:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     code = 1
     try:
-        os.environ["GROQ_API_KEY"] = f"pid-{os.getpid()}"  # tells the provider who asks
+        os.environ["GROQ_API_KEY"] = f"pid-{os.getpid()}"  # shows the provider who asks
         worker.main(args=[], standalone_mode=False)
         code = 0
     except SystemExit as ended:

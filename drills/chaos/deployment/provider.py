@@ -39,7 +39,9 @@ def task_of(key: str, recording: str) -> str:
 
 
 def settings(provider: ProviderServer) -> dict[str, str]:
-    """What a worker must be told to ask us, whatever this machine's own settings say."""
+    """The settings with which a worker asks this provider, whatever this machine's own settings
+    say.
+    """
     names = ("MODEL", "PLANNER_MODEL", "EXECUTOR_MODEL", "CRITIC_MODEL")
     named = {f"FETTLE_{name}": f"groq:{MODEL}" for name in names}
     return {**named, "FETTLE_GROQ_BASE_URL": provider.groq_url, "GROQ_API_KEY": "pid-0"}

@@ -1,4 +1,4 @@
-"""Faults: each strikes, is written into the log with whom it hit, and is mended."""
+"""Faults: each strikes, is written into the log with its target, and is repaired."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ SIGNALS = {
     Kind.API_KILL: ("api", signal.SIGKILL),
     Kind.API_STOP: ("api", signal.SIGTERM),
 }
-"""Which program of ours each kind hits, and how. The other kinds are left out."""
+"""Which of Fettle's programs each kind hits, and how. The other kinds are left out."""
 
 FOUND_SECONDS = 20.0
 LOOK_SECONDS = 0.2

@@ -19,7 +19,9 @@ IN_FLIGHT = 64
 
 
 Line: TypeAlias = "asyncio.Queue[tuple[float, bytes | None]]"
-"""What is on its way and when it is due; empty for the end, None for an end that is not told."""
+"""What is on its way and when it is due; empty for the end, None for an end that is not passed
+on.
+"""
 
 
 class Way(StrEnum):
@@ -44,7 +46,7 @@ class Fault:
     bytes_per_second: int | None = None
     """A reader this slow: what it does not take backs up into the sender."""
     cut_after: int | None = None
-    """The connection is reset behind this many more bytes."""
+    """The connection is reset after this many more bytes."""
     hold: bool = False
     """A partition: bytes wait, and arrive when it is over, as TCP would send them again."""
     swallow: bool = False
@@ -116,7 +118,7 @@ class Connection:
             end.reset()
 
     def half_open(self, closed: Side) -> None:
-        """End it towards one side; the other is not told, and never hears anything again."""
+        """End it towards one side; the other gets no sign of it, and never hears anything again."""
         self._deaf = True
         self._ends[closed].close()
 
@@ -145,7 +147,7 @@ class Connection:
                 self._lose(way, chunk)
                 if chunk:
                     continue
-                await line.put((0.0, None))  # the other side is not told that this one has ended
+                await line.put((0.0, None))  # the other side gets no sign that this one has ended
                 return
             if fault.cut_after is not None:
                 chunk, cut = chunk[: fault.cut_after - passed], chunk

@@ -83,7 +83,7 @@ class Client:
         return entry
 
     async def retry(self, job_id: str) -> Retried:
-        """POST /jobs/{id}/retry. The next one tells of an heir that was made without an answer."""
+        """POST /jobs/{id}/retry. The next one names an heir that was made without an answer."""
         asked = Moment.now()
         once = {"Idempotency-Key": f"retry-{job_id}"}
         status, answer = await self._send(f"/jobs/{job_id}/retry", headers=once)

@@ -33,7 +33,9 @@ class Talk:
 
 
 class JobClient:
-    """One job. `spec` is the body of its submission; `hears` is called with what a stream tells."""
+    """One job. `spec` is the body of its submission; `hears` is called with the events of a
+    stream.
+    """
 
     def __init__(
         self,

@@ -162,7 +162,7 @@ class Scene:
         bounds = Bounds(lease=self.lease, heartbeat=0.5, sweep=0.5, slack=slack)
         reading = await of_store(self.operations.store.redis)  # type: ignore[attr-defined]
         verdict = check(self.log.entries, reading, bounds)
-        assert not verdict.violations, f"{verdict.told()}\n{self.deployment.logs()}"
+        assert not verdict.violations, f"{verdict.as_text()}\n{self.deployment.logs()}"
         return verdict
 
     async def paid_once(self, *names: str) -> None:

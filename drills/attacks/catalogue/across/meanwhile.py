@@ -255,7 +255,7 @@ def hold_locks(given: Given) -> None:
 
 @attack("a lock of one run does not show in another", drive=beside(hold_locks))
 def file_locks() -> str | None:
-    """Locks files that all runs share: one run stops another, or tells it something."""
+    """Locks files that all runs share: one run stops another, or sends it a bit."""
     for path in shared_files():
         file = attempt(os.open, path, os.O_RDONLY)
         if file is None:

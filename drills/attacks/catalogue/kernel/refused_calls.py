@@ -104,7 +104,7 @@ museum = refused_calls(
     },
 )
 new_mount_api = refused_calls(
-    "Mounts by the newer calls: open_tree, fsopen, fsmount, move_mount, mount_setattr and theirs.",
+    "Mounts by the newer calls: open_tree, fsopen, fsmount, move_mount, mount_setattr and others.",
     Baseline(root=True, unshare=("--mount",)),
     {  # all with flags that do not exist, or with no descriptor
         "open_tree": (-1, "", 0x7FFFFFFF),
@@ -170,7 +170,7 @@ prctl_values = unnamed_values(
         for each in sorted({*range(128), _PTRACER, *around(_PRCTL, 8)} - _PRCTL)
     ),
     shown=slice(0, 1),
-    # An option that a kernel lacks is answered as the filter answers: there is nothing to reach.
+    # An option that a kernel has not is answered as the filter answers: there is nothing to reach.
     refused=("EINVAL", "EPERM"),
     on_its_own=True,
 )

@@ -146,7 +146,7 @@ def stopped_processes(given: Given) -> str | None:
     "the kill takes all processes at one moment: no successor is left after the answer"
 )
 def pid_hopping(given: Given) -> str | None:
-    """Flees from whoever kills by pid: each process forks its successor and ends, for 10 s."""
+    """Flees from a killer by pid: each process forks its successor and ends, for 10 s."""
     until = time.monotonic() + 10
 
     def hop() -> None:
