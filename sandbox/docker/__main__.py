@@ -35,7 +35,7 @@ def _build(name: str = "fettle-sandbox") -> None:
     try:
         from docker.errors import DockerException  # noqa: PLC0415 - an extra; the rest goes without
 
-        from sandbox.docker.build import build  # noqa: PLC0415
+        from sandbox.docker.image_build.build import build  # noqa: PLC0415
     except ModuleNotFoundError:
         sys.exit("building an image needs Docker's client: pip install 'fettle[docker]'")
     environment = Path(os.environ.get("FETTLE_SANDBOX_ENVIRONMENT", ".venv/sandbox"))

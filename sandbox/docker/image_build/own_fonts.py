@@ -14,6 +14,6 @@ except ModuleNotFoundError:  # an environment may well be without it
 for cache in Path(matplotlib.get_cachedir()).glob("fontlist-*.json"):
     found = json.loads(cache.read_text())
     for kind in ("ttflist", "afmlist"):
-        # What matplotlib brings itself is told relative to its own folder.
+        # What matplotlib brings itself is listed relative to its own folder.
         found[kind] = [font for font in found[kind] if not font["fname"].startswith("/")]
     cache.write_text(json.dumps(found))

@@ -2,7 +2,7 @@
 
 Without a registry, this machine's Python and the environment that `make install` made are packed
 and imported, in about 10 s. With a base image, `deploy/Dockerfile` builds the same from locked
-packages. The label `fettle.base` tells what the image stands on: an image that has both labels
+packages. The label `fettle.base` names what the image is built on: an image that has both labels
 already is left as it is.
 """
 
@@ -22,10 +22,11 @@ from pathlib import Path
 import docker
 from docker.errors import BuildError, ImageNotFound
 
-from sandbox.docker import image, packing
+from sandbox.docker import image
+from sandbox.docker.image_build import packing
 
 BASE_LABEL = "fettle.base"
-_TOP = Path(__file__).resolve().parents[2]
+_TOP = Path(__file__).resolve().parents[3]
 _DOCKERFILE = "deploy/Dockerfile"
 _BUILD_ARGUMENTS = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
 _NAME_SERVICE = "libnss_myhostname.so.2"
@@ -35,7 +36,7 @@ _TAG = re.compile(r":([\w.-]+)\Z")
 
 
 def build(name: str, environment: Path, base_image: str) -> str:
-    """Make the image `name`, unless the engine has it; returns what was done, in words.
+    """Make the image `name`, unless the engine has it; returns what was done.
 
     `environment` is the sandbox's virtual environment, which is packed where `base_image` is empty.
     Raises docker.errors.DockerException, and OSError or CalledProcessError where packing fails.

@@ -1,0 +1,1 @@
+"""Building the sandboxes' image on an engine: `python -m sandbox.docker build`."""
