@@ -1,14 +1,14 @@
 """Figures that a program drew and never saved: what `show` would have put on a screen.
 
-`install` gives matplotlib's Agg backend a canvas that remembers whether its figure was saved. At
-the end of a run that went well `save` writes each figure of pyplot that is open, and was in no file
-yet, to `/work/figure-N.png`. That is part of the run, and counts against its limits.
+Matplotlib's Agg backend gets a canvas that remembers whether its figure was saved: at once where it
+is loaded, else when the program imports it. At the end of a run that went well `save` writes each
+open figure of pyplot that was never saved to `/work/figure-N.png`. That is part of the run, and
+counts against its limits.
 """
-
-# ruff: noqa: PTH116
 
 from __future__ import annotations
 
+import importlib.machinery
 import os
 import sys
 import time
@@ -16,6 +16,7 @@ import warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 MOST_FIGURES = 10
@@ -23,12 +24,39 @@ MOST_PIXELS = 8_000_000
 MOST_SECONDS = 2.0
 """No further figure is begun after this time."""
 _SAVED = "_saved_by_program"
-_PICTURES = (".png", ".jpg", ".jpeg", ".svg", ".pdf", ".webp", ".tif", ".tiff", ".eps", ".ps")
+_AGG = "matplotlib.backends.backend_agg"
 
 
 def install() -> None:
-    """Have figures of the Agg backend remember that they were saved. Needs matplotlib."""
-    agg: Any = sys.modules["matplotlib.backends.backend_agg"]
+    """Have figures of the Agg backend remember that they were saved."""
+    if _AGG in sys.modules:
+        _install(sys.modules[_AGG])
+    else:
+        sys.meta_path.insert(0, _OnImport())
+
+
+class _OnImport:
+    """A finder that installs the canvas when the backend is imported, and is gone by then."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, _target: object = None) -> Any:
+        if name != _AGG:
+            return None
+        sys.meta_path.remove(self)
+        spec: Any = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_install(module: Any) -> None:
+                execute(module)
+                _install(module)
+
+            spec.loader.exec_module = execute_and_install
+        return spec
+
+
+def _install(agg: Any) -> None:
+    if agg.FigureCanvas is not agg.FigureCanvasAgg:  # it is there, from before a fork
+        return
 
     class Canvas(agg.FigureCanvasAgg):  # type: ignore[misc]
         def print_figure(self, *args: Any, **kwargs: Any) -> Any:
@@ -40,10 +68,8 @@ def install() -> None:
     agg.FigureCanvas = agg._BackendAgg.FigureCanvas = Canvas  # noqa: SLF001
 
 
-def save(work: str, began: float) -> None:
-    """Save what is open and unsaved into the directory `work`, for a program that `began` at that
-    time (`time.time()`). Nothing of this fails.
-    """
+def save(work: str) -> None:
+    """Save what is open and unsaved into the directory `work`. Nothing of this fails."""
     helpers = sys.modules.get("matplotlib._pylab_helpers")
     if helpers is None or not helpers.Gcf.figs:
         return
@@ -52,7 +78,7 @@ def save(work: str, began: float) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for figure in _unsaved(helpers, work, began):
+            for figure in _unsaved(helpers):
                 if time.monotonic() >= until:
                     return
                 number = _free(work, number + 1)
@@ -61,24 +87,10 @@ def save(work: str, began: float) -> None:
         pass
 
 
-def _unsaved(helpers: Any, work: str, began: float) -> list[Any]:
-    """The figures to save. Where the program imported matplotlib itself no figure remembers
-    anything, and one picture that was written is taken for all of them.
-    """
-    agg = sys.modules["matplotlib.backends.backend_agg"]
-    if agg.FigureCanvas is agg.FigureCanvasAgg and _wrote_pictures(work, began):
-        return []
+def _unsaved(helpers: Any) -> list[Any]:
     figures = [each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()]
     drawn = [each for each in figures if each.axes and not hasattr(each, _SAVED)]
     return [each for each in drawn if _pixels(each) <= MOST_PIXELS][:MOST_FIGURES]
-
-
-def _wrote_pictures(work: str, began: float) -> bool:
-    return any(
-        name.lower().endswith(_PICTURES) and os.stat(f"{folder}/{name}").st_mtime >= began
-        for folder, _, names in os.walk(work)
-        for name in names
-    )
 
 
 def _pixels(figure: Any) -> float:

@@ -15,7 +15,6 @@ import os
 import runpy
 import signal
 import sys
-import time
 import weakref
 
 from sandbox.agent import program
@@ -34,7 +33,9 @@ def run(code: types.CodeType | str, loaded: frozenset[str]) -> NoReturn:
     """Run `code`, or the module of that name, as `__main__`, and end the process. `loaded` names
     the modules that were there before the program.
     """
-    pid, began = os.getpid(), time.time()
+    pid, captures = os.getpid(), not isinstance(code, str)  # `python -m` is a test runner
+    if captures:
+        plot_capture.install()
     status = _execute(code)
     threading: Any = sys.modules.get("threading")
     try:
@@ -42,12 +43,9 @@ def run(code: types.CodeType | str, loaded: frozenset[str]) -> NoReturn:
             threading._shutdown()  # noqa: SLF001
     except BaseException:  # noqa: BLE001
         _show("Exception ignored on threading shutdown\n")
-    # Not for a copy that the program has made of itself, nor for `python -m`: that is a test
-    # runner.
-    if status == 0 and os.getpid() == pid and not isinstance(code, str):
-        plot_capture.save(
-            program.WORK, began
-        )  # before pyplot's own exit function, which closes all figures
+    # Before pyplot's own exit function, which closes all figures; not in a fork of the program.
+    if captures and status == 0 and os.getpid() == pid:
+        plot_capture.save(program.WORK)
     atexit._run_exitfuncs()  # noqa: SLF001
     flushed = _flush()
     _flush_files()

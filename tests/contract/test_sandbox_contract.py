@@ -252,8 +252,6 @@ plt.plot([1, 2]); plt.savefig('mine.png')
 plt.figure(); plt.bar([1, 2], [3, 4])
 plt.figure(); open('figure-2.png', 'w').close()
 """
-    if hasattr(sandbox, "warmed"):
-        await sandbox.warmed()
     result = await sandbox.run(Command.python(code), Limits())
     assert result.succeeded, result.stderr.text
     # Not again what was saved, not what is empty, and over nothing that is there.
