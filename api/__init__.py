@@ -2,11 +2,11 @@
 
 app         create_app: settings -> application
 http        the wire: the server and its bounds, bodies, answers
-auth        who asks: keys, scopes, limits of a key
+auth        the caller: keys, scopes, limits of a key
 submission  from a checked request to a JobSpec
 routes      one file a resource
 schemas     what goes over the wire, as pydantic models
-pages       what a person sees in a browser, at /app
+pages       the web pages, at /app
 services    what the routes work with, opened at start-up and closed at the end
-problems    every way to say no, as RFC 9457 problems
+problems    the catalogue of errors, as RFC 9457 problems
 """

@@ -1,4 +1,4 @@
-"""`python -m api`: the HTTP front as a process. Exit code 2: unfit settings, said on stderr."""
+"""`python -m api`: the HTTP front as a process. Exit code 2: unfit settings, listed on stderr."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from settings.provenance import complaints
 
 
 def main() -> int:
-    """Serve until a signal comes."""
+    """Serve until a signal."""
     try:
         settings = ApiSettings()
     except ValidationError as error:
         wrong = "".join(f"  - {text}\n" for text in complaints(ApiSettings, error))
-        sys.stderr.write(f"fettle: a setting does not fit:\n{wrong}")
+        sys.stderr.write(f"fettle: a setting is not valid:\n{wrong}")
         return 2
     logs.configure(settings.log_format, settings.log_level)
     if settings.env is Environment.PRODUCTION:
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 async def _check(settings: ApiSettings) -> None:
-    """Check before the server runs, so that a refusal is plain text and no traceback."""
+    """Check before the server runs, so that a refusal is plain text, not a traceback."""
     async with opened(settings) as services:
         await check(services)
 

@@ -1,4 +1,4 @@
-"""create_app: the application over given settings. Nothing happens before it starts up."""
+"""create_app: the application with given settings. It connects to nothing before start-up."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
         openapi_tags=openapi.TAGS,
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,  # it would send a caller to whatever Host says
+        redirect_slashes=False,  # the redirect would use the caller's own Host header
         lifespan=lifespan,
     )
     for noun in ROUTES:

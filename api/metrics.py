@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: counts and times, never a job's content, so they need no key."""
+"""Metrics for Prometheus: counts and times without any job's content, so they need no key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
 class Metrics:
-    """One registry of its own, since a process may hold several applications (tests do)."""
+    """Each has its own registry, since a process may hold several applications (tests do)."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -42,8 +42,7 @@ class Metrics:
         )
         self._longest = Gauge(
             "fettle_queue_longest_wait_seconds",
-            "How long the first of the waiting jobs that could run now has stood in line, by "
-            "priority; 0: there is none",
+            "Queue time of the first waiting job that could run now, by priority; 0 without one",
             ("priority",),
             registry=self.registry,
         )
@@ -52,7 +51,7 @@ class Metrics:
         )
         self._most = Gauge(
             "fettle_redis_max_bytes",
-            "Memory that Redis may use: its maxmemory, else its machine's",
+            "Memory that Redis may use: its maxmemory, else its machine's memory",
             registry=self.registry,
         )
         self._workers = Gauge("fettle_workers", "Workers seen lately", registry=self.registry)
@@ -64,7 +63,7 @@ class Metrics:
         )
         self._oldest_webhook = Gauge(
             "fettle_webhook_oldest_seconds",
-            "How long the oldest waiting webhook message waits",
+            "Age of the oldest waiting webhook message",
             registry=self.registry,
         )
 
@@ -81,7 +80,7 @@ class Metrics:
         workers: int,
         webhooks: Undelivered,
     ) -> None:
-        """The state of the service, as Redis has it."""
+        """The state of the service in Redis."""
         self._up.set(1)
         self._used.set(memory.used_bytes)
         self._most.set(memory.most_bytes)
@@ -95,13 +94,13 @@ class Metrics:
             self._queue.labels(str(priority)).set(queue.get(priority, 0))
 
     def waited(self, longest: Mapping[Priority, float]) -> None:
-        """How long jobs have stood in line, in seconds; empty where the broker did not answer."""
+        """Queue times in seconds; empty where the broker did not answer."""
         self._longest.clear()
         for priority, seconds in longest.items():
             self._longest.labels(str(priority)).set(seconds)
 
     def unreachable(self) -> None:
-        """Redis did not answer: the figures before are not shown again."""
+        """Redis did not answer: drop the earlier values."""
         self._up.set(0)
         self._used.set(0)
         self._workers.set(0)

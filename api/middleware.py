@@ -1,4 +1,4 @@
-"""RequestMiddleware: the outermost layer of a request: its id, log line, figures and last catch."""
+"""RequestMiddleware: the outermost layer: a request's id, log line, metrics, last handler."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ log = structlog.get_logger(__name__)
 MOST_PARAMETERS = 100
 _PROBES = ("/healthz", "/readyz", "/metrics")
 _TOKEN = re.compile(r"(?<=/sign-in/).+", re.DOTALL)
-"""What follows in a path is good for a sign-in: the log has no use for it."""
+"""The rest of such a path is a sign-in token, which must not be logged."""
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 _ALWAYS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
 class RequestMiddleware:
-    """Pure ASGI, so that streams pass through it as they come."""
+    """Pure ASGI, so that it does not buffer streams."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or hand the lifespan through."""
+        """Serve one request; pass lifespan messages through."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -50,16 +50,15 @@ class RequestMiddleware:
             except Exception:
                 log.exception("request failed", method=scope["method"], path=_shown(scope))
                 if request.status:
-                    raise  # half an answer is out: all that is left is to cut it off
-                broken = Refused(problems.INTERNAL, "look it up in the log by its request id")
+                    raise  # a part of the answer was sent: the connection can only be cut
+                broken = Refused(problems.INTERNAL, "find it in the log by its request id")
                 await _failure(Request(scope), broken)(scope, receive, request.send)
             finally:
                 request.end()
 
 
 def _refused_unread(scope: Scope) -> Refused | None:
-    """What is refused before anything of it is read: a call by a name that is not the service's,
-    and a query that costs more to take apart than an answer."""
+    """A refusal before the request is parsed: an unknown host name, or too many parameters."""
     if scope["query_string"].count(b"&") >= MOST_PARAMETERS:
         return Refused(problems.BAD_REQUEST, f"a query may have {MOST_PARAMETERS} parameters")
     settings: ApiSettings = scope["app"].state.services.settings
@@ -67,12 +66,12 @@ def _refused_unread(scope: Scope) -> Refused | None:
     server = scope.get("server")
     if hosts.is_known(called, settings.allowed_hosts, server[0] if server else None):
         return None
-    detail = f"{', '.join(called)[:200]!r} is no name of this service: see FETTLE_ALLOWED_HOSTS"
+    detail = f"{', '.join(called)[:200]!r} is not an allowed host: see FETTLE_ALLOWED_HOSTS"
     return Refused(problems.UNKNOWN_HOST, detail)
 
 
 def _failure(request: Request, broken: Refused) -> Response:
-    """The failure as a page where a person asked, else as a problem."""
+    """The failure as a page where a page was requested, else as a problem."""
     if error_pages.here(request):
         return error_pages.answer(request, broken)
     return response(broken, request.scope["request_id"])
@@ -84,7 +83,7 @@ def _shown(scope: Scope) -> str:
 
 
 def _peer(scope: Scope) -> str:
-    """Whose request it is, by address; behind a trusted proxy what that says (see Server)."""
+    """The client's address; with a trusted proxy, the one that it forwards (see Server)."""
     client = scope.get("client")
     return client[0] if client else ""
 
@@ -100,7 +99,7 @@ class _Request:
         self._began = time.perf_counter()
 
     async def send(self, message: Message) -> None:
-        """Pass a message on, with our headers on its first."""
+        """Pass a message on; the first one gets the standard headers."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
@@ -113,9 +112,9 @@ class _Request:
         await self._send(message)
 
     def end(self) -> None:
-        """Tell the log; probes only where details are wanted."""
-        tell = log.debug if self._scope["path"] in _PROBES else log.info
-        tell(
+        """Write the log line; of probes, at level debug."""
+        write = log.debug if self._scope["path"] in _PROBES else log.info
+        write(
             "request",
             method=self._scope["method"],
             path=_shown(self._scope),
@@ -132,5 +131,5 @@ class _Request:
         return metrics
 
     def _route(self) -> str:
-        # a template, not a path: a label must not have as many values as there are jobs
+        # the route's template, not the path: a metric's label must have few values
         return getattr(self._scope.get("route"), "path", "") or "unknown"

@@ -1,4 +1,4 @@
-"""What FastAPI cannot see by itself: bodies that we read ourselves, and problems."""
+"""What FastAPI does not derive for /openapi.json: request bodies that routes read, and problems."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _ALWAYS = (
     problems.OUTCOME_UNKNOWN,
 )
 _HEADERS = {
-    "X-Request-Id": "of the request: the log has it",
-    "Location": "where the job is",
-    "Idempotency-Replayed": "`true` where the Idempotency-Key has brought this job before",
+    "X-Request-Id": "the request's id, as in the log",
+    "Location": "the job's path",
+    "Idempotency-Replayed": "`true` where the Idempotency-Key belongs to an earlier job",
     "ETag": "the digest of the bytes, for If-None-Match",
     "Content-Disposition": "the file's name",
-    "X-Total-Count": "how many there are in all",
+    "X-Total-Count": "the total number of rows",
     "Retry-After": "seconds to wait before the same request",
     "WWW-Authenticate": "how to send a key",
 }
@@ -56,30 +56,30 @@ Fettle takes a coding task in plain English and hands back code that has been ru
 Send a task to `POST /jobs`, follow it at `GET /jobs/{id}/events` or poll `GET /jobs/{id}`, answer
 its review at `POST /jobs/{id}/review`, and read its result. Every call carries a key in
 `X-API-Key` (press **Authorize**). Every error is an `application/problem+json` (RFC
-9457): `retryable` says whether the same request may succeed later.
+9457). Its `retryable` is true where the same request may succeed later.
 """
 TAGS = [
     {"name": "jobs", "description": "Submit, list, read, cancel and delete jobs."},
-    {"name": "events", "description": "What happens to a job, as it happens."},
+    {"name": "events", "description": "A job's events, as they happen."},
     {"name": "review", "description": "A person's decision on a job that waits for one."},
     {"name": "files", "description": "A job's workspace as it stands now."},
     {
         "name": "artifacts",
-        "description": "Files that runs and tools have made, and the whole outputs of runs.",
+        "description": "Files that runs and tools made, and the complete outputs of runs.",
     },
-    {"name": "stats", "description": "What jobs add up to, by day."},
-    {"name": "keys", "description": "API keys and tenants: who may do what, and spend what."},
-    {"name": "system", "description": "Whether all is well, and what is not."},
+    {"name": "stats", "description": "Totals over jobs, by day."},
+    {"name": "keys", "description": "API keys and tenants: their scopes and spending limits."},
+    {"name": "system", "description": "The state of the deployment."},
 ]
 
 
 def responses(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route with a key can answer with: these, and those that all can."""
+    """The problems of a route with a key: these, and those of every such route."""
     return refusals(*kinds, *_ALWAYS)
 
 
 def refusals(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
-    """These problems alone, by status."""
+    """Only these problems, by status."""
     found: dict[int | str, dict[str, Any]] = {}
     for kind in kinds:
         known = found.get(kind.status)
@@ -92,22 +92,22 @@ def refusals(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
 
 
 def body_responses(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route with a key and a body can answer with."""
+    """The problems of a route with a key and a body."""
     return responses(*kinds, *_BODY)
 
 
 def headers(*names: str) -> dict[str, Any]:
-    """Headers that an answer has."""
+    """Headers of a response."""
     return {name: {"description": _HEADERS[name], "schema": {"type": "string"}} for name in names}
 
 
 def makes_job() -> dict[int | str, dict[str, Any]]:
-    """The 202 of a route that makes a job."""
+    """The 202 of a route that creates a job."""
     return {202: {"headers": headers("Location", "Idempotency-Replayed")}}
 
 
 def download(description: str, *media_types: str) -> dict[int | str, dict[str, Any]]:
-    """The answers of a route that gives bytes whose digest is their ETag."""
+    """The responses of a download whose ETag is the digest of its bytes."""
     schema = {"schema": {"type": "string", "format": "binary"}}
     return {
         200: {
@@ -131,7 +131,7 @@ def conditional() -> dict[str, Any]:
 
 
 def as_table(description: str, *names: str) -> dict[int | str, dict[str, Any]]:
-    """The 200 of a route that can answer with a table, and its headers then."""
+    """The 200 of a route that can answer with CSV, and the headers of the CSV."""
     content = {"text/csv": {"schema": {"type": "string"}}}
     shown = headers("Content-Disposition", *names)
     return {200: {"description": description, "content": content, "headers": shown}}
@@ -144,7 +144,7 @@ def with_body(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def install(app: FastAPI) -> None:
-    """Have /openapi.json tell all of it."""
+    """Make /openapi.json describe all of it."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -163,9 +163,9 @@ def _schema(app: FastAPI) -> dict[str, Any]:
         tags=app.openapi_tags,
     )
     pairs = [(model, "validation") for model in _MODELS]
-    _, ours = models_json_schema(pairs, ref_template=_REF + "{model}")  # type: ignore[arg-type]
+    _, made = models_json_schema(pairs, ref_template=_REF + "{model}")  # type: ignore[arg-type]
     components = schema.setdefault("components", {}).setdefault("schemas", {})
-    components.update(ours["$defs"])
+    components.update(made["$defs"])
     _name_kinds(components)
     components["Event"] = components.pop("Event")  # after its parts, for generators
     for path in schema["paths"].values():
@@ -176,7 +176,7 @@ def _schema(app: FastAPI) -> dict[str, Any]:
 
 
 def _name_kinds(components: dict[str, Any]) -> None:
-    """Enumerations out of the catalogue of problems, and of the kinds of events."""
+    """Add the enumerations of problem types and event kinds."""
     components["EventKind"] = {"type": "string", "enum": list(KINDS)}
     types = [kind.type for kind in problems.KINDS.values()]
     names = [name.upper().replace("-", "_") for name in problems.KINDS]

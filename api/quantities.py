@@ -1,4 +1,4 @@
-"""Quantities in words: counts, times, sizes, money. Pure, and free of FastAPI, as schemas are."""
+"""Quantities as text: counts, times, sizes, money. Pure, and free of FastAPI, as schemas are."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def size(count: int) -> str:
 
 
 def money(dollars: str | None) -> str:
-    """`$0.0031`, `under $0.0001`; a price that is not known is said to be so."""
+    """`$0.0031`, `under $0.0001`, `price unknown`."""
     if dollars is None:
         return "price unknown"
     amount = Decimal(dollars)

@@ -1,4 +1,4 @@
-"""From failures and refusals of others to problems: the exception handlers."""
+"""The exception handlers: failures of the store and refusals of the domain become problems."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _BY_CODE = {
 
 
 def from_refusal(refusal: Refusal, **more: Any) -> Refused:
-    """The problem that says what the domain has refused; names the state where that is why."""
+    """The problem for a refusal of the domain; `state` is the job's, where that is the reason."""
     kind = _BY_CODE.get(refusal.code, problems.WRONG_STATE)
     if refusal.status is not None:
         more["state"] = str(refusal.status)
@@ -56,7 +56,7 @@ def from_refusal(refusal: Refusal, **more: Any) -> Refused:
 
 
 def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
-    """Have every failure answered with a problem; `routes` are all that there are."""
+    """Answer every failure with a problem. `routes` are all routes of the application."""
 
     @app.exception_handler(Refused)
     async def _refused(request: Request, error: Refused) -> Response:
@@ -84,14 +84,14 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     async def _unavailable(request: Request, error: StoreUnavailable) -> Response:
         log.warning("store unavailable", error=str(error))
         # the error names the server's address, which outsiders need not know
-        return _answer(request, _silent(request, error))
+        return _answer(request, _store_away(request, error))
 
     @app.exception_handler(OSError)
     async def _storage(request: Request, error: OSError) -> Response:
         # Redis' own come as StoreUnavailable: what is left is the disk
         log.error("storage unavailable", error=str(error))
-        said = f"the artifact store refused: {error.strerror or type(error).__name__}"
-        return _answer(request, _later(problems.STORAGE_UNAVAILABLE, said))
+        detail = f"the artifact store failed: {error.strerror or type(error).__name__}"
+        return _answer(request, _later(problems.STORAGE_UNAVAILABLE, detail))
 
     @app.exception_handler(Contended)
     async def _contended(request: Request, error: Contended) -> Response:
@@ -113,7 +113,7 @@ def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]
     headers = dict(error.headers or {})
     detail = str(error.detail)
     if kind is problems.NOT_FOUND:
-        detail = "there is no such page; /docs describes those that there are"
+        detail = "this path does not exist; /docs lists the paths"
     elif kind is problems.METHOD_NOT_ALLOWED:
         headers["Allow"] = allow = ", ".join(_methods(request, routes))
         detail = f"this path takes {allow}, not {request.method}"
@@ -121,7 +121,7 @@ def _of_http(request: Request, error: HTTPException, routes: Sequence[BaseRoute]
 
 
 def _methods(request: Request, routes: Sequence[BaseRoute]) -> list[str]:
-    """Every method of the path: the library lists those of one route only."""
+    """Every method of the path: the library lists the methods of one route only."""
     here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     methods = [route.methods or () for route in here if isinstance(route, Route)]
     return sorted({name for names in methods for name in names})
@@ -135,23 +135,23 @@ def invalid(errors: Any) -> Refused:
 
 
 def full(detail: str) -> Refused:
-    """What is refused for want of memory: it comes back by retention or by an operator."""
+    """A 503 for lack of memory, which retention or an operator frees."""
     return Refused(problems.STORE_FULL, detail, headers={"Retry-After": FULL_SECONDS})
 
 
-def _silent(request: Request, error: StoreUnavailable) -> Refused:
-    """Redis did not answer. Where that was on the way to a change, it may be done all the same,
-    unless Redis has said that it takes none."""
+def _store_away(request: Request, error: StoreUnavailable) -> Refused:
+    """The problem where Redis did not answer. A write may have been applied nevertheless, unless
+    Redis refuses all writes."""
     if isinstance(error, StoreRefused):
-        said = f"Redis refuses writes, {error.why}: nothing was written"
-        return _later(problems.STORE_UNAVAILABLE, said)
+        refused = f"Redis refuses writes, {error.why}: nothing was written"
+        return _later(problems.STORE_UNAVAILABLE, refused)
     detail = "the job record did not answer"
     if request.method in _READS:
         return _later(problems.STORE_UNAVAILABLE, detail)
-    asked = "it came without an Idempotency-Key: look before you send it again"
+    advice = "it had no Idempotency-Key: read the state before you send it again"
     if "idempotency-key" in request.headers:
-        asked = "send it again with the same Idempotency-Key to learn the outcome"
-    return _later(problems.OUTCOME_UNKNOWN, f"{detail}, and this may have been done; {asked}")
+        advice = "send it again with the same Idempotency-Key to learn the outcome"
+    return _later(problems.OUTCOME_UNKNOWN, f"{detail}, and this may have been done; {advice}")
 
 
 def _later(kind: Kind, detail: str) -> Refused:

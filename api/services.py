@@ -1,4 +1,4 @@
-"""Services: what the routes work with, opened at start-up and given back at the end."""
+"""Services: what the routes work with, opened at start-up and closed at the end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Services:
-    """All of it; one a process."""
+    """One of each a process."""
 
     settings: ApiSettings
     store: RedisStore
@@ -52,16 +52,16 @@ class Services:
     streams: Slots = field(default_factory=streams)
     metrics: Metrics = field(default_factory=Metrics)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the server stops: event streams end then instead of holding it up."""
+    """Set when the server stops: event streams end then, so that the server can."""
 
     async def fitness(self) -> RedisReport:
-        """What Redis says of itself. Raises StoreUnavailable."""
+        """The configuration that Redis reports. Raises StoreUnavailable."""
         return await check_redis(self.store.redis)
 
 
 @contextlib.asynccontextmanager
 async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
-    """Services over the settings' Redis and data directory. Connects on first use."""
+    """Services with the settings' Redis and data directory. They connect on first use."""
     redis = connect(settings.redis_url, seconds=settings.redis_seconds)
     hints = Hints(settings.broker_url)
     broker = connect(settings.broker_url, seconds=settings.redis_seconds)

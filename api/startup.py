@@ -1,4 +1,4 @@
-"""What production refuses to start with, and development warns of."""
+"""Checks at start-up: production refuses what development only warns of."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 20.0
 
 
 class Unfit(Exception):
-    """The settings or the Redis are not fit to start with; says what to set."""
+    """The settings or Redis' configuration are unfit; the message lists what to set."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
         lines = "\n".join(f"  - {reason}" for reason in reasons)

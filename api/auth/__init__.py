@@ -1,1 +1,1 @@
-"""Who asks, and how much a key may ask for."""
+"""The caller of a request, and the limits of a key."""

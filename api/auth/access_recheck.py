@@ -1,4 +1,4 @@
-"""Access: whether the reader of an open stream may still read it."""
+"""AccessRecheck: ends an open stream whose reader has lost access."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 RECHECK_SECONDS = 2.0
-"""So long at most an open stream goes on carrying something after its key was revoked. In
+"""The longest time that an open stream still sends data after its key was revoked. Documented in
 docs/operations.md."""
 
 
 class AccessRecheck:
-    """Checks before a chunk, every `RECHECK_SECONDS` at most, whether the reader may still read: a
-    stream outlives the request that it was allowed by."""
+    """Checks before a chunk, at most every `RECHECK_SECONDS`, whether the reader still has access:
+    a stream outlives the check of its request."""
 
     def __init__(self, allowed: Callable[[], Awaitable[bool]]) -> None:
         self._allowed = allowed
         self._asked = time.monotonic()
 
     async def guard(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """The chunks, events and tokens alike, until the key or the session is not good any more.
+        """The chunks, events and tokens alike, while the key and the session are valid.
 
         Raises StoreUnavailable.
         """

@@ -1,9 +1,9 @@
-"""Attempts: wrong keys, counted by the address that they come from, in one API process.
+"""Attempts: wrong keys, counted by client address in one API process.
 
-An address that has brought too many may try no other for a while. A key that was good from this
-address before is not held up, so that others at the same proxy go on; one that is new there waits
-with the rest, or guessing would not be slowed at all. Nothing is written for it: N processes let
-N times as many tries pass, which is as far from guessing a key.
+An address with too many wrong keys may try no other for a while. A key that was valid at this
+address before still passes, so that other callers at the same proxy are not affected. A key that
+is new there waits, since guessing must be slowed. The counts are kept in memory: N processes allow
+N times as many tries, which is still far from guessing a key.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from limits import parse
 log = structlog.get_logger(__name__)
 
 MOST_REMEMBERED = 10_000
-"""Addresses, and keys that were good from one; the oldest are forgotten."""
+"""Addresses, and keys that were valid at one; the oldest are dropped."""
 
 
 class Attempts:
-    """So many wrong keys in a time, such as `30/minute`, from one address."""
+    """Limits wrong keys from one address to a rate, such as `30/minute`."""
 
     def __init__(self, rate: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate = parse(rate)
@@ -32,8 +32,7 @@ class Attempts:
         self._good: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def begin(self, peer: str, digest: str) -> int:
-        """Count a try as wrong until it is known not to be; seconds to wait where it may not be
-        made, else 0."""
+        """Count a try as wrong until its outcome is known. Returns 0, or the seconds to wait."""
         if (peer, digest) in self._good:
             return 0
         ends, count = self._window(peer)
@@ -45,13 +44,13 @@ class Attempts:
         return 0
 
     def forgive(self, peer: str) -> None:
-        """A try that was counted was not wrong, or nobody knows."""
+        """Take back a counted try: the key was valid, or the lookup failed."""
         ends, count = self._window(peer)
         if count:
             self._set(peer, ends, count - 1)
 
     def good(self, peer: str, digest: str) -> None:
-        """The key is good."""
+        """The key is valid."""
         if (peer, digest) not in self._good:
             self.forgive(peer)
         self._good[peer, digest] = None
@@ -60,7 +59,7 @@ class Attempts:
             self._good.popitem(last=False)
 
     def wrong(self, peer: str, digest: str) -> None:
-        """The key is wrong; if it was good before, it was revoked, and counts from now on."""
+        """The key is wrong. If it was valid before, it was revoked, and counts from now on."""
         self._good.pop((peer, digest), None)
 
     def _window(self, peer: str) -> tuple[float, int]:

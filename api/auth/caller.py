@@ -1,4 +1,4 @@
-"""Caller: who asks. The key in X-API-Key, its scopes, its rate limit."""
+"""The caller of a request: the key in X-API-Key, its scopes, its rate limit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _header = APIKeyHeader(
 
 
 def configured(settings: ApiSettings) -> Credential | None:
-    """The key that the settings name; it is on no record and cannot be revoked."""
+    """The key of the settings; it is not in Redis and cannot be revoked."""
     key = settings.first_key()
     if key is None:
         return None
@@ -40,8 +40,8 @@ def configured(settings: ApiSettings) -> Credential | None:
 
 
 def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
-    """A dependency: the caller, who has one of these scopes; else 401, 403, 429; or 422, where the
-    query names what the route does not know."""
+    """A dependency: the caller, whose key has one of these scopes; else 401, 403 or 429. A query
+    parameter that the route does not have is a 422."""
 
     async def caller(
         request: Request,
@@ -59,23 +59,23 @@ def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
 async def operator(
     caller: Annotated[Credential, Depends(allowed_to(Scope.ADMIN))],
 ) -> Credential:
-    """A dependency: the caller, who is the operator; else 401, 403 or 429."""
+    """A dependency: the caller, if it is the operator; else 401, 403 or 429."""
     if not caller.operates:
-        detail = f"this is the operator's: it takes a key of the tenant {OPERATOR}"
+        detail = f"this is for the operator: it needs a key of the tenant {OPERATOR}"
         raise Refused(problems.FORBIDDEN, detail, {"scope": "admin"})
     return caller
 
 
 async def admit(services: Services, credential: Credential, *scopes: Scope) -> None:
-    """Let a request of a known key pass that has one of the scopes. Raises Refused: 403, 429."""
+    """Check the rate limit and the scopes of a known key. Raises Refused: 403, 429."""
     structlog.contextvars.bind_contextvars(caller=credential.name, tenant=credential.tenant)
     if wait := await services.rate_limit.wait_seconds(credential.id):
         detail = f"the limit of {services.rate_limit.rate} is used up; wait {wait} s"
         raise Refused(problems.RATE_LIMITED, detail, headers={"Retry-After": str(wait)})
     if not any(credential.may(scope) for scope in scopes):
-        wanted = " or ".join(scopes)
-        detail = f"the key {credential.name} lacks the scope {wanted}"
-        raise Refused(problems.FORBIDDEN, detail, {"scope": wanted})
+        needed = " or ".join(scopes)
+        detail = f"the key {credential.name} lacks the scope {needed}"
+        raise Refused(problems.FORBIDDEN, detail, {"scope": needed})
 
 
 Submitter = Annotated[Credential, Depends(allowed_to(Scope.SUBMIT))]
@@ -89,7 +89,7 @@ Overseer = Annotated[Credential, Depends(allowed_to(Scope.READ, Scope.ADMIN))]
 
 
 def stamp_of(settings: ApiSettings, credential: Credential) -> str:
-    """What changes when another secret takes a key's place, as the configured one's may."""
+    """Changes when the configured key's secret is replaced; empty for other keys."""
     first = settings.first_key()
     if credential.id != CONFIGURED_ID or first is None:
         return ""
@@ -97,7 +97,7 @@ def stamp_of(settings: ApiSettings, credential: Credential) -> str:
 
 
 async def holder(services: Services, key_id: str, stamp: str) -> Credential | None:
-    """The key of this id, if it is still good and has the stamp that it had."""
+    """The key of this id, if it is still valid and its stamp is the same."""
     first = configured(services.settings) if key_id == CONFIGURED_ID else None
     found = first or await services.credentials.get(key_id)
     if found is None or not found.active:
@@ -117,12 +117,12 @@ async def _known(request: Request, services: Services, secret: str | None) -> Cr
 async def attempted(
     request: Request, services: Services, secret: str, looked_up: Coroutine[Any, Any, T | None]
 ) -> T | None:
-    """What belongs to a secret, None where it is wrong. Raises Refused, 429, and looks nothing up,
-    where the address has brought too many wrong ones."""
+    """What a secret stands for; None where it is wrong. Raises Refused, 429, without a lookup,
+    where the address has sent too many wrong ones."""
     peer, digest = counted_as(request.client.host if request.client else ""), digest_of(secret)
     if wait := services.attempts.begin(peer, digest):
         looked_up.close()
-        detail = f"{services.attempts.rate} have come from this address; wait {wait} s"
+        detail = f"this address has reached {services.attempts.rate}; wait {wait} s"
         raise Refused(problems.TOO_MANY_WRONG_KEYS, detail, headers={"Retry-After": str(wait)})
     try:
         found = await looked_up
@@ -137,7 +137,7 @@ async def attempted(
 
 
 async def known(services: Services, secret: str) -> Credential | None:
-    """Whose key this is; None where it is unknown or revoked."""
+    """The key with this secret; None where it is unknown or revoked."""
     digest = digest_of(secret)
     first = services.settings.first_key()
     if first is not None and hmac.compare_digest(digest, digest_of(first)):

@@ -1,7 +1,7 @@
-"""A rate limit per key, counted in the broker's Redis, so that it holds over all API processes.
+"""A rate limit per key, counted in the broker's Redis, so that it holds for all API processes.
 
-A count may be lost, and should cost no write to a disk. While that Redis is away nothing is counted
-and every request passes: jobs are accepted and read without it.
+A count may be lost, and needs no write to a disk. While that Redis is away nothing is counted
+and every request passes: accepting and reading jobs does not depend on it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from jobs.redis.keys import PREFIX
 log = structlog.get_logger(__name__)
 
 AWAY_SECONDS = 5.0
-"""How long nothing is counted after Redis did not answer: else each request would wait for it."""
+"""Time without counting after Redis did not answer: else each request would wait for it."""
 
 
 class RateLimit:
-    """So many requests in a sliding window, such as `600/minute`; `redis` is closed with it."""
+    """Requests in a sliding window, such as `600/minute`; closes `redis` with itself."""
 
     def __init__(self, redis: Redis, rate: str) -> None:
         self.rate = parse(rate)
-        # the pool is ours, with our time-outs: the address given here is never dialled
+        # it uses the given pool, with its time-outs: this address is never dialled
         storage = RedisStorage(
             "async+redis://shared:0",
             implementation="redispy",
@@ -42,7 +42,7 @@ class RateLimit:
         self._away_until = 0.0
 
     async def wait_seconds(self, key_id: str) -> int:
-        """Count a request; 0 if it may pass, else how long to wait."""
+        """Count a request. Returns 0 if it may pass, else the seconds to wait."""
         if time.monotonic() < self._away_until:
             return 0
         try:
@@ -56,5 +56,5 @@ class RateLimit:
         return max(math.ceil(window.reset_time - time.time()), 1)
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close the connections."""
         await self._redis.aclose()

@@ -1,7 +1,7 @@
-"""Slots: how much of one kind goes on at the same time in one API process, of a key and of all.
+"""Slots: a limit on concurrent searches or event streams in one API process, by key and in total.
 
-Searches: what one may look at is bounded in `jobs.store.listing`; here, how many wait for their
-turn. Event streams: each is a connection and some memory for as long as its reader likes.
+What one search may read is bounded in `jobs.store.listing`. An event stream holds a connection and
+some memory for as long as its reader likes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from api.problems import Kind, Refused
 
 
 class Slots:
-    """So many of a key, which is a 429 beyond them, and of all keys, which is a 503."""
+    """Beyond the limit of a key: 429. Beyond the limit of all keys: 503."""
 
     def __init__(self, of_a_key: int, of_all: int, too_many: Kind, busy: Kind, wait: int) -> None:
         self._of_a_key = of_a_key
@@ -35,15 +35,15 @@ class Slots:
         """Raise Refused, 429 or 503, where no slot is free."""
         too_many, busy = self._kinds
         if self._taken[key_id] >= self._of_a_key:
-            detail = f"the key has {self._of_a_key} under way, the most that it may have"
+            detail = f"the key has reached its limit of {self._of_a_key}"
             raise Refused(too_many, detail, {"limit": self._of_a_key}, self._headers)
         if self._taken.total() >= self._of_all:
-            detail = f"{self._of_all} are under way in this process"
+            detail = f"this process has reached its limit of {self._of_all}"
             raise Refused(busy, detail, {"limit": self._of_all}, self._headers)
 
     @contextlib.contextmanager
     def held(self, key_id: str) -> Iterator[None]:
-        """Count one more within the block: of what was checked before its answer began."""
+        """Count one more within the block, without a check: `check` came before the answer."""
         self._taken[key_id] += 1
         try:
             yield
@@ -52,7 +52,7 @@ class Slots:
 
 
 def searches() -> Slots:
-    """Lists that are searched for: with a text, what waits for a person, where filters meet."""
+    """Lists with a text, with `waiting`, or with two filters."""
     return Slots(4, 16, problems.TOO_MANY_SEARCHES, problems.SEARCHES_BUSY, 1)
 
 

@@ -1,1 +1,1 @@
-"""The HTTP wire: connections and their bounds, bodies, answers."""
+"""HTTP: connections and their limits, request bodies, responses."""

@@ -1,4 +1,4 @@
-"""Answers: models and bytes as responses."""
+"""Models and bytes as responses."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fastapi import Request, Response
 from pydantic import BaseModel
 
 INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"})
-"""What a browser may show from this origin. HTML and SVG are not among them: they can act."""
+"""Types that a browser may show from this origin. HTML and SVG can run scripts: they may not."""
 _CAGE = "sandbox; default-src 'none'"
 
 
 def as_json(
     model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A model that is already checked, as JSON."""
+    """A validated model as JSON."""
     return Response(
         model.model_dump_json(by_alias=True),
         status_code=status,
@@ -26,7 +26,7 @@ def as_json(
 
 
 def untrusted_headers(name: str, media_type: str, digest: str) -> dict[str, str]:
-    """Headers for bytes that model-written code has made: typed, but never active content."""
+    """Headers for bytes from model-written code: typed, but never active content."""
     essence = media_type.partition(";")[0].strip().lower()
     safe = essence if _is_media_type(essence) else "application/octet-stream"
     shown = "inline" if safe in INLINE else "attachment"

@@ -1,4 +1,4 @@
-"""A workspace as a tar archive, made file by file: the same files give the same bytes."""
+"""A workspace as a tar archive, streamed file by file: the same files give the same bytes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jobs.blobs.manifest import Manifest
 
 
 async def archived(workspace: Manifest, blobs: Blobs) -> AsyncIterator[bytes]:
-    """The chunks of a .tar.gz of regular files, sorted, of no time and no owner."""
+    """The chunks of a .tar.gz of regular files, sorted, without times and owners."""
     out = _Outgoing()
-    # an mtime and a file name in the header would make each archive differ
+    # an mtime or a file name in the header would make each archive differ
     with (
         gzip.GzipFile("", "wb", compresslevel=6, fileobj=out, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
@@ -35,7 +35,7 @@ def _add(tar: tarfile.TarFile, path: str, content: bytes) -> None:
 
 
 class _Outgoing(io.RawIOBase):
-    """A file to write to, whose bytes are taken away as they come."""
+    """A writable file whose bytes are taken away as they arrive."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
@@ -48,7 +48,7 @@ class _Outgoing(io.RawIOBase):
         return memoryview(content).nbytes  # type: ignore[arg-type]
 
     def taken(self) -> bytes:
-        """What was written since the last time."""
+        """The bytes written since the last call."""
         taken = bytes(self._waiting)
         self._waiting.clear()
         return taken

@@ -1,7 +1,7 @@
-"""Reading a body: after the key was checked, never more of it than may be, as strict JSON. How
-deep and how large in values it is, is counted while it arrives (api.http.json_shape).
+"""Reads a body after the key was checked: within its size limit, as strict JSON.
 
-FastAPI would read and parse a body before it asks who sent it.
+Its depth and its number of values are counted while it arrives (api.http.json_shape). FastAPI
+would read and parse a body before it checks the key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from settings.api import ApiSettings
 A = TypeVar("A", bound=RequestModel)
 
 OTHER_VALUES = 500
-"""Of a body, beside its files."""
+"""Values of a body, in addition to its files."""
 PIECE_BYTES = 64 * 1024
 
 
@@ -40,7 +40,9 @@ async def read(
     most = settings.max_body_bytes if most is None else most
     shape = JsonShape(settings.max_files + OTHER_VALUES)
     raw = await bounded(request, most, settings.body_seconds, shape.feed)
-    if shape.wrong is not None:  # only now: an answer before its end would cut the sender off
+    if (
+        shape.wrong is not None
+    ):  # only now: an answer before the body's end would cut the sender off
         raise _too_complex(shape.wrong)
     try:
         return model.model_validate_json(raw), len(raw)
@@ -51,7 +53,7 @@ async def read(
 async def bounded(
     request: Request, most: int, seconds: float, look: Callable[[bytes], None] | None = None
 ) -> bytes:
-    """The raw body, of so many bytes at most; `look` sees each piece. Raises Refused: 408, 413."""
+    """The raw body, of at most `most` bytes; `look` gets each piece. Raises Refused: 408, 413."""
     try:
         async with asyncio.timeout(seconds):
             return await _bytes(request, most, look)
@@ -60,13 +62,13 @@ async def bounded(
 
 
 def too_large(most: int, what: str = "the body") -> Refused:
-    """A 413; the connection is closed, since its rest is not read."""
+    """A 413; it closes the connection, since the rest of the body is not read."""
     detail = f"{what} may have at most {most} bytes"
     return Refused(problems.TOO_LARGE, detail, {"limit": most}, {"Connection": "close"})
 
 
 def _too_slow(seconds: float) -> Refused:
-    detail = f"the body did not come within {seconds:g} s"
+    detail = f"the body did not arrive within {seconds:g} s"
     return Refused(problems.TOO_SLOW, detail, {"limit": seconds}, {"Connection": "close"})
 
 
@@ -102,4 +104,4 @@ async def _bytes(request: Request, most: int, look: Callable[[bytes], None] | No
 async def _in_pieces(chunk: bytes, look: Callable[[bytes], None]) -> None:
     for start in range(0, len(chunk), PIECE_BYTES):
         look(chunk[start : start + PIECE_BYTES])
-        await asyncio.sleep(0)  # others are served between two pieces
+        await asyncio.sleep(0)  # other requests are served between two pieces

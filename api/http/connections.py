@@ -1,9 +1,9 @@
-"""Connection: uvicorn's HTTP protocol, with bounds on what a client may send before it is known.
+"""Connection: uvicorn's HTTP protocol, with limits on what an unknown client may send.
 
-uvicorn bounds neither the size of a request's head nor the time that it takes, with `httptools`.
-Here a head has so many bytes and so many seconds, and an address so many connections. A body has
-its own bounds (`api.http.body`), which depend on the route. A client that is refused while it sends
-can read why (`api.http.lingering`).
+With `httptools`, uvicorn limits neither the size of a request's head nor the time that it takes.
+Here a head has a limit of bytes and of seconds, and an address a limit of connections. A body has
+its own limits (`api.http.body`), which depend on the route. A client that is refused while it sends
+can still read the answer (`api.http.lingering`).
 """
 
 from __future__ import annotations
@@ -23,27 +23,26 @@ from api.http.lingering import LingeringTransport
 log = structlog.get_logger(__name__)
 
 HEAD_BYTES = 32 * 1024
-"""Of a request's line and fields; each field counts 32 bytes beyond its own, which is what a list
-of fields costs at least (as HTTP/2 counts it)."""
+"""Of a request's line and fields. Each field counts 32 bytes more than its own, as in HTTP/2."""
 FIELD_BYTES = 32
 MOST_PIPELINED = 16
 """Requests of a connection that wait for the answer to an earlier one."""
 CLOSE_SECONDS = 5.0
-"""How long a client has to take an answer that closes the connection, and to stop sending."""
+"""Time for a client to read an answer that closes the connection, and to stop sending."""
 LOG_SECONDS = 10.0
 
 
 @dataclass
 class Addresses:
-    """Connections by address, in one process. Of IPv6, a network of 64 bits is one address: that is
-    what one customer is given."""
+    """Connections by address, in one process. An IPv6 network of 64 bits is one address: a provider
+    gives one to a customer."""
 
     most: int
     _open: Counter[str] = field(default_factory=Counter)
     _logged: float = 0.0
 
     def enter(self, peer: str) -> bool:
-        """Count a connection, unless there are too many of this address."""
+        """Count a connection; False where the address has reached the limit."""
         if self._open[peer] >= self.most:
             if time.monotonic() - self._logged > LOG_SECONDS:
                 self._logged = time.monotonic()
@@ -53,7 +52,7 @@ class Addresses:
         return True
 
     def leave(self, peer: str) -> None:
-        """A connection that was counted is gone."""
+        """A counted connection has ended."""
         self._open -= Counter({peer: 1})
 
 
@@ -71,8 +70,8 @@ def counted_as(host: str) -> str:
 
 
 class Connection(HttpToolsProtocol):
-    """One connection. Its clock runs while a head is awaited: from the start, and from the end of
-    each answer; and while the connection lingers."""
+    """One connection. Its timer runs while it waits for a head (from the start, and from the end of
+    each answer), and while the connection lingers."""
 
     def __init__(
         self, *args: Any, addresses: Addresses, head_seconds: float, **kwargs: Any
@@ -107,7 +106,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See uvicorn. The parser keeps what it cannot report yet: that is bounded, too."""
+        """See uvicorn. Limits also what the parser keeps without reporting it."""
         if self.transport.is_closing():
             self._lingering.drop(len(data))
             return
@@ -118,7 +117,7 @@ class Connection(HttpToolsProtocol):
             self._too_large()
 
     def send_400_response(self, msg: str) -> None:
-        """See uvicorn, which would write this into the middle of an answer that is under way."""
+        """See uvicorn, which would write this into the middle of another answer."""
         if self._head > HEAD_BYTES:
             self._too_large()
         else:
@@ -136,7 +135,7 @@ class Connection(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """See uvicorn; fields that follow a body come here, too."""
+        """See uvicorn; fields after a body (trailers) come here, too."""
         self._count(len(name) + len(value) + FIELD_BYTES)
         super().on_header(name, value)
 
@@ -161,8 +160,8 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """See uvicorn."""
         super().on_response_complete()
-        lingers = self._clock is not None  # nothing else has it run during an answer
-        if self.cycle.response_complete and not lingers:  # else a request waits, or is on its way
+        lingers = self._clock is not None  # nothing else starts it during an answer
+        if self.cycle.response_complete and not lingers:  # else another request is being served
             self._await_head(self.timeout_keep_alive + self._head_seconds)
 
     def _count(self, size: int) -> None:
@@ -182,7 +181,7 @@ class Connection(HttpToolsProtocol):
             self._clock = None
 
     def _expire(self, seconds: float) -> None:
-        """No head has come. A client that still takes in the answer before it has more time."""
+        """No head has arrived. A client that still reads the previous answer gets more time."""
         unsent = self.transport.get_write_buffer_size()
         if unsent and (self._unsent < 0 or unsent < self._unsent):
             self._unsent = unsent
@@ -190,13 +189,13 @@ class Connection(HttpToolsProtocol):
         elif unsent:
             self.transport.abort()
         else:
-            self._refuse(408, f"the request's head did not come within {seconds:g} s")
+            self._refuse(408, f"the request's head did not arrive within {seconds:g} s")
 
     def _too_large(self) -> None:
         self._refuse(431, f"a request's head may have {HEAD_BYTES} bytes")
 
     def _refuse(self, status: int, text: str, more: str = "") -> None:
-        """Answer, if nothing else is being answered, and close."""
+        """Answer, unless another answer is being sent, and close."""
         busy = self.cycle is not None and not self.cycle.response_complete
         if busy or self.transport.is_closing():
             self.transport.abort()

@@ -1,4 +1,4 @@
-"""Pydantic's errors as fields with a message and a limit (pure)."""
+"""Pydantic's errors as fields with a message and a limit. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from api.schemas.problem import FieldError
 
 MOST = 50
 LONGEST_FIELD, LONGEST_MESSAGE = 200, 500
-"""What is shown of a name and of a message: both may repeat what was sent."""
+"""Characters of a name and of a message: both may repeat input."""
 _PLACES = ("body", "query", "path", "header")
 _LIMITS = (
     "max_length",
@@ -25,7 +25,7 @@ _LIMITS = (
 
 
 def field_errors(errors: Iterable[Mapping[str, Any]]) -> Sequence[FieldError]:
-    """The first of the errors; what was sent is not repeated."""
+    """The first errors, without the input."""
     return [_field_error(error) for error, _ in zip(errors, range(MOST), strict=False)]
 
 

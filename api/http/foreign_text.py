@@ -1,4 +1,4 @@
-"""Text that a model, a program or a stranger wrote, made harmless to its readers. Pure."""
+"""Untrusted text, of a model, a program or a user, made safe to show. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ _HIDDEN = re.compile(
 
 
 def visible(text: Any) -> str:
-    """The text, '' for None, whose control characters, invisible signs and direction marks are
-    spelled out: they could move a terminal's cursor, hide code, or show it in an order in which it
-    does not run."""
+    """The text with control characters, invisible characters and direction marks escaped; '' for
+    None. They could move a terminal's cursor, hide code, or reorder it on the screen."""
     shown = "" if text is None else str(text)
     return _HIDDEN.sub(_spelled, shown.replace("\r\n", "\n"))
 
 
 def first_line(text: str, width: int = 72) -> str:
-    """The first line of text that is harmless already, cut to a width."""
+    """The first line of safe text, cut to a width."""
     line = next((part.strip() for part in text.splitlines() if part.strip()), "")
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
 

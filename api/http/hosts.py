@@ -1,7 +1,7 @@
-"""Hosts: by which names the service may be called (pure).
+"""The host names that the service answers to. Pure.
 
-A page of any site can have its own name point to this machine (DNS rebinding); a browser then takes
-what answers there for that site, and sends its requests. Only the Host header shows it.
+Any site can point its own name to this machine (DNS rebinding). A browser then treats this service
+as that site, and sends its requests here. Only the Host header shows it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ LOOPBACK = ("localhost", "*.localhost")
 
 
 def is_known(called: Sequence[str], allowed: Iterable[str], server: str | None) -> bool:
-    """Whether each Host header (`called`) is a name of the service. `server` is the address at
-    which the connection came in: what a name points to cannot look like it. A request without the
-    header is of no browser."""
+    """Whether each Host header (`called`) is a name of the service.
+
+    `server` is the connection's local address, which is allowed, since no site's name looks like
+    it. A request without the header is not from a browser.
+    """
     names = (*LOOPBACK, *allowed)
     return "*" in names or all(_is_name(_name(each), names, server) for each in called)
 
 
 def _name(host: str) -> str:
-    """The header without its port, in small letters; empty where it is no name."""
+    """The header without its port, in lower case; empty where it is not a name."""
     try:
         return (urlsplit(f"//{host}").hostname or "").removesuffix(".")
     except ValueError:

@@ -1,10 +1,9 @@
-"""How deep a JSON body is nested and how many values it has, counted as it arrives.
+"""Counts the depth and the values of a JSON body as it arrives.
 
-What a validator does with a value costs a thousand times what its bytes cost to read, and an error
-for each of a million unknown fields as much again. So what is nested deeper, or has more values,
-than any body of ours is refused before there is anything to validate; each piece of a body takes
-about a millisecond, and between two of them others are served. Whether it is JSON at all is for the
-parser to say.
+Validating a value costs a thousand times more than reading its bytes, and so does an error for
+each of a million unknown fields. So a body that is deeper, or has more values, than any valid
+request is refused before validation. Each piece of a body takes about a millisecond, and other
+requests are served between two pieces. The parser decides whether the body is JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 
 DEEPEST = 16
 MARKS_A_VALUE = 3
-"""At most: the quote of its name, its own quote or bracket, a comma."""
+"""At most: the opening quote of its name, its own quote or bracket, a comma."""
 _OUTSIDE = re.compile(rb'[^"\[\]{},]*+')
 _STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
@@ -23,15 +22,15 @@ _OPEN, _CLOSE = b"[{", b"]}"
 
 @dataclass(frozen=True, slots=True)
 class TooComplex:
-    """What of a body is beyond its limit."""
+    """The limit that a body exceeds."""
 
     message: str
     limit: int
 
 
 class JsonShape:
-    """Counts one body; its pieces may end anywhere. Once something is `wrong`, the rest is not
-    looked at."""
+    """Counts one body, whose pieces may end anywhere. After the first problem (`wrong`) it ignores
+    the rest."""
 
     def __init__(self, most_values: int) -> None:
         self.wrong: TooComplex | None = None
@@ -56,11 +55,11 @@ class JsonShape:
                 place += 1
 
     def _string(self, piece: bytes, place: int) -> int:
-        """Go to the end of a string, or of the piece."""
+        """The place after a string, or the end of the piece."""
         place = _end(_STRING, piece, place)
         if place == len(piece):
             return place
-        if piece[place] == _BACKSLASH:  # what it escapes is in the next piece
+        if piece[place] == _BACKSLASH:  # the escaped character is in the next piece
             self._escaped = True
         else:
             self._in_string = False
@@ -73,7 +72,7 @@ class JsonShape:
         if self._depth > DEEPEST:
             self.wrong = TooComplex(f"it may be nested {DEEPEST} deep", DEEPEST)
         if self._depth < 0:
-            self.wrong = TooComplex("it closes more than it has opened", DEEPEST)
+            self.wrong = TooComplex("it has more closing than opening brackets", DEEPEST)
         if self._marks > MARKS_A_VALUE * self._most:
             self.wrong = TooComplex(f"it may have {self._most} values", self._most)
 

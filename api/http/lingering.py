@@ -1,8 +1,8 @@
-"""Lingering: a connection that is closed while its client still sends lets the client read first.
+"""Lingering close: a client that still sends can read the answer before its connection ends.
 
-Closing a socket that holds unread bytes resets the connection, and a reset takes
-from the client the answer that is on its way (RFC 9112, section 9.6). So our half is closed, what
-still comes is dropped, and the whole is closed when the client has ended its half.
+Closing a socket with unread bytes resets the connection, and a reset can discard the answer before
+the client has read it (RFC 9112, section 9.6). So the server closes its half, drops what still
+arrives, and closes the connection when the client has closed its half.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 LINGER_BYTES = 64 * 1024 * 1024
-"""Of a request that are dropped after its answer. A sender of more is cut off."""
+"""The most bytes of a request that are dropped after its answer; then the connection is cut."""
 
 
 class LingeringTransport:
-    """A transport whose `close` lingers while `client_sends`; all else is that of `transport`.
+    """A transport whose `close` lingers while `client_sends`; the rest is that of `transport`.
 
-    `lingers()` is called when it begins: the caller bounds the time, and ends it with `abort`.
+    It calls `lingers()` when lingering begins: the caller limits the time, and ends it by `abort`.
     """
 
     def __init__(self, transport: asyncio.Transport, lingers: Callable[[], None]) -> None:
@@ -32,22 +32,22 @@ class LingeringTransport:
         return getattr(self._transport, name)
 
     def is_closing(self) -> bool:
-        """Whether nothing more is to be written."""
+        """Whether nothing more can be written."""
         return self._left is not None or self._transport.is_closing()
 
     def close(self) -> None:
-        """Close when the client has ended its half; at once where it has, or the second time."""
+        """Close when the client has closed its half; at once if it has, or at the second call."""
         if self.is_closing() or not self.client_sends:
             self._transport.close()
             return
         self._left = LINGER_BYTES
-        with contextlib.suppress(OSError):  # the client is gone: that is reported by itself
+        with contextlib.suppress(OSError):  # the client is gone, which is reported separately
             self._transport.write_eof()
         self._transport.resume_reading()
         self._lingers()
 
     def drop(self, size: int) -> None:
-        """So many bytes have come after `close`."""
+        """Drop bytes that arrived after `close`."""
         if self._left is not None:
             self._left -= size
             if self._left < 0:

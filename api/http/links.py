@@ -1,4 +1,4 @@
-"""Links: where things are, as paths of this API."""
+"""Links to resources, as paths of this API."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 
 def job(job_id: str) -> dict[str, str]:
-    """Everything that can be done with a job."""
+    """The paths of a job."""
     base = f"/jobs/{job_id}"
     return {
         "self": base,
@@ -28,7 +28,7 @@ def artifact(job_id: str, name: str) -> str:
 
 
 def file(job_id: str, path: str, at: str = "now") -> str:
-    """A workspace file's bytes, as it stands or as it was at the job's start."""
+    """A workspace file's bytes, now or at the job's start."""
     then = "" if at == "now" else f"?at={at}"
     return f"/jobs/{job_id}/files/{quote(path)}{then}"
 

@@ -1,4 +1,4 @@
-"""Query parameters that a route does not know: a misspelt filter must not filter nothing."""
+"""Refuses unknown query parameters: a misspelt filter must not be ignored."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from api.schemas.problem import FieldError
 
 
 async def known_parameters(request: Request) -> None:
-    """For every route, after its key. Raises Refused: 422, which names those that there are."""
+    """Check the parameters of a route's query. Raises Refused: 422, which lists the valid ones."""
     route = request.scope["route"]
     if not isinstance(route, APIRoute):
         return
     known = set(_names(route.dependant))
     listed = ", ".join(sorted(known)) or "none"
     errors = [
-        FieldError(
-            field=name[:100], message=f"there is no such parameter here; there are: {listed}"
-        )
+        FieldError(field=name[:100], message=f"this parameter does not exist; valid here: {listed}")
         for name in dict.fromkeys(request.query_params)
         if name not in known
     ]

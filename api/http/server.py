@@ -1,5 +1,5 @@
-"""Server: uvicorn with bounded connections, which logs its real address and lets event streams end
-when it stops."""
+"""Server: uvicorn with limited connections; it logs its real address and ends event streams when it
+stops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 class Server(uvicorn.Server):
-    """One process' server for one application."""
+    """The server of one application in one process."""
 
     def __init__(self, app: FastAPI, settings: ApiSettings) -> None:
         self._app = app
@@ -33,7 +33,7 @@ class Server(uvicorn.Server):
                 host=settings.host,
                 port=settings.port,
                 http=cast("type[Connection]", connection),
-                ws="none",  # there are none, and their protocol has bounds of its own
+                ws="none",  # there are no websockets, and their protocol would need its own limits
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -43,7 +43,7 @@ class Server(uvicorn.Server):
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn; then say where."""
+        """See uvicorn; then log the address."""
         await super().startup(sockets)
         for server in self.servers if self.started else ():
             for listening in server.sockets:
@@ -52,6 +52,6 @@ class Server(uvicorn.Server):
                 log.info("listening", url=f"http://{shown}:{port}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn, which waits for open responses: streams end first."""
+        """See uvicorn, which waits for open responses: end the streams first."""
         self._app.state.services.closing.set()
         await super().shutdown(sockets)

@@ -19,7 +19,7 @@ def as_csv(
     rows: Iterable[Mapping[str, Any]],
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Rows below a line of column names, as a download."""
+    """A header line and rows, as a download."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(columns)
@@ -30,7 +30,7 @@ def as_csv(
 
 
 def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula is marked as text."""
+    """A cell's value; a text that a spreadsheet would read as a formula is marked as text."""
     if value is None:
         return ""
     if isinstance(value, bool):

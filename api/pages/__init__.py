@@ -1,11 +1,11 @@
-"""The pages: what a person sees in a browser, at /app. Rendered here, by the API process itself.
+"""The web pages at /app, rendered by the API process itself.
 
 router      all of them as one router
 views       one file a page: jobs, job, live, new, review, stats, system
 format      a job's events, runs, diffs, times and costs as text and markup. Pure
-visitor     who looks: the session's key, its scopes, the check of what is posted
+visitor     the signed-in browser: the session's key, its scopes, the check of posts
 session     the signed cookie; one-time links (sign_in)
-rendering   templates and headers; `static` is what needs no rendering
+rendering   templates and headers; `static` has scripts, styles and pictures
 
-They do what the JSON routes do, by the same operations, and know nothing of graphs.
+They use the same operations as the JSON routes, and know nothing of graphs.
 """

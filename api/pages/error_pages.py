@@ -1,4 +1,4 @@
-"""Trouble: a refusal as a page, as a notice on the page that asked, or as the way to sign in."""
+"""A refusal as a page, as a notice on the present page, or as a redirect to the sign-in form."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from api.problems import Refused
 
 
 def here(request: Request) -> bool:
-    """Whether a page asked, and not a program."""
+    """Whether the request is for a page, not for the API."""
     return request.url.path == "/app" or request.url.path.startswith("/app/")
 
 
 def answer(request: Request, refused: Refused) -> Response:
-    """What a person is shown in place of the page."""
+    """The response in place of the page."""
     partial = "hx-request" in request.headers
     if refused.kind is problems.UNAUTHORIZED:
         return _sign_in(request, partial=partial)
@@ -27,7 +27,7 @@ def answer(request: Request, refused: Refused) -> Response:
     if partial:
         headers |= {"HX-Retarget": "#notice", "HX-Reswap": "innerHTML"}
         return page("notice.html", None, status=refused.kind.status, headers=headers, **values)
-    return page("trouble.html", None, status=refused.kind.status, headers=headers, **values)
+    return page("error.html", None, status=refused.kind.status, headers=headers, **values)
 
 
 def _sign_in(request: Request, *, partial: bool) -> Response:
@@ -35,5 +35,5 @@ def _sign_in(request: Request, *, partial: bool) -> Response:
         return Response(status_code=401, headers={"HX-Refresh": "true"})
     if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
         return Response("sign in first", status_code=401, media_type="text/plain")
-    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return RedirectResponse(f"/app/sign-in?next={quote(wanted, safe='')}", 303)
+    path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(f"/app/sign-in?next={quote(path, safe='')}", 303)

@@ -1,4 +1,4 @@
-"""Form: what a page posts, as the model that the API takes for the same; field by field."""
+"""A posted form as the request model of the JSON API."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from settings.api import ApiSettings
 A = TypeVar("A", bound=RequestModel)
 MOST_FIELDS = 100
 ENCODED = 3
-"""A form may take so many times the bytes of its text."""
+"""URL encoding makes a text at most so many times longer."""
 
 
 async def fields(
     request: Request, settings: ApiSettings, *, lists: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """The fields of an ordinary form, with a line end as it is on this side; those of `lists` with
-    all their values."""
+    """The fields of a form, with line ends normalized; those of `lists` with all their values."""
     raw = await bounded(request, ENCODED * settings.max_body_bytes, settings.body_seconds)
     text = raw.decode(errors="replace")
-    # in a thread: what is encoded letter by letter takes a second
+    # in a thread: decoding a text with every character encoded takes a second
     try:
         sent = await asyncio.to_thread(
             parse_qs, text, keep_blank_values=True, max_num_fields=MOST_FIELDS
@@ -42,7 +41,7 @@ async def fields(
 
 
 def checked(model: type[A], asked: dict[str, Any]) -> A:
-    """The model, from plain values as JSON would bring them. Raises Refused: 422."""
+    """The request model from plain values. Raises Refused: 422."""
     try:
         return model.model_validate(asked, strict=False)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Drawing: templates to responses, with the headers that every page has."""
+"""Renders templates to responses, with the headers of every page."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ def page(
     headers: dict[str, str] | None = None,
     **values: Any,
 ) -> Response:
-    """A page, or a part of one, as the response."""
+    """A page, or a part of one, as a response."""
     html = drawn(template, visitor=visitor, **values)
     every = {**HEADERS, **(headers or {})}
     return Response(html, status_code=status, headers=every, media_type="text/html")
 
 
 async def long_page(template: str, visitor: Visitor | None, **values: Any) -> Response:
-    """A page that may take its time to draw: in a thread, so that no other request waits for it."""
+    """A page that may render slowly: in a thread, so that no other request waits for it."""
     return await asyncio.to_thread(page, template, visitor, **values)
 
 
 def drawn(template: str, **values: Any) -> str:
-    """A template with its values; whatever comes from outside is escaped."""
+    """A template with its values, which are escaped."""
     return environment().get_template(template).render(**values)
 
 
@@ -75,7 +75,7 @@ def known_templates() -> frozenset[str]:
 
 @cache
 def environment() -> Environment:
-    """The templates; a name that is not given is an error, not an empty place."""
+    """The templates; a missing value is an error, not an empty text."""
     made = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,

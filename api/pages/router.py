@@ -15,11 +15,11 @@ for part in (jobs, job, live, review, downloads, new, stats, system, sign_in, st
 
 @router.get("/")
 async def front() -> Response:
-    """A person who came with the address alone wants the pages."""
+    """The bare address leads to the pages."""
     return RedirectResponse("app")
 
 
 @router.get("/app/")
 async def slash() -> Response:
-    """The same."""
+    """The address with a trailing slash does, too."""
     return RedirectResponse("../app")

@@ -1,8 +1,8 @@
-"""Session: who has signed in, as a signed cookie; and the link that signs in once.
+"""Sessions of signed-in browsers, as signed cookies; and one-time sign-in links.
 
-The secret is made by whichever process needs it first and kept in Redis, so that several API
-processes agree and a restart signs nobody out. The cookie names a key, never its secret: a key that
-is revoked is signed out with its next request.
+The first process that needs the signing secret makes it and stores it in Redis, so that all API
+processes share it and a restart signs nobody out. The cookie names a key, never its secret: a
+revoked key is signed out with its next request.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Sessions:
         return (await self._serializer()).dumps([session.key_id, session.stamp, session.nonce])
 
     async def read(self, cookie: str) -> Session | None:
-        """The session of a cookie; None where it is forged, too old or was ended."""
+        """The session of a cookie; None where it is forged, too old or has ended."""
         try:
             kept = (await self._serializer()).loads(cookie, max_age=self.seconds)
         except BadSignature:
@@ -62,12 +62,12 @@ class Sessions:
         return None if ended else session
 
     async def end(self, session: Session) -> None:
-        """Sign out: a copy of the cookie opens nothing any more."""
+        """Sign out; copies of the cookie become invalid, too."""
         ended = keys.ended_session(session.nonce)
         await ask(self._urgently([("SET", ended, "", "EX", self.seconds)]))
 
     async def form_token(self, session: Session) -> str:
-        """What every form of this session has to bring along."""
+        """The token that every form of this session has to send."""
         return Signer(await self._key(), salt="form").get_signature(session.nonce).decode()
 
     async def link(self, key_id: str, stamp: str) -> str:
@@ -79,13 +79,13 @@ class Sessions:
         return token
 
     async def linked(self, token: str) -> Session | None:
-        """The session that a link would begin; the link stays good."""
+        """The session that a link would begin; the link stays valid."""
         place = keys.sign_in_link(digest_of(token))
         kept = await ask(cast("Awaitable[Any]", self._redis.get(place)))
         return Session.begin(*json.loads(kept)) if kept else None
 
     async def follow(self, token: str) -> Session | None:
-        """The session that a link begins; None where it was used before, or is too old."""
+        """The session that a link begins; None where it was used or is too old."""
         kept = await ask(
             cast("Awaitable[Any]", self._redis.getdel(keys.sign_in_link(digest_of(token))))
         )

@@ -1,4 +1,4 @@
-"""Signing in: a key, once; or a link that a terminal has shown. And signing out."""
+"""Signing in by a key or by a one-time link, and signing out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORM_BYTES = 8 * 1024
 
 @router.get("/sign-in")
 async def form(request: Request, services: ServicesDep, next: str = FRONT) -> Response:  # noqa: A002
-    """The form; a visitor who is signed in goes on."""
+    """The form; a visitor who is signed in is redirected."""
     if await seen(request, services):
         return RedirectResponse(_own(next), 303)
     return page("sign_in.html", None, next=_own(next), wrong="")
@@ -32,7 +32,7 @@ async def form(request: Request, services: ServicesDep, next: str = FRONT) -> Re
 
 @router.post("/sign-in")
 async def sign_in(request: Request, services: ServicesDep) -> Response:
-    """Begin a session with the key that the form brings."""
+    """Begin a session with the form's key."""
     check_origin(request)
     raw = await bounded(request, FORM_BYTES, services.settings.body_seconds)
     sent = parse_qs(raw.decode(errors="replace"))
@@ -49,8 +49,8 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
 
 @router.get("/sign-in/{token}")
 async def ask(token: str, request: Request, services: ServicesDep) -> Response:
-    """Whom a link signs in, and a button. Following the link does nothing yet: a program that looks
-    ahead must not use it up, and nobody becomes another person unasked."""
+    """Show whose key a link signs in with, and a button. A GET does not use the link up, since a
+    program may prefetch it, and signs nobody in without consent."""
     if await seen(request, services):
         return RedirectResponse(FRONT, 303)
     session = await attempted(request, services, token, services.sessions.linked(token))
@@ -62,8 +62,8 @@ async def ask(token: str, request: Request, services: ServicesDep) -> Response:
 
 @router.post("/sign-in/{token}")
 async def follow(token: str, request: Request, services: ServicesDep) -> Response:
-    """Begin a session by a link. A session that goes on is kept: nobody is made another person by
-    a link that he was sent."""
+    """Begin a session by a link. An existing session is kept, so that a link from another person
+    cannot replace it."""
     check_origin(request)
     if await seen(request, services):
         return RedirectResponse(FRONT, 303)
@@ -81,7 +81,7 @@ def _used() -> Response:
 
 @router.post("/sign-out")
 async def sign_out(services: ServicesDep, visitor: Leaver) -> Response:
-    """End the session, everywhere."""
+    """End the session, including copies of its cookie."""
     await services.sessions.end(visitor.session)
     gone = Response(status_code=204, headers={"HX-Redirect": "/app/sign-in"})
     gone.delete_cookie(COOKIE, path=FRONT)
@@ -98,11 +98,11 @@ async def _begun(request: Request, services: Services, session: Session, wanted:
         path=FRONT,
         secure=request.url.scheme == "https" if secure is None else secure,
         httponly=True,
-        samesite="lax",  # strict would ask a visitor who follows a link to a job for a key
+        samesite="lax",  # strict would ask a visitor who follows a link to a job to sign in
     )
     return answer
 
 
-def _own(wanted: str) -> str:
-    """A path among the pages, whatever was asked for."""
-    return wanted if wanted == FRONT or wanted.startswith((f"{FRONT}/", f"{FRONT}?")) else FRONT
+def _own(path: str) -> str:
+    """The path if it is one of the pages, else the front page."""
+    return path if path == FRONT or path.startswith((f"{FRONT}/", f"{FRONT}?")) else FRONT

@@ -1,7 +1,7 @@
-"""Static: scripts, styles and pictures of the pages, from the package itself.
+"""Scripts, styles and pictures of the pages, from the package itself.
 
-The address of a file carries its digest, so that it may be kept for ever and a new release is seen
-at once. A bundle is its parts, one after the other: there is no build step.
+A file's address contains its digest, so that browsers may cache it for ever and see a new release
+at once. A bundle is the concatenation of its parts: there is no build step.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ DOCUMENTATION = {
     "swagger.js": ("vendor/swagger-ui-bundle.js",),
     "swagger.css": ("vendor/swagger-ui.css",),
 }
-"""Loaded by /docs alone."""
+"""Loaded only by /docs."""
 _PARTS = BUNDLES | DOCUMENTATION
 router = APIRouter()
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file as it is sent."""
+    """A file as sent."""
 
     content: bytes
     zipped: bytes
@@ -76,15 +76,15 @@ def asset(name: str) -> Asset:
 
 
 def address(name: str) -> str:
-    """Where a page finds an asset."""
+    """The path of an asset."""
     return f"/app/static/{asset(name).digest}/{name}"
 
 
 @router.get("/static/{digest}/{name}")
 async def static(digest: str, name: str, request: Request) -> Response:
-    """One asset; an old digest gets what there is now, which is then not kept."""
+    """One asset; an old digest gets the present content, uncached."""
     if name not in _PARTS:
-        raise Refused(problems.NOT_FOUND, "there is no such file")
+        raise Refused(problems.NOT_FOUND, "this file does not exist")
     found = asset(name)
     current = digest == found.digest
     headers = {

@@ -1,4 +1,4 @@
-"""Visitor: who looks at a page. The session's key, its scopes, and the check of what is posted."""
+"""The visitor of a page: the session's key, its scopes, and the check of posts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORM_TOKEN = "x-form-token"  # noqa: S105 - a header's name
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A signed-in browser. `form_token` is what its posts bring along."""
+    """A signed-in browser. Its posts have to send `form_token`."""
 
     credential: Credential
     session: Session
@@ -42,7 +42,7 @@ def looking(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
     async def visitor(request: Request, services: ServicesDep) -> Visitor:
         found = await seen(request, services)
         if found is None:
-            raise Refused(problems.UNAUTHORIZED, "you are not signed in, or not any more")
+            raise Refused(problems.UNAUTHORIZED, "you are not signed in")
         await admit(services, found.credential, *scopes)
         return found
 
@@ -50,22 +50,22 @@ def looking(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
 
 
 def posting(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
-    """A dependency: the visitor who posts something from one of our own pages."""
+    """A dependency: the visitor who posts from one of these pages."""
     look = looking(*scopes)
 
     async def visitor(request: Request, services: ServicesDep) -> Visitor:
         check_origin(request)
         found = await look(request, services)
-        brought = request.headers.get(FORM_TOKEN, "")
-        if not hmac.compare_digest(brought.encode(), found.form_token.encode()):
-            raise Refused(problems.FORBIDDEN, "this form is of another session: reload the page")
+        token = request.headers.get(FORM_TOKEN, "")
+        if not hmac.compare_digest(token.encode(), found.form_token.encode()):
+            raise Refused(problems.FORBIDDEN, "this form has expired: reload the page")
         return found
 
     return visitor
 
 
 async def seen(request: Request, services: Services) -> Visitor | None:
-    """The visitor, if there is a session and its key is still good."""
+    """The visitor, if there is a session and its key is still valid."""
     cookie = request.cookies.get(COOKIE)
     session = await services.sessions.read(cookie) if cookie else None
     if session is None:
@@ -77,7 +77,7 @@ async def seen(request: Request, services: Services) -> Visitor | None:
 
 
 def check_origin(request: Request) -> None:
-    """Raise Refused where another site has sent this request."""
+    """Raise Refused where another site sent this request."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         foreign = site not in ("same-origin", "none")
@@ -85,7 +85,7 @@ def check_origin(request: Request) -> None:
         origin = request.headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc != request.headers.get("host")
     if foreign:
-        raise Refused(problems.FORBIDDEN, "another site has sent this request")
+        raise Refused(problems.FORBIDDEN, "another site sent this request")
 
 
 EVERYONE = tuple(Scope)

@@ -1,1 +1,1 @@
-"""The routes, one file a noun."""
+"""The routes, one file a resource."""

@@ -1,4 +1,4 @@
-"""Artifacts: what runs and tools have made, the whole texts of runs, and a job's recording."""
+"""Artifacts of runs and tools, the complete texts of runs, and a job's recording."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Version = Annotated[
     str | None,
     Query(
         pattern=patterns.DIGEST,
-        description="an earlier version, as a run names it; else the newest",
+        description="the digest of an earlier version; else the newest",
     ),
 ]
 
 RunId = Annotated[
-    str, Path(pattern=r"^r[0-9]{1,9}$", description="the run that was the repair, as `r3`")
+    str, Path(pattern=r"^r[0-9]{1,9}$", description="the repairing run's id, such as `r3`")
 ]
 
 
 def _text_responses(
     description: str, media_type: str = "text/plain"
 ) -> dict[int | str, dict[str, Any]]:
-    """The answers of a route that gives a text as it was kept."""
+    """The responses of a route that returns a stored text."""
     kept = {
         "content": {media_type: {"schema": {"type": "string"}}},
         "description": description,
@@ -57,7 +57,7 @@ def _text_responses(
     responses=responses(problems.NOT_FOUND),
 )
 async def listing(job_id: str, services: ServicesDep, caller: Reader) -> Response:
-    """The files that the job's runs and tools have made: of each its newest version."""
+    """The files that the job's runs and tools made, each in its newest version."""
     await find_job(services, caller, job_id)
     made = view.artifacts(await services.store.events(job_id))
     listed = [Artifact(**one, href=links.artifact(job_id, one["name"])) for one in made.values()]
@@ -83,12 +83,12 @@ async def artifact(
     caller: Reader,
     digest: Version = None,
 ) -> Response:
-    """Its bytes, with its type and its digest as ETag; never active content."""
+    """The bytes, with their type, and their digest as ETag; never active content."""
     await find_job(services, caller, job_id)
     events = await services.store.events(job_id)
     made = view.version(events, name, digest) if digest else view.artifacts(events).get(name)
     if made is None:
-        raise Refused(problems.NOT_FOUND, "this job has made no such file")
+        raise Refused(problems.NOT_FOUND, "this job has no such artifact")
     sent = untrusted_headers(name, made["media_type"], made["digest"])
     if unchanged(request, made["digest"]):
         return Response(status_code=304, headers=sent)
@@ -98,14 +98,14 @@ async def artifact(
 @router.get(
     "/jobs/{job_id}/runs/{number}/{part}",
     operation_id="read_run_text",
-    summary="Read a run's whole text",
+    summary="Read a run's complete text",
     response_class=PlainTextResponse,
-    responses=_text_responses("The text, as it was kept"),
+    responses=_text_responses("The stored text"),
 )
 async def run_text(
     job_id: str, number: int, part: Part, services: ServicesDep, caller: Reader
 ) -> Response:
-    """The code, stdout or stderr of a run; of a long one the job shows head and tail."""
+    """The code, stdout or stderr of a run. The job shows only the head and tail of a long one."""
     await find_job(services, caller, job_id)
     run = view.run(await services.store.events(job_id), number)
     if run is None:
@@ -116,12 +116,12 @@ async def run_text(
 @router.get(
     "/jobs/{job_id}/repairs/{run}/diff",
     operation_id="read_repair_diff",
-    summary="Read a repair's whole diff",
+    summary="Read a repair's complete diff",
     response_class=PlainTextResponse,
-    responses=_text_responses("The diff, as it was kept"),
+    responses=_text_responses("The stored diff"),
 )
 async def repair_diff(job_id: str, run: RunId, services: ServicesDep, caller: Reader) -> Response:
-    """All that was changed between a failed run and its repair; `run` is the repair's id."""
+    """All changes between a failed run and its repair; `run` is the repairing run's id."""
     await find_job(services, caller, job_id)
     repair = view.repair(await services.store.events(job_id), run)
     if repair is None:
@@ -143,15 +143,15 @@ async def _text(services: Services, name: str, kept: Mapping[str, Any]) -> Respo
     operation_id="download_recording",
     summary="Download the recording",
     response_class=Response,
-    responses=_text_responses("As far as the job has come", "application/yaml"),
+    responses=_text_responses("The recording so far", "application/yaml"),
 )
 async def recorded(job_id: str, services: ServicesDep, caller: Reader) -> Response:
-    """What the job asked of its models and what they said, without secrets; 404 if it was not
-    recorded. It holds this job's prompts and no other's."""
+    """The job's model requests and replies, without secrets; 404 if it was not recorded. It holds
+    only this job's prompts."""
     await find_job(services, caller, job_id)
     content = await recording(job_id, await services.store.events(job_id), services.blobs)
     if content is None:
-        said = "this job was not recorded: submit it with `record`, or set FETTLE_RECORD"
-        raise Refused(problems.NOT_FOUND, said)
+        detail = "this job was not recorded: submit it with `record`, or set FETTLE_RECORD"
+        raise Refused(problems.NOT_FOUND, detail)
     sent = untrusted_headers(f"{job_id}{SUFFIX}", "application/yaml", digest_of(content))
     return Response(content, headers=sent)

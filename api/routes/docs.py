@@ -1,4 +1,4 @@
-"""The documentation page, from files that come with the installation: no outside network."""
+"""The documentation page, from files of the installation: it needs no network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def docs() -> Response:
         swagger_ui_parameters={
             "persistAuthorization": True,
             "tryItOutEnabled": True,
-            "validatorUrl": None,  # a validator on the internet, otherwise
+            "validatorUrl": None,  # the default is a validator on the internet
             "defaultModelsExpandDepth": 0,
         },
     )

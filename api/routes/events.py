@@ -1,4 +1,4 @@
-"""Events: a stream that can be resumed, or a list."""
+"""A job's events: a stream that can be resumed, or a list."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from jobs.view import job as view
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["events"])
 
-# Lines without a blank one after them: some clients take every blank line for an event.
+# Lines without a blank line after them: some clients read every blank line as an event.
 RECONNECT = b"retry: 1000\n"
 HEARTBEAT = b": still here\n"
-BROKEN = b": the record cannot be reached: connect again\n"
+BROKEN = b": the record is unavailable: connect again\n"
 CHUNK_BYTES = 64 * 1024
-CLOSING = b": the server goes away: connect again\n"
+CLOSING = b": the server stops: connect again\n"
 _REFUSALS = (problems.TOO_MANY_STREAMS, problems.STREAMS_BUSY)
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
@@ -47,7 +47,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
             }
         },
     },
-    204: {"description": "You have had the final event already"},
+    204: {"description": "You have the final event already"},
 }
 
 
@@ -66,34 +66,33 @@ async def events(
     after: Annotated[int, Query(ge=0, le=2**53, description="events above this number")] = 0,
     last_event_id: Annotated[
         str | None,
-        Header(pattern=patterns.LAST_EVENT_ID, description="where a broken stream was left"),
+        Header(pattern=patterns.LAST_EVENT_ID, description="the last event of a broken stream"),
     ] = None,
     form: Annotated[
         Literal["stream", "json"],
-        Query(alias="format", description="json: those that there are, as `Accept` says, too"),
+        Query(alias="format", description="json: the events so far, like `Accept`"),
     ] = "stream",
     tokens: Annotated[
-        bool, Query(description="show what models say while they speak, as `tokens`")
+        bool, Query(description="also send the models' output while it is generated, as `tokens`")
     ] = False,
 ) -> Response:
-    """Server-Sent Events from the first, or from where you were; ends after the final event.
+    """Server-Sent Events from the first, or from your last one; ends after the final event.
 
-    Comment lines keep a quiet stream alive. When it ends without a final event (the server
-    restarts), connect again with `Last-Event-ID`: nothing is missed and nothing comes twice. 204
-    says that you have had the final event already. When your key is revoked, nothing more comes
-    after two seconds, and the stream ends.
+    Comment lines keep an idle stream open. When it ends without a final event (the server
+    restarts), connect again with `Last-Event-ID`: no event is missed or repeated. 204: you have the
+    final event already. When your key is revoked, the stream ends within two seconds.
 
-    With `tokens=true` there is more in between: `event: tokens`, without an id, {call, role, part,
-    text, try}. `part` is `text`, `reasoning` or `tool` (a call's arguments, as JSON); a higher
-    `try` of the same call means that what came before does not count. They are kept nowhere: a
-    reader gets what is said while it is connected, and events have the whole reply.
+    With `tokens=true` the stream also has `event: tokens`, without an id: {call, role, part, text,
+    try}. `part` is `text`, `reasoning` or `tool` (a call's arguments, as JSON). A higher `try` of
+    the same call replaces the earlier text. Tokens are not stored: a reader gets those that are
+    generated while it is connected. The complete reply is in the events.
     """
     loaded = await find_job(services, caller, job_id)
     start = max(after, int(last_event_id or 0))
     if form == "json" or "application/json" in request.headers.get("accept", ""):
         return _listed(await services.store.events(job_id, start))
     if loaded.record.status.final and not await services.store.events(job_id, start, limit=1):
-        return Response(status_code=204)  # an EventSource does not connect again then
+        return Response(status_code=204)  # an EventSource does not connect again after it
     services.streams.check(caller.id)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
@@ -129,7 +128,7 @@ async def _stream(
 
 
 async def _followed(services: Services, job_id: str, after: int) -> AsyncIterator[Sequence[Event]]:
-    """Events as they come, nothing for each quiet heartbeat; until the final one or the end."""
+    """Events as they arrive, an empty batch at each heartbeat without any; until the final one."""
     while not services.closing.is_set():
         facts = await next_events(
             services, job_id, after, services.settings.stream_heartbeat_seconds
@@ -140,10 +139,10 @@ async def _followed(services: Services, job_id: str, after: int) -> AsyncIterato
             after = facts[-1].seq
             over = facts[-1].final
         else:
-            # a caller may have named a number that no event will ever exceed
+            # `after` may be a number that no event will exceed
             loaded = await services.store.load(job_id)
             ended = loaded is None or loaded.record.status.final
-            # which may have come since the look: its last events are still to be sent
+            # the job may have ended after the wait: its last events are still to be sent
             over = ended and not await services.store.events(job_id, after, limit=1)
         if over:
             return
@@ -152,7 +151,7 @@ async def _followed(services: Services, job_id: str, after: int) -> AsyncIterato
 async def next_events(
     services: Services, job_id: str, after: int, seconds: float
 ) -> Sequence[Event]:
-    """The next events; none when it stays quiet for so long or the server closes."""
+    """The next events; none after so many seconds without any, or when the server stops."""
     waiting = asyncio.ensure_future(services.store.wait_events(job_id, after, seconds))
     closing = asyncio.ensure_future(services.closing.wait())
     try:
@@ -165,7 +164,7 @@ async def next_events(
 
 
 def _chunks(facts: Sequence[Event]) -> Iterator[bytes]:
-    """Some events, in pieces that a slow reader's connection may hold; none: a sign of life."""
+    """Events in chunks of limited size; without any, a heartbeat."""
     chunk = b"" if facts else HEARTBEAT
     for fact in facts:
         chunk += _encoded(fact)
@@ -182,6 +181,6 @@ def _encoded(fact: Event) -> bytes:
 
 
 def _listed(facts: Sequence[Event]) -> Response:
-    """An EventList. As they were recorded: an older release's may lack what today's tell."""
+    """An EventList of the stored events: an older release's may lack fields of this one."""
     listed = {"events": [view.event(fact) for fact in facts], "final": any(f.final for f in facts)}
     return Response(dump(listed), media_type="application/json")

@@ -1,4 +1,4 @@
-"""Files: a job's workspace as it stands now."""
+"""The files of a job's workspace."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ router = APIRouter(tags=["files"])
 When = Annotated[
     Literal["now", "start", "checks"],
     Query(
-        description="`start`: the files that the job was submitted with; `checks`: those of its "
-        "acceptance checks, which lie beside the workspace"
+        description="`start`: the submitted files; `checks`: the files of the acceptance checks, "
+        "which are not part of the workspace"
     ),
 ]
 

@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])
 
 SHORT_STORY = 50
-"""Events of a job that is shown within a millisecond or two; of more a thread makes the answer."""
+"""A job with so few events is serialized within two milliseconds; else a thread does it."""
 
 IdempotencyKey = Annotated[
     str | None,
@@ -46,7 +46,7 @@ IdempotencyKey = Annotated[
         min_length=1,
         max_length=200,
         pattern=patterns.IDEMPOTENCY_KEY,
-        description="makes it safe to send the same body again: the same key is the same job",
+        description="makes a repeated request safe: the same key and body give the same job",
     ),
 ]
 
@@ -69,10 +69,9 @@ async def submit(
     caller: Submitter,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Put a job on record. When this answers 202 the job is durable.
+    """Submit a job. After a 202 the job is durable.
 
-    The whole body may have as many bytes as its own limit and that of the files together; what is
-    left without the files has to keep to its own (both in `GET /system`).
+    The body and its files have separate limits, both in `GET /system`.
     """
     settings = services.settings
     most = settings.max_body_bytes + settings.max_files_bytes
@@ -88,9 +87,9 @@ async def submit(
 async def replayed(
     services: Services, caller: Credential, once: Idempotency | None
 ) -> Submitted | None:
-    """The job that this Idempotency-Key stands for already, however full the queue is by now.
+    """The job that this Idempotency-Key belongs to, even where the queue is full by now.
 
-    Raises Refused: 422, where it came with another request.
+    Raises Refused: 422, where the key belongs to another request.
     """
     known = await services.operations.replayed(caller.tenant, once)
     if isinstance(known, Refusal):
@@ -105,11 +104,11 @@ async def accept(
     request_id: str,
     once: Idempotency | None = None,
 ) -> Submitted:
-    """Put a checked request on record. Raises Refused: 422, 429, 503."""
+    """Submit a validated request. Raises Refused: 422, 429, 503."""
     await services.admission.check(caller.tenant)
     files = {path: text.encode() for path, text in asked.files.items()}
-    brought: list[str] = []
-    blobs = PinnedBlobs(services.blobs, services.store.blobs, brought.append)
+    saved: list[str] = []
+    blobs = PinnedBlobs(services.blobs, services.store.blobs, saved.append)
     workspace = await manifest.save(blobs, files)
     kept = await checks.save(blobs, asked.checks) if asked.checks else None
     submitted = await services.operations.submit(
@@ -119,7 +118,7 @@ async def accept(
         key_id=caller.id,
         request_id=request_id,
         idempotency=once,
-        blobs=brought,
+        blobs=saved,
     )
     if isinstance(submitted, Refusal):
         raise from_refusal(submitted)
@@ -128,7 +127,7 @@ async def accept(
 
 
 _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
-"""`?status=&label=`, as forms and templates send it, filters nothing."""
+"""An empty parameter, as in `?status=&label=`, is no filter."""
 
 
 @router.get(
@@ -152,12 +151,13 @@ async def listing(
 ) -> Response:
     """A page of your tenant's jobs; `total` counts all that match.
 
-    `text` finds words, or their beginnings, of tasks, labels and ids: a job that has all of them. A
-    beginning stands for eight words at most, the first by their letters. Where filters meet, so
-    many jobs are looked at, the newest first, and no more: `total` is then how many match at least,
-    and `total_exact` is false. A few searches of a key go on at the same time; others are a 429.
-    `waiting=me` lists what you may decide, the oldest first: where two others have to approve
-    it, not your own work, nor what you have approved. What is no task is listed under its `kind`.
+    `text` searches tasks, labels and ids for words or their prefixes; a job matches all of them. A
+    prefix stands for at most eight words, the first in alphabetical order. A search with several
+    filters reads a limited number of jobs, the newest first: beyond it, `total` is a lower bound
+    and `total_exact` is false. A key has a limit of concurrent searches (429).
+    `waiting=me` lists the reviews that you may decide, the oldest first. It leaves out your own
+    jobs where two others have to approve them, and those that you have approved. Jobs that are not
+    tasks are listed by their `kind`.
     """
     if waiting and not caller.may(Scope.REVIEW):
         return as_json(JobList(jobs=[], total=0, limit=limit, offset=offset))
@@ -206,14 +206,14 @@ async def read(job_id: str, services: ServicesDep, caller: Reader) -> Response:
     response_model=JobReceipt,
     summary="Cancel a job",
     responses={
-        200: {"model": JobReceipt, "description": "It was cancelled before"},
+        200: {"model": JobReceipt, "description": "It was cancelled already"},
         **responses(problems.NOT_FOUND, problems.WRONG_STATE),
     },
 )
 async def cancel(job_id: str, services: ServicesDep, caller: Submitter) -> Response:
-    """End a job for good. After this no new model call and no new run starts.
+    """End a job. After this no new model call and no new run starts.
 
-    Cancelling it again is a 200 and changes nothing; what has succeeded or failed is a 409.
+    Cancelling it again is a 200 and changes nothing. A job that has succeeded or failed is a 409.
     """
     await find_job(services, caller, job_id)
     cancelled = await services.operations.cancel(job_id, caller.name)
@@ -235,10 +235,10 @@ async def cancel(job_id: str, services: ServicesDep, caller: Submitter) -> Respo
     responses=responses(problems.NOT_FOUND, problems.WRONG_STATE),
 )
 async def delete(job_id: str, services: ServicesDep, caller: Admin) -> Response:
-    """Remove a job that has ended, with its events, its decisions, its turn in the conversation,
-    and what a retry would go on from. Its files go some time later; what it has cost stays counted.
+    """Delete a job that has ended, with its events, its decisions, its part of the conversation,
+    and the state that a retry would use. Its files are deleted later; its cost stays in the totals.
 
-    It takes an admin key, since who decided what goes with it. Nothing brings it back.
+    It needs an admin key, since the record of decisions is deleted too. It cannot be undone.
     """
     await find_job(services, caller, job_id)
     if (refused := await services.operations.delete(job_id)) is not None:
@@ -271,10 +271,11 @@ async def retry(
     caller: Submitter,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """A new job, of the same conversation, that goes on where a failed or cancelled one stopped.
+    """Make a new job, of the same conversation, that continues a failed or cancelled one.
 
-    What was paid is not paid again. A job that ended unapproved continues from its best result,
-    with all its revisions. A job that was rejected, or that no worker could read, starts again.
+    Finished model calls are not paid again. A job that ended unapproved continues from its best
+    result, with all its revisions. A job that was rejected, or that no worker could read, starts
+    from the beginning.
     """
     once = Idempotency(idempotency_key, f"retry of {job_id}") if idempotency_key else None
     if known := await replayed(services, caller, once):
@@ -295,7 +296,7 @@ async def retry(
 
 
 async def job_answer(services: Services, record: JobRecord, now: int) -> Response:
-    """A whole job as the answer. What else is read is at least as new as the record."""
+    """The complete job as a response. Its events and charges are at least as new as the record."""
     events, charges = await asyncio.gather(
         services.store.events(record.id), services.store.charges(record.id)
     )
@@ -315,7 +316,7 @@ def _whole(
 
 
 def submitted_answer(submitted: Submitted) -> Response:
-    """202 with the new job, or with the one that its Idempotency-Key has brought before."""
+    """202 with the new job, or with the job that its Idempotency-Key belongs to."""
     headers = {"Location": f"/jobs/{submitted.record.id}"}
     if not submitted.new:
         headers["Idempotency-Replayed"] = "true"
@@ -325,8 +326,11 @@ def submitted_answer(submitted: Submitted) -> Response:
 def changed_answer(
     record: JobRecord, status: int = 202, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The job that a commit has left: no more than a key without `read` may know, and nothing that
-    Redis would have to be asked for, since the change stands even where it has fallen silent."""
+    """The receipt of a change.
+
+    It has no more than a key without `read` may see, and needs no further answer of Redis: the
+    change is durable even where Redis does not answer any more.
+    """
     receipt = JobReceipt(
         id=record.id,
         kind=record.spec.kind,

@@ -1,4 +1,4 @@
-"""What takes no key: health, figures for Prometheus, the explanation of each problem."""
+"""Routes without a key: health, metrics for Prometheus, the explanation of each problem."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ router = APIRouter(tags=["system"])
     responses=refusals(problems.INVALID),
 )
 async def healthz() -> Response:
-    """The process answers. Says nothing of Redis or workers: see /readyz."""
+    """The process answers. Redis and workers are not checked: see /readyz."""
     return as_json(Health(status="alive"))
 
 
@@ -44,10 +44,10 @@ async def healthz() -> Response:
     responses=refusals(problems.NOT_READY, problems.INVALID),
 )
 async def readyz(services: ServicesDep) -> Response:
-    """Redis answers, so that jobs can be accepted, read and reviewed; else 503.
+    """Redis answers, so jobs can be accepted, read and reviewed; else 503.
 
-    Workers do not count: a job waits for one, and what is sent here must not depend on it. GET
-    /system lists them, and GET /metrics has their number.
+    Workers are not checked: a job can wait for one, and traffic must not depend on it. GET /system
+    lists them, and GET /metrics has their number.
     """
     try:
         await services.store.now()
@@ -61,7 +61,7 @@ async def readyz(services: ServicesDep) -> Response:
 @router.get(
     "/metrics",
     operation_id="read_metrics",
-    summary="Figures for Prometheus",
+    summary="Metrics for Prometheus",
     response_class=PlainTextResponse,
     responses=refusals(problems.INVALID),
 )
@@ -69,7 +69,7 @@ async def metrics(services: ServicesDep) -> Response:
     """Jobs by status, waiting jobs and the longest wait by priority, Redis' memory, workers,
     webhooks, requests and latency by route.
 
-    Needs no key: these are counts and times over all tenants, with no job's content in them.
+    Needs no key: these are counts and times over all tenants, without any job's content.
     """
     store = services.store
     try:
@@ -90,7 +90,7 @@ async def metrics(services: ServicesDep) -> Response:
 
 
 async def _longest_waits(services: Services) -> Mapping[Priority, float]:
-    """By priority; empty where the broker, which may be another server, does not answer."""
+    """By priority; empty where the broker, which may be a separate server, does not answer."""
     try:
         return await services.waiting.longest()
     except StoreUnavailable:
@@ -105,8 +105,8 @@ async def _longest_waits(services: Services) -> Mapping[Priority, float]:
     responses=refusals(problems.NOT_FOUND, problems.INVALID),
 )
 async def problem(name: str) -> Response:
-    """What the `type` of a problem means, in a sentence or two. Needs no key."""
+    """The meaning of a problem's `type`. Needs no key."""
     kind = problems.KINDS.get(name)
     if kind is None:
-        raise Refused(problems.NOT_FOUND, "there is no such kind of problem")
+        raise Refused(problems.NOT_FOUND, "this type of problem does not exist")
     return as_json(kind.explained())

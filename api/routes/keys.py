@@ -1,4 +1,4 @@
-"""Keys: make, list, revoke; links that sign a browser in."""
+"""API keys: create, list, limit, revoke; links that sign a browser in."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ router = APIRouter(tags=["keys"])
     openapi_extra=with_body(KeyRequest),
 )
 async def create(request: Request, services: ServicesDep, caller: Admin) -> Response:
-    """A new key. Its secret is in this answer and nowhere else.
+    """Create a key. Its secret is only in this answer.
 
-    Admin keys make keys for their own tenant; those of the tenant `default`, the operator's, for
-    any. Limits are the operator's to set: what a tenant's admin makes has those of the settings.
+    Admin keys create keys for their own tenant; the operator's, of the tenant `default`, for any
+    tenant. Only the operator sets limits: a key of a tenant's admin has those of the settings.
     """
     asked, _ = await body.read(request, KeyRequest, services.settings)
     tenant = asked.tenant or caller.tenant
@@ -43,7 +43,7 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
         raise Refused(problems.FORBIDDEN, f"your key does not govern the tenant {tenant}")
     limited = (asked.max_cost_usd_per_day, asked.max_tokens_per_day) != (None, None)
     if limited and not caller.operates:
-        raise Refused(problems.FORBIDDEN, "limits of a key are the operator's to set")
+        raise Refused(problems.FORBIDDEN, "only the operator sets limits of a key")
     secret = new_secret()
     credential = Credential(
         id=new_id(),
@@ -70,7 +70,7 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
     responses=responses(),
 )
 async def listing(services: ServicesDep, caller: Admin) -> Response:
-    """The keys you govern, revoked ones included, without their secrets."""
+    """The keys that you govern, including revoked ones, without their secrets."""
     first = configured(services.settings)
     every = [*([first] if first else []), *await services.credentials.every()]
     governed = [key for key in every if caller.governs(key.tenant)]
@@ -94,12 +94,12 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
     openapi_extra=with_body(DayLimits),
 )
 async def limit(key_id: str, request: Request, services: ServicesDep, caller: Operator) -> Response:
-    """Replace both limits. They count within seconds, for jobs that are running, too. The operator
-    alone may: a tenant's admin could raise what binds him."""
+    """Replace both limits. They apply within seconds, to running jobs too. Only the operator may:
+    a tenant's admin could raise the tenant's own limits."""
     asked, _ = await body.read(request, DayLimits, services.settings)
     if key_id == CONFIGURED_ID and configured(services.settings):
-        said = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
-        raise Refused(problems.CONFIGURED_KEY, said)
+        detail = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
+        raise Refused(problems.CONFIGURED_KEY, detail)
     await _governed(key_id, services, caller)
     await services.credentials.limit(key_id, asked.max_cost_usd_per_day, asked.max_tokens_per_day)
     log.info("key limited", key=key_id, **asked.model_dump())
@@ -115,7 +115,7 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
     responses=responses(problems.NOT_FOUND, problems.CONFIGURED_KEY),
 )
 async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
-    """Close a key for good, at once. Revoking it again does nothing."""
+    """Revoke a key at once. Revoking it again does nothing."""
     if key_id == CONFIGURED_ID and configured(services.settings):
         raise Refused(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
     await _governed(key_id, services, caller)
@@ -127,12 +127,12 @@ async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
 async def _governed(key_id: str, services: Services, caller: Credential) -> Credential:
     known = await services.credentials.get(key_id)
     if known is None or not caller.governs(known.tenant):
-        raise Refused(problems.NOT_FOUND, "there is no such key")
+        raise Refused(problems.NOT_FOUND, "this key does not exist")
     return known
 
 
 def spent_today(amount: Amount) -> SpentToday | None:
-    """What a limit has counted today; None where nothing was."""
+    """Today's spending under a limit; None without any."""
     if amount == Amount():
         return None
     return SpentToday(cost_usd=in_dollars(amount.cost), tokens=amount.tokens)
@@ -161,9 +161,9 @@ def _shown(credential: Credential) -> dict[str, object]:
     responses=responses(),
 )
 async def sign_in_link(services: ServicesDep, caller: Overseer) -> Response:
-    """A path under this server that signs a browser in with your key: once, and for a short time.
+    """Make a path of this server that signs a browser in with your key: once, for a short time.
 
-    Anyone who follows it acts with your key's scopes and name until the session ends.
+    A person who follows it acts with your key's scopes and name until the session ends.
     """
     token = await services.sessions.link(caller.id, stamp_of(services.settings, caller))
     log.info("sign-in link made", key=caller.id)

@@ -1,4 +1,4 @@
-"""Lookup: the job that a path names, if it is the caller's tenant's; else 404."""
+"""find_job: the job of a path, if it belongs to the caller's tenant; else 404."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _ID = re.compile(r"[0-9a-f]{20}")
 
 
 async def find_job(services: Services, caller: Credential, job_id: str) -> Loaded:
-    """The job and the time; another tenant's is as unknown as one that does not exist."""
-    # an id is part of a name in Redis: nothing but an id may come so far
+    """The job and the time. Another tenant's job is a 404, like one that does not exist."""
+    # an id becomes part of a Redis key: nothing but an id may be used
     loaded = await services.store.load(job_id) if _ID.fullmatch(job_id) else None
     if loaded is None or loaded.record.tenant != caller.tenant:
-        raise Refused(problems.NOT_FOUND, "there is no such job")
+        raise Refused(problems.NOT_FOUND, "this job does not exist")
     return loaded

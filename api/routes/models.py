@@ -1,4 +1,4 @@
-"""Models: which there are, and whether they answer."""
+"""The models of the workers, and a check whether they answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from api.submission.job_requests import is_allowed
 router = APIRouter(tags=["system"])
 
 CHECK_SECONDS = 45.0
-"""A worker gives each model 30, all of them at once."""
+"""A worker gives each model 30 seconds, all at the same time."""
 CHECK_MODELS = "check_models"
 
 
@@ -28,20 +28,20 @@ CHECK_MODELS = "check_models"
     "/models",
     operation_id="list_models",
     response_model=Models,
-    summary="Which models there are",
+    summary="List models",
     responses=responses(),
 )
 async def models(services: ServicesDep, caller: Overseer) -> Response:
-    """Models by role, their prices, and what is missing where one cannot be asked.
+    """Models by role, their prices, and what is missing where one cannot be used.
 
-    How many workers there are, and which of them differ, is shown to the operator alone.
+    Only the operator sees the number of workers, and which of them differ.
     """
-    said = await _said(services)
-    latest = said[0]["models"] if said else {}
-    differing = [str(each["id"]) for each in said if each["models"] != latest]
+    workers = await _announcing(services)
+    latest = workers[0]["models"] if workers else {}
+    differing = [str(each["id"]) for each in workers if each["models"] != latest]
     return as_json(
         Models(
-            workers=len(said) if caller.operates else None,
+            workers=len(workers) if caller.operates else None,
             differing=differing if caller.operates else None,
             roles=latest.get("roles", {}),
             offered=latest.get("offered", []),
@@ -56,24 +56,25 @@ async def models(services: ServicesDep, caller: Overseer) -> Response:
     "/models/check",
     operation_id="check_models",
     response_model=Checked,
-    summary="Whether models answer",
+    summary="Check whether models answer",
     responses=body_responses(problems.NOT_READY),
     openapi_extra=with_body(CheckRequest),
 )
 async def check(request: Request, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
-    """One worker asks each model one short question, and reports the outcome.
+    """Have one worker send each model a short prompt, and return the outcomes.
 
-    That costs a few tokens; they are charged to no job, so only the operator may. Takes as long as
-    the slowest model, 30 s at most.
+    That costs a few tokens, which are charged to no job, so only the operator may. It takes as long
+    as the slowest model, at most 30 s.
     """
     asked, _ = await body.read(request, CheckRequest, services.settings)
-    said = await _said(services)
-    offered = [each["name"] for each in (said[0]["models"].get("offered", ()) if said else ())]
+    workers = await _announcing(services)
+    latest = workers[0]["models"] if workers else {}
+    offered = [each["name"] for each in latest.get("offered", ())]
     names = asked.models or offered
     _refuse_unknown(names, offered, services.settings.models)
     answer = await services.store.rpc.call(CHECK_MODELS, {"models": names}, CHECK_SECONDS)
     if answer is None or "error" in answer:
-        detail = str((answer or {}).get("error", "no worker has answered: is one running?"))
+        detail = str((answer or {}).get("error", "no worker answered: is one running?"))
         raise Refused(problems.NOT_READY, detail, {"missing": ["a worker that checks models"]})
     return as_json(Checked(models=[CheckedModel(**each) for each in answer["checked"]]))
 
@@ -85,9 +86,9 @@ def _refuse_unknown(names: Sequence[str], offered: Sequence[str], allowed: tuple
             raise Refused(problems.INVALID, error["message"], {"errors": [error]})
 
 
-async def _said(services: Services) -> list[Mapping[str, Any]]:
-    """What the workers announce that were seen lately, the latest first; an older release reports
-    of no models in this way."""
+async def _announcing(services: Services) -> list[Mapping[str, Any]]:
+    """The workers that were seen lately and announce models (older releases do not), the latest
+    first."""
     now = await services.store.now()
     lately = now - services.settings.worker_seen_seconds * 1000
     workers = [

@@ -1,4 +1,4 @@
-"""Reviews: a person's decision, and the export of all decisions for auditors."""
+"""Reviews: a person's decision, and the export of all decisions for audits."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ router = APIRouter(tags=["review"])
 async def decide(
     job_id: str, request: Request, services: ServicesDep, caller: Reviewer
 ) -> Response:
-    """Answer the open review, once. The key's name is on record as the author.
+    """Decide on the open review, once. The key's name is recorded as the author.
 
-    Name what you looked at, by the review's `id` and `digest`: where another is open by now, the
-    answer is 409 with that one's, and nothing was decided. Where a review takes two approvals, the
-    first is kept on it, and it stays open.
+    Name the review that you read by its `id` and `digest`: where another is open by now, the answer
+    is a 409 with that one's, and nothing is decided. Where a review takes two approvals, the first
+    is recorded and the review stays open.
 
-    Approving what is not verified is possible, and recorded as an override. A review of kind
+    Work that is not verified can be approved; that is recorded as an override. A review of kind
     `upgrade` takes `approve` (start the job over), `delegate` (leave it to a worker that can read
-    its checkpoint) and `reject`; one of kind `questions` takes `answer` and `reject`.
+    its checkpoint) and `reject`. One of kind `questions` takes `answer` and `reject`.
     """
     loaded = await find_job(services, caller, job_id)
     asked, _ = await body.read(request, ReviewRequest, services.settings)
@@ -76,7 +76,7 @@ async def decide(
 async def settle(
     services: Services, caller: Credential, loaded: Loaded, asked: ReviewRequest
 ) -> JobRecord:
-    """Apply what was asked to the job's open review. Raises Refused: 403, 409."""
+    """Apply a decision to the job's open review. Raises Refused: 403, 409."""
     job_id = loaded.record.id
     review = _open_review(loaded.record)
     judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
@@ -94,16 +94,15 @@ async def settle(
     )
     decided = await services.operations.decide(job_id, decision, loaded)
     if isinstance(decided, Refusal):
-        raise from_refusal(decided, **await _what_is_open(services, job_id, decided, decision))
+        raise from_refusal(decided, **await _open_instead(services, job_id, decided, decision))
     log.info("review decided", job_id=job_id, action=asked.action, override=override)
     return decided
 
 
-async def _what_is_open(
+async def _open_instead(
     services: Services, job_id: str, refusal: Refusal, decision: Decision
 ) -> dict[str, Any]:
-    """What a decision would have to name, where it named something else; and what was decided on
-    that, if anything was."""
+    """The id and digest of the open review, and the past decision on the one that was named."""
     if refusal.code not in ("stale_review", "no_open_review"):
         return {}
     loaded = await services.store.load(job_id)
@@ -114,8 +113,8 @@ async def _what_is_open(
     shown = {"review_id": review.id, "digest": digest_of(review)}
     if review.id == decision.review_id:
         return shown
-    said = (f.data for f in await services.store.events(job_id) if f.kind == "decided")
-    was = next((data for data in said if data["review_id"] == decision.review_id), None)
+    decided = (f.data for f in await services.store.events(job_id) if f.kind == "decided")
+    was = next((data for data in decided if data["review_id"] == decision.review_id), None)
     known = ("review_id", "action", "by")
     return {**shown, "decision": {name: was[name] for name in known}} if was else shown
 
@@ -140,22 +139,22 @@ def _open_review(record: JobRecord) -> Review:
     operation_id="list_decisions",
     response_model=DecidedList,
     summary="Export decisions",
-    responses={**as_table("As asked for", "X-Total-Count"), **responses()},
+    responses={**as_table("JSON or CSV, by `format`", "X-Total-Count"), **responses()},
 )
 async def listing(
     services: ServicesDep,
     caller: Overseer,
     *,
-    start: Annotated[datetime | None, Query(alias="from", description="from then on")] = None,
-    end: Annotated[datetime | None, Query(alias="to", description="before then; else now")] = None,
+    start: Annotated[datetime | None, Query(alias="from", description="inclusive")] = None,
+    end: Annotated[datetime | None, Query(alias="to", description="exclusive; else now")] = None,
     limit: Annotated[int, Query(ge=1, le=MOST)] = MOST,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
 ) -> Response:
     """The decisions on your tenant's jobs, oldest first, by the time of their event.
 
-    Times without an offset are UTC. A part is `limit` long at most; `total`, in a CSV the header
-    X-Total-Count, says how many there are. They go with their jobs: export them before.
+    Times without an offset are UTC. `total`, or the header X-Total-Count of a CSV, is the number of
+    all decisions. They are deleted with their jobs: export them before.
     """
     until = _ms(end) if end else await services.store.now() + 1
     found, total = await services.store.decisions.between(

@@ -1,4 +1,4 @@
-"""Stats: what a tenant's jobs add up to."""
+"""Stats: totals over a tenant's jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = APIRouter(tags=["stats"])
 
 
 class Table(StrEnum):
-    """What can be had as a table."""
+    """The tables that can be exported as CSV."""
 
     DAYS = "days"
     COST = "cost"
@@ -54,20 +54,20 @@ COLUMNS = {
     "/stats",
     operation_id="read_stats",
     response_model=Stats,
-    summary="What jobs add up to",
-    responses={**as_table("As asked for"), **responses()},
+    summary="Read statistics",
+    responses={**as_table("JSON or CSV, by `format`"), **responses()},
 )
 async def stats(
     services: ServicesDep,
     caller: Reader,
     days: Annotated[int, Query(ge=1, le=DAYS_KEPT)] = 30,
     form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
-    table: Annotated[Table, Query(description="which, as CSV")] = Table.DAYS,
+    table: Annotated[Table, Query(description="the table of a CSV")] = Table.DAYS,
 ) -> Response:
-    """The last `days` days (UTC), today included. They are counted as jobs end and reviews are
-    decided, and kept for 400 days, longer than the jobs themselves.
+    """The last `days` days (UTC), including today. Jobs count when they end, reviews when they are
+    decided. The totals are kept for 400 days, longer than the jobs themselves.
 
-    As JSON all of it; as CSV one `table`.
+    JSON has everything; a CSV has one `table`.
     """
     found = await read(services, caller.tenant, days)
     if form == "csv":

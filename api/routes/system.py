@@ -1,4 +1,4 @@
-"""System: what `fettle doctor` prints, and a worker's stop in good order."""
+"""The deployment's state, as `fettle doctor` prints it, and draining a worker."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ router = APIRouter(tags=["system"])
     responses=responses(),
 )
 async def system(services: ServicesDep, caller: Overseer) -> Response:
-    """What models jobs may name, limits, and your tenant's jobs. To the operator, whose key has
-    `admin` in the tenant `default`: those of all tenants, the queue, Redis and whether it keeps
-    jobs safely, workers and what they can do."""
+    """The allowed models, limits, and your tenant's jobs. The operator, whose key has `admin` in
+    the tenant `default`, also sees the jobs of all tenants, the queue, Redis' configuration and the
+    workers."""
     return as_json(await read(services, caller))
 
 
 async def read(services: Services, caller: Credential) -> System:
-    """What this caller may know. Raises StoreUnavailable."""
+    """The part that this caller may see. Raises StoreUnavailable."""
     store, settings = services.store, services.settings
     announced, now = await asyncio.gather(store.workers(), store.now())
     workers = [_worker(facts, now) for facts in announced]
@@ -60,7 +60,7 @@ async def read(services: Services, caller: Credential) -> System:
 
 
 async def _operators(services: Services, workers: list[Worker]) -> dict[str, Any]:
-    """What only the operator is shown: hosts, processes, what adds up over all tenants."""
+    """The operator's part: hosts, processes, totals over all tenants."""
     fitness, queue, webhooks = await asyncio.gather(
         services.fitness(), services.store.queue_depth(), undelivered(services.store)
     )
@@ -100,16 +100,17 @@ def _limits(settings: ApiSettings) -> dict[str, Any]:
     "/workers/{worker}/drain",
     operation_id="drain_worker",
     status_code=202,
-    summary="Have a worker stop in good order",
+    summary="Drain a worker",
     response_class=Response,
     responses=responses(problems.NOT_FOUND),
 )
 async def drain(worker: str, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
-    """By its next heartbeat, as at SIGTERM: it takes no more jobs, and hands on what it holds.
+    """Stop a worker gracefully by its next heartbeat, as SIGTERM does: it takes no more jobs, and
+    hands back those that it holds.
 
-    `worker` is its `id` in GET /system. What supervises it may start another in its place.
+    `worker` is its `id` in GET /system. Its supervisor may start another in its place.
     """
     if not await services.store.registry.ask_to_drain(worker):
-        raise Refused(problems.NOT_FOUND, "no worker of that name was seen lately")
+        raise Refused(problems.NOT_FOUND, "no worker with this id was seen lately")
     log.info("worker asked to drain", worker=worker)
     return Response(status_code=202)

@@ -1,4 +1,4 @@
-"""Tenants: what all jobs of one may spend on a day."""
+"""Tenants, and their spending limits per day."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ router = APIRouter(tags=["keys"])
     responses=responses(),
 )
 async def listing(services: ServicesDep, caller: Admin) -> Response:
-    """Your tenant with its limits; to the operator all that have a key or limits."""
+    """Your tenant with its limits; for the operator, all tenants with a key or limits."""
     names = {caller.tenant}
     if caller.operates:
         keys = await services.credentials.every()
@@ -49,8 +49,8 @@ async def listing(services: ServicesDep, caller: Admin) -> Response:
     openapi_extra=with_body(DayLimits),
 )
 async def limit(tenant: str, request: Request, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
-    """Replace both limits, of all its keys together. They count within seconds. The operator alone
-    may; a tenant need not have a key yet."""
+    """Replace both limits, which hold for all its keys together. They apply within seconds. Only
+    the operator may; the tenant needs no key yet."""
     asked, _ = await body.read(request, DayLimits, services.settings)
     if not re.fullmatch(patterns.TENANT, tenant):
         raise Refused(problems.NOT_FOUND, "no tenant can have this name")

@@ -1,4 +1,4 @@
-"""Verifications: checks that are run over given files, with no agent at work."""
+"""Verifications: checks that are run over given files, without an agent."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ async def verify(
     caller: Submitter,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Have a worker judge checks over a job's workspace, over files of the body, or both.
+    """Have a worker run checks over a job's workspace, over files of the body, or both.
 
-    The answer is a job of kind `verification`: no model is asked, no conversation is touched. It
-    ends `succeeded` with the report in `result.checks`, passed or not; `failed` only where
-    the service itself failed.
+    The answer is a job of kind `verification`: it calls no model and changes no conversation. It
+    ends `succeeded` with the report in `result.checks`, passed or not; `failed` only where the
+    service itself failed.
     """
     settings = services.settings
     most = settings.max_body_bytes + settings.max_files_bytes
@@ -59,8 +59,8 @@ async def verify(
         return submitted_answer(known)
     job = (await find_job(services, caller, asked.job_id)).record if asked.job_id else None
     await services.admission.check(caller.tenant)
-    brought: list[str] = []
-    blobs = PinnedBlobs(services.blobs, services.store.blobs, brought.append)
+    saved: list[str] = []
+    blobs = PinnedBlobs(services.blobs, services.store.blobs, saved.append)
     base = await verification_requests.base(blobs, asked, job)
     kept = await checks.save(blobs, asked.checks)
     submitted = await services.operations.submit(
@@ -70,7 +70,7 @@ async def verify(
         key_id=caller.id,
         request_id=request.scope["request_id"],
         idempotency=once,
-        blobs=[*brought, *base.digests],
+        blobs=[*saved, *base.digests],
     )
     if isinstance(submitted, Refusal):
         raise from_refusal(submitted)

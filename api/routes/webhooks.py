@@ -1,4 +1,4 @@
-"""Webhooks: what has not arrived, and how much of it."""
+"""Webhook messages that were not delivered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jobs.view.job import iso
 
 SHOWN = 100
 LOOKED_AT = 50
-"""Of those that wait, by when they are due: of more, an older one may rest between its tries."""
+"""Waiting messages, by due time, that are searched for the oldest."""
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["system"])
@@ -31,11 +31,11 @@ router = APIRouter(tags=["system"])
     "/webhook-deliveries",
     operation_id="list_webhook_deliveries",
     response_model=DeliveryList,
-    summary="See the outbox",
+    summary="List undelivered webhooks",
     responses=responses(),
 )
 async def listing(services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001 - who may
-    """The messages of every tenant that have not arrived: the operator's alone to see."""
+    """The undelivered messages of all tenants. Only the operator may see them."""
     waiting, waiting_total = await services.store.outbox.waiting(SHOWN)
     dead, dead_total = await services.store.outbox.dead(SHOWN)
     return as_json(
@@ -57,9 +57,9 @@ async def listing(services: ServicesDep, caller: Operator) -> Response:  # noqa:
     responses=responses(problems.NOT_FOUND),
 )
 async def retry(delivery_id: str, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
-    """It starts over, under the same id."""
+    """Start its delivery over, with the same id."""
     if not await services.store.outbox.requeue(delivery_id):
-        raise Refused(problems.NOT_FOUND, "there is no such dead message")
+        raise Refused(problems.NOT_FOUND, "no dead message has this id")
     log.info("webhook sent again", delivery=delivery_id)
     return Response(status_code=202)
 
@@ -79,7 +79,7 @@ def _shown(each: change.Delivery) -> Delivery:
 
 
 async def undelivered(store: RedisStore) -> Undelivered:
-    """The outbox, in figures. Raises StoreUnavailable."""
+    """Counts of the outbox. Raises StoreUnavailable."""
     (waiting, count), (_, dead), now = await asyncio.gather(
         store.outbox.waiting(LOOKED_AT), store.outbox.dead(1), store.now()
     )

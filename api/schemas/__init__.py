@@ -1,1 +1,1 @@
-"""What goes over the wire, as pydantic models. Free of FastAPI."""
+"""Requests and responses as pydantic models. Free of FastAPI."""

@@ -1,4 +1,4 @@
-"""Events as they go over the wire: one model a kind, made of the kind's own declaration."""
+"""Events: one response model a kind, derived from the kind's declaration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobs.model.event_data import KINDS
 
 
 class EventHead(ResponseModel):
-    """What every event has."""
+    """The common fields of all events."""
 
     seq: int = Field(description="counts from 1, without gaps")
     at: Time
@@ -30,12 +30,12 @@ _ANY: Any = reduce(or_, (_model(kind, data) for kind, data in KINDS.items()))
 Event = create_model(
     "Event",
     __base__=RootModel[Annotated[_ANY, Field(discriminator="kind")]],
-    __doc__="A past-tense fact about a job; `kind` says what `data` holds.",
+    __doc__="A past-tense fact about a job; `kind` determines the fields of `data`.",
 )
 EventList = create_model(
     "EventList",
     __base__=ResponseModel,
     __doc__="The events after a number.",
     events=(list[Event], ...),
-    final=(bool, Field(description="whether no event can follow the last of these")),
+    final=(bool, Field(description="whether the last of these is the job's final event")),
 )

@@ -1,4 +1,4 @@
-"""Fields that several bodies have: labels, and the command that proves the work."""
+"""Field types of several requests: labels, and the verification command."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _SCHEMA = {
 
 
 def _split(asked: object) -> object:
-    """A command line's words; what is none is left to the field's own check."""
+    """The words of a command line; other types are left to the field's own validation."""
     if not isinstance(asked, str):
         return asked
-    if len(asked) > MOST_CHARACTERS:  # splitting it would take its time
+    if len(asked) > MOST_CHARACTERS:  # splitting it would be slow
         raise _too_long()
     try:
         words = shlex.split(asked)
@@ -43,18 +43,18 @@ def _split(asked: object) -> object:
 def _fits(words: list[str]) -> list[str]:
     if len(words) > MOST_WORDS:
         raise PydanticCustomError(
-            "command", "it may have {most} words at most", {"most": MOST_WORDS}
+            "command", "it may have at most {most} words", {"most": MOST_WORDS}
         )
     if sum(map(len, words)) > MOST_CHARACTERS:
         raise _too_long()
     if words and not words[0]:
         raise PydanticCustomError("command", "its first word, the program, is empty")
     if any("\0" in word for word in words):
-        raise PydanticCustomError("command", "a word holds a NUL, which no program can be given")
+        raise PydanticCustomError("command", "a word has a NUL character")
     if operator := next((word for word in words if word in OPERATORS), None):
         raise PydanticCustomError(
             "command",
-            "no shell runs it, so '{operator}' means nothing: put the pipeline into a script, or "
+            "no shell runs it, so '{operator}' has no meaning: put the pipeline into a script, or "
             "name one command",
             {"operator": operator},
         )
@@ -63,7 +63,7 @@ def _fits(words: list[str]) -> list[str]:
 
 def _too_long() -> PydanticCustomError:
     return PydanticCustomError(
-        "command", "it may have {most} characters at most", {"most": MOST_CHARACTERS}
+        "command", "it may have at most {most} characters", {"most": MOST_CHARACTERS}
     )
 
 

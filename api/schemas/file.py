@@ -6,7 +6,7 @@ from api.schemas.wire import ResponseModel
 
 
 class File(ResponseModel):
-    """A file of the workspace as it stands now."""
+    """A file of the workspace."""
 
     path: str
     digest: str

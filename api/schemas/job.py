@@ -1,4 +1,4 @@
-"""Jobs as answers show them."""
+"""Jobs as responses show them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobs.model.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priori
 
 
 class Spec(ResponseModel):
-    """What was asked."""
+    """The job's request."""
 
     task: str
     review: bool
@@ -35,10 +35,10 @@ class Spec(ResponseModel):
     review_escalate_seconds: int | None = None
     pause: Pause = Pause.BEFORE_CRITIC
     record: bool = False
-    approvals: int = Field(1, description="how many a review takes")
+    approvals: int = Field(1, description="the number that a review takes")
     repair: bool = True
-    max_cost_usd: str | None = Field(None, description="the most that it may spend, in US dollars")
-    max_tokens: int | None = Field(None, description="the most tokens that it may use")
+    max_cost_usd: str | None = Field(None, description="spending limit in US dollars")
+    max_tokens: int | None = Field(None, description="token limit")
     kind: Kind = Kind.TASK
     checks: CheckSpec | None = None
     write_tests: bool = False
@@ -46,13 +46,13 @@ class Spec(ResponseModel):
     questions_expire_seconds: int | None = None
     parallel: bool = False
     verify: list[str] = Field(
-        default_factory=list, description="the command that proves the work; empty: the model's own"
+        default_factory=list, description="the verification command; empty: the model's own"
     )
     evidence: Evidence = Evidence.RUN
 
 
 class Route(ResponseModel):
-    """What the router has chosen for a job that names `auto`."""
+    """The router's choice for a job with the model `auto`."""
 
     difficulty: Literal["simple", "medium", "hard"]
     model: str | None = Field(description="null: the default")
@@ -62,16 +62,16 @@ class Route(ResponseModel):
 
 
 class Plan(ResponseModel):
-    """The steps, and whose they are: model, caller or default."""
+    """The steps and their source: model, caller or default."""
 
     steps: list[str]
     source: Literal["model", "caller", "default"]
     waves: list[list[int]] | None = Field(
-        None, description="numbers of the steps that go side by side, wave by wave"
+        None, description="numbers of the steps that run in parallel, wave by wave"
     )
     note: str | None = None
     progress: list[Literal["todo", "begun", "done"]] | None = Field(
-        None, description="of each step, as the executor says; null where it has said nothing"
+        None, description="the executor's report on each step; null without one"
     )
     at: Time
 
@@ -82,63 +82,61 @@ class Critique(ResponseModel):
     revision: int
     verdict: Verdict
     feedback: str
-    run: str | int | None = Field(None, description="the run that it rests on")
-    overruled: str | None = Field(None, description="why the rules did not follow it")
-    score: float | None = Field(None, description="the critic's, from 0 to 1")
+    run: str | int | None = Field(None, description="the run that the verdict is based on")
+    overruled: str | None = Field(None, description="why the rules overruled the verdict")
+    score: float | None = Field(None, description="the critic's score, from 0 to 1")
     failed: list[str] = Field(default_factory=list, description="criteria that are not met")
-    runs: list[str] = Field(default_factory=list, description="runs that it draws on")
+    runs: list[str] = Field(default_factory=list, description="runs that the verdict uses")
     by: Literal["critic", "rules"] = Field(
-        "critic", description="who decided: rules where the critic was not heard"
+        "critic", description="who decided; rules: without a call of the critic"
     )
-    ends: str | None = Field(None, description="why the job ends although revisions are left")
+    ends: str | None = Field(None, description="why the job ends before its last revision")
     checks: dict[str, int] | None = Field(
-        None, description="how many of the job's checks passed, and the total"
+        None, description="the number of the job's checks that passed, and the total"
     )
     at: Time
 
 
 class Result(ResponseModel):
-    """What the job hands back."""
+    """The job's result."""
 
     answer: str
     approved_by: str | None = Field(
-        description="critic, the name of a key, or nobody; rules: of older releases, where the "
-        "critic was not heard"
+        description="critic, a key's name, or null: not approved; rules: of older releases, "
+        "without a call of the critic"
     )
     override: bool = Field(
         False,
-        description="a person approved although the evidence failed: no verification of the files "
-        "as they are holds, checks did not pass, or copies of conflicting files were left",
+        description="a person approved although the evidence failed: no verification of the final "
+        "files holds, checks did not pass, or copies of conflicting files were left",
     )
     artifacts: list[Artifact] = Field(default_factory=list)
-    checks: CheckReport | None = Field(None, description="what the acceptance checks came to")
-    verification: Verification | None = Field(
-        None, description="whether the files are shown to work"
-    )
+    checks: CheckReport | None = Field(None, description="the report of the acceptance checks")
+    verification: Verification | None = Field(None, description="the evidence that the files work")
 
 
 class Spend(ResponseModel):
-    """What calls cost. `cost_usd` is null as soon as one of them has no known price."""
+    """The cost of model calls. `cost_usd` is null where the price of a call is unknown."""
 
     calls: int
     input_tokens: int
     cached_input_tokens: int = Field(
-        0, description="those of the input tokens that came out of the provider's cache"
+        0, description="the input tokens that came from the provider's cache"
     )
     output_tokens: int
     cost_usd: str | None
-    known_usd: str = Field(description="the sum of what has a known price")
+    known_usd: str = Field(description="the cost of the calls with a known price")
 
 
 class Cost(ResponseModel):
-    """What the job cost, by role and in all."""
+    """The job's cost, by role and in total."""
 
     roles: dict[str, Spend]
     total: Spend
 
 
 class Life(ResponseModel):
-    """Which job, where it is in its life, and since when (ISO 8601, UTC)."""
+    """The job's id, status and times (ISO 8601, UTC)."""
 
     id: str
     kind: Kind = Kind.TASK
@@ -149,8 +147,8 @@ class Life(ResponseModel):
     finished_at: Time | None
     unapproved: bool = Field(
         False,
-        description="it has ended without anybody's approval: failed as `unapproved`, or accepted "
-        "because `on_exhausted` says so",
+        description="the job has ended without approval: failed as `unapproved`, or accepted "
+        "because of `on_exhausted`",
     )
 
 
@@ -180,8 +178,8 @@ class JobSummary(Life):
     open_review: str | None
     reason: Reason | None
     approved_by: str | None
-    revisions: int = Field(0, description="as counted at its last pause, or its end")
-    cost_usd: str | None = Field(None, description="null: a call has no known price")
+    revisions: int = Field(0, description="as of its last pause, or its end")
+    cost_usd: str | None = Field(None, description="null: the price of a call is unknown")
     known_usd: str = "0"
     review: Waiting | None = Field(None, description="the open review")
     links: dict[str, str] = Field(default_factory=dict)
@@ -191,38 +189,38 @@ class JobList(ResponseModel):
     """A page of a listing."""
 
     jobs: list[JobSummary]
-    total: int = Field(description="how many there are, or at least there are: see `total_exact`")
+    total: int = Field(description="the number of matches, or a lower bound: see `total_exact`")
     total_exact: bool = Field(
         True,
         description="false: the search ended before it had counted all. There is a next page if "
-        "`total` is beyond this one",
+        "`total` exceeds this one",
     )
     limit: int
     offset: int
 
 
 class Job(Life):
-    """The whole job."""
+    """The complete job."""
 
     spec: Spec
     conversation_id: str
     submitted_by: str
     request_id: str
-    route: Route | None = Field(None, description="where the model is `auto`")
+    route: Route | None = Field(None, description="of a job with the model `auto`")
     plan: Plan | None
     runs: list[Run]
     repairs: list[Repair] = Field(default_factory=list)
-    critique: Critique | None = Field(description="the last one")
+    critique: Critique | None = Field(description="the last critique")
     critiques: list[Critique]
     checks: CheckReport | None = Field(None, description="the last run of the acceptance checks")
-    verification: Verification | None = Field(None, description="the last one")
+    verification: Verification | None = Field(None, description="the last verification")
     decisions: list[Decision]
     review: Review | None = Field(description="the open review")
     result: Result | None = Field(
-        description="of a job that has failed: the best that there was, approved by nobody"
+        description="of a failed job: its best result, which is not approved"
     )
     artifacts: list[Artifact] = Field(
-        description="files that runs and tools have made, newest versions"
+        description="files that runs and tools made, in their newest versions"
     )
     reason: Reason | None = Field(description="why it failed")
     detail: str
@@ -230,16 +228,16 @@ class Job(Life):
     attempts: int
     crashes: int
     retries: int
-    last_event: int = Field(description="the newest event's number: follow from here")
-    ran_seconds: float = Field(description="running time; waiting does not count")
+    last_event: int = Field(description="the newest event's number, to follow from")
+    ran_seconds: float = Field(description="running time, without waiting")
     links: dict[str, str] = Field(default_factory=dict)
 
 
 class JobReceipt(ResponseModel):
-    """What a change has left of a job. The rest is `GET /jobs/{id}`, for keys that may read."""
+    """A job after a change. `GET /jobs/{id}` has the rest, for keys that may read."""
 
     id: str
     kind: Kind
     status: Status
-    version: int = Field(description="counts the job's changes")
+    version: int = Field(description="the number of the job's changes")
     links: dict[str, str]

@@ -15,17 +15,16 @@ from jobs.model.credentials import RESERVED, Scope
 
 def _free(name: str) -> str:
     if name.lower() in RESERVED:
-        said = "{name} signs what no key has done: choose another name"
-        raise PydanticCustomError("reserved", said, {"name": name})
+        message = "Fettle signs its own actions as {name}: choose another name"
+        raise PydanticCustomError("reserved", message, {"name": name})
     return name
 
 
 class DayLimits(RequestModel):
-    """What a key's jobs, or a tenant's, may spend on a day (UTC); null: as the operator's settings
-    say."""
+    """Daily (UTC) spending limits of a key's jobs, or a tenant's; null: the operator's settings."""
 
     max_cost_usd_per_day: str | None = Field(
-        None, pattern=patterns.DOLLARS, description="US dollars, as in 2.50"
+        None, pattern=patterns.DOLLARS, description="US dollars, such as 2.50"
     )
     max_tokens_per_day: int | None = Field(
         None, ge=0, le=MOST_TOKENS, description="tokens of input and output together"
@@ -33,30 +32,30 @@ class DayLimits(RequestModel):
 
 
 class KeyRequest(DayLimits):
-    """The body of POST /keys. Limits are the operator's to set."""
+    """The body of POST /keys. Only the operator sets limits."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "ada", "scopes": ["submit", "read", "review"]}]}
     )
 
     name: Annotated[str, AfterValidator(_free)] = Field(
-        pattern=patterns.KEY_NAME, description="signs decisions; no other active key may have it"
+        pattern=patterns.KEY_NAME, description="signs decisions; unique among active keys"
     )
     scopes: list[Scope] = Field(min_length=1, max_length=len(Scope))
     tenant: str | None = Field(
-        None, pattern=patterns.TENANT, description="whose jobs it opens; else your key's own"
+        None, pattern=patterns.TENANT, description="the key's tenant; else that of your key"
     )
 
 
 class SpentToday(ResponseModel):
-    """What was spent since midnight UTC, calls under way at what they can cost."""
+    """Spending since midnight UTC; unfinished calls count with their highest cost."""
 
     cost_usd: str
     tokens: int
 
 
 class Key(ResponseModel):
-    """A key, without its secret. What it spends is counted where it, or the house, has a limit."""
+    """A key, without its secret. Its spending is counted where it, or the service, has a limit."""
 
     id: str
     name: str
@@ -67,11 +66,11 @@ class Key(ResponseModel):
     revoked_at: Time | None = None
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
-    spent_today: SpentToday | None = Field(None, description="in listings alone")
+    spent_today: SpentToday | None = Field(None, description="only in listings")
 
 
 class NewKey(Key):
-    """A key with its secret, which is shown this once."""
+    """A key with its secret, which is shown only once."""
 
     secret: str
 
@@ -83,12 +82,12 @@ class KeyList(ResponseModel):
 
 
 class Tenant(ResponseModel):
-    """A tenant, and what all its jobs may spend on a day: see DayLimits."""
+    """A tenant and the daily spending limits of all its jobs: see DayLimits."""
 
     name: str
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
-    spent_today: SpentToday | None = Field(None, description="where a limit counted it")
+    spent_today: SpentToday | None = Field(None, description="where a limit counts it")
 
 
 class TenantList(ResponseModel):
@@ -100,5 +99,5 @@ class TenantList(ResponseModel):
 class SignInLink(ResponseModel):
     """A link that signs a browser in, once."""
 
-    path: str = Field(description="below the address of this API")
+    path: str = Field(description="a path of this API")
     expires_seconds: int

@@ -1,4 +1,4 @@
-"""Which models there are, and whether they answer."""
+"""The models of the workers, and checks of them."""
 
 from __future__ import annotations
 
@@ -11,54 +11,55 @@ from api.schemas.wire import RequestModel, ResponseModel
 
 
 class OfferedModel(ResponseModel):
-    """A model that the workers have in a chain."""
+    """A model in one of the workers' chains."""
 
     name: str = Field(description="`provider:model`")
-    input_usd: str | None = Field(description="for a million tokens; null: not known")
+    input_usd: str | None = Field(description="per million tokens; null: unknown")
     output_usd: str | None
-    missing: str | None = Field(description="what keeps it from being asked; null: nothing")
+    missing: str | None = Field(description="what it needs to be usable; null: nothing")
 
 
 class ProviderState(ResponseModel):
-    """A provider, as the workers can reach it."""
+    """A provider, as the workers see it."""
 
     name: str
     key: str = Field(description="the variable that holds its key")
     has_key: bool
-    missing: str | None = Field(description="what keeps it from being asked; null: nothing")
+    missing: str | None = Field(description="what it needs to be usable; null: nothing")
 
 
 class Models(ResponseModel):
-    """As the worker says that was seen last; `differing` are those that say otherwise."""
+    """The report of the worker that was seen last; `differing` are workers with another report."""
 
-    workers: int | None = Field(description="how many; null: shown to the operator alone")
+    workers: int | None = Field(description="the number of workers; null: only for the operator")
     differing: list[str] | None = Field(
-        description="ids of workers with other models, keys or libraries; null: as above"
+        description="ids of workers with other models, keys or libraries; null: only for the "
+        "operator"
     )
     roles: dict[str, list[list[str]]] = Field(
-        description="to each role its chains: the role's own first, then those that take over "
-        "where repairs fail; in each, who answers first, then those that stand in"
+        description="the chains of each role: its own first, then those that take over where "
+        "repairs fail; in each chain the first model, then its fallbacks"
     )
     offered: list[OfferedModel]
     providers: list[ProviderState]
     recordings: list[str]
-    allowed: list[str] = Field(description="what a job may name")
+    allowed: list[str] = Field(description="patterns of the models that a job may name")
 
 
 class CheckRequest(RequestModel):
-    """Which models to check."""
+    """The models to check."""
 
     models: list[Annotated[str, StringConstraints(pattern=MODEL)]] | None = Field(
-        None, min_length=1, max_length=20, description="without it, all that are offered"
+        None, min_length=1, max_length=20, description="null: all offered models"
     )
 
 
 class CheckedModel(ResponseModel):
-    """What came of one short call. Nothing known is null."""
+    """The outcome of one short call. Unknown values are null."""
 
     name: str
     ok: bool
-    error: str | None = Field(description="in words, with what to do")
+    error: str | None = Field(description="the reason, with advice")
     seconds: float | None
     first_token_seconds: float | None
     input_tokens: int | None

@@ -1,4 +1,4 @@
-"""Patterns of fields, and what each means in words: errors show the words."""
+"""Patterns of fields, and the message of each."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ LAST_EVENT_ID = r"^\d{0,15}$"
 KEY_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$"
 DOLLARS = r"^(0|[1-9]\d{0,5})(\.\d{1,9})?$"
 TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
-"""No colon: tenants are parts of names in Redis."""
+"""No colon: tenants are parts of Redis keys."""
 
 
 PATTERNS = {
-    SOME_TEXT: "it has no text in it",
+    SOME_TEXT: "it has no text",
     CONVERSATION: "an id has 1 to 100 letters, digits and . _ : -",
     MODEL: "a model is written provider:model, as in groq:llama-3.3-70b-versatile; or auto",
-    LABEL: "a label has 1 to 100 characters on one line, and no space in front",
-    IDEMPOTENCY_KEY: "a key has visible ASCII characters only, no spaces",
+    LABEL: "a label has 1 to 100 characters on one line, without a leading space",
+    IDEMPOTENCY_KEY: "a key has only visible ASCII characters, no spaces",
     DIGEST: "a digest has 64 hexadecimal digits",
     LAST_EVENT_ID: "it is the number of an event",
     KEY_NAME: "a name has 1 to 64 letters, digits, spaces and . _ @ -; first a letter or digit",
-    DOLLARS: "an amount in US dollars is written as in 0.25, up to 999999, nine decimals at most",
+    DOLLARS: "an amount in US dollars is written like 0.25, up to 999999, at most nine decimals",
     TENANT: "a tenant has 1 to 63 of a-z, 0-9, _ and -; first a letter or digit",
 }

@@ -12,7 +12,7 @@ from jobs.model.review import Action
 
 
 class FieldError(ResponseModel):
-    """What is wrong with one field."""
+    """An error in one field."""
 
     field: str
     message: str
@@ -20,7 +20,7 @@ class FieldError(ResponseModel):
 
 
 class PastDecision(ResponseModel):
-    """What was decided on a review, and by whom."""
+    """An earlier decision on a review."""
 
     review_id: str
     action: Action
@@ -52,13 +52,13 @@ class Problem(ResponseModel):
     retryable: bool = Field(description="whether the same request may succeed later")
     request_id: str = ""
     errors: list[FieldError] | None = Field(None, description="of a request that is not valid")
-    scope: str | None = Field(None, description="what a key lacks")
-    state: Status | None = Field(None, description="the job's, where that is why")
-    limit: Any = Field(None, description="what was exceeded")
-    missing: list[str] | None = Field(None, description="what the service lacks")
-    review_id: str | None = Field(None, description="of the review that is open")
-    digest: str | None = Field(None, description="of what that shows")
-    decision: PastDecision | None = Field(None, description="what was decided meanwhile")
+    scope: str | None = Field(None, description="the scope that the key lacks")
+    state: Status | None = Field(None, description="the job's status, where it is the reason")
+    limit: Any = Field(None, description="the limit that was exceeded")
+    missing: list[str] | None = Field(None, description="what the service needs")
+    review_id: str | None = Field(None, description="the open review's id")
+    digest: str | None = Field(None, description="the open review's digest")
+    decision: PastDecision | None = Field(None, description="the decision that came first")
 
 
 class ProblemKind(ResponseModel):

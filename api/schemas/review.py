@@ -33,23 +33,23 @@ class ReviewRequest(RequestModel):
     action: Action = Field(
         description="`delegate` lets the critic decide this time, where one approval is enough"
     )
-    feedback: str = Field("", max_length=20_000, description="revise and reject need it")
-    code: str = Field("", max_length=200_000, description="edit needs it: it runs instead")
+    feedback: str = Field("", max_length=20_000, description="required by revise and reject")
+    code: str = Field("", max_length=200_000, description="required by edit: the code to run")
     review_id: str | None = Field(
-        None, max_length=200, description="the review meant; 409 if another is open"
+        None, max_length=200, description="the review to decide on; 409 if another is open"
     )
 
     digest: str | None = Field(
         None,
         pattern=patterns.DIGEST,
-        description="what was looked at, as the review's `digest`: 409 if that is not what is open",
+        description="the `digest` of the review that you read; 409 if it is not the open one's",
     )
 
     answers: list[Annotated[str, Field(max_length=2_000)]] = Field(
         default_factory=list,
         max_length=10,
-        description="with answer: one for each question, in their order; a blank or missing one "
-        "leaves it to the default",
+        description="of `answer`: one for each question, in their order; a blank or missing one "
+        "takes the default",
     )
 
     @model_validator(mode="after")
@@ -57,13 +57,13 @@ class ReviewRequest(RequestModel):
         if self.code and self.action is not Action.EDIT:
             raise PydanticCustomError(
                 "not_wanted",
-                "{action} takes no code: it goes with edit",
+                "{action} takes no code, only edit does",
                 {"action": self.action, "field": "code"},
             )
         if self.answers and self.action is not Action.ANSWER:
             raise PydanticCustomError(
                 "not_wanted",
-                "{action} takes no answers: they go with answer",
+                "{action} takes no answers, only answer does",
                 {"action": self.action, "field": "answers"},
             )
         needed = _NEEDS.get(self.action)
@@ -83,25 +83,25 @@ class Approval(ResponseModel):
 
 
 class Review(ResponseModel):
-    """The open review: all that a person needs to decide is in its payload."""
+    """The open review. Its payload has all that a person needs to decide."""
 
     id: str
     kind: ReviewKind
     opened_at: Time
-    expires_at: Time | None = Field(None, description="when `on_expiry` counts; null: never")
-    expired: bool = Field(False, description="that time is over, and the review stays open")
+    expires_at: Time | None = Field(None, description="when `on_expiry` applies; null: never")
+    expired: bool = Field(False, description="it has expired, and stays open")
     digest: str = Field(
-        "", description="SHA-256 over code, output and artifacts: a decision names what it is about"
+        "", description="SHA-256 of code, output and artifacts, which a decision can name"
     )
     approvals: list[Approval] = Field(
-        default_factory=list, description="those it has, while it needs more"
+        default_factory=list, description="the approvals so far, while it needs more"
     )
     approvals_needed: int = 1
     payload: dict[str, Any]
 
 
 class Decision(ResponseModel):
-    """What a person decided."""
+    """A person's decision."""
 
     review_id: str
     action: Action
@@ -109,14 +109,14 @@ class Decision(ResponseModel):
     feedback: str = ""
     override: bool = False
     at: Time
-    digest: str = Field("", description="of what was decided on")
-    digest_named: bool = Field(False, description="whether the author has named it")
+    digest: str = Field("", description="the review's digest")
+    digest_named: bool = Field(False, description="whether the author named the digest")
     approvals: list[str] = Field(default_factory=list, description="everyone who approved it")
     answers: list[str] | None = Field(None, description="to questions, in their order")
 
 
 class Decided(ResponseModel):
-    """Who decided what, when, on what. What an older release has not recorded is null."""
+    """A decision for audits. Fields that an older release did not record are null."""
 
     at: Time
     job_id: str
@@ -126,15 +126,15 @@ class Decided(ResponseModel):
     action: Action
     by: str | None
     key_id: str | None
-    approvals: str | None = Field(description="everyone who approved what this one closed")
+    approvals: str | None = Field(description="everyone who approved it")
     override: bool | None
     digest: str | None
-    digest_named: bool | None = Field(description="whether the author named it")
+    digest_named: bool | None = Field(description="whether the author named the digest")
     feedback: str | None
 
 
 class DecidedList(ResponseModel):
-    """A part of the decisions, oldest first."""
+    """A page of the decisions, oldest first."""
 
     decisions: list[Decided]
     total: int

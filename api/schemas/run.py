@@ -14,7 +14,7 @@ Part = Literal["code", "stdout", "stderr"]
 
 
 class Artifact(ResponseModel):
-    """A file that a run or a tool has made."""
+    """A file that a run or a tool made."""
 
     name: str
     digest: str = Field(description="sha256 of its bytes")
@@ -24,18 +24,18 @@ class Artifact(ResponseModel):
 
 
 class ArtifactList(ResponseModel):
-    """What runs and tools have made, newest versions."""
+    """Files that runs and tools made, in their newest versions."""
 
     artifacts: list[Artifact]
 
 
 class Text(ResponseModel):
-    """A text; where it is long, its head and tail."""
+    """A text; of a long one, head and tail."""
 
     text: str
-    dropped_bytes: int = Field(0, description="bytes that were not kept")
-    digest: str | None = Field(None, description="sha256 of the whole, where `text` is cut")
-    href: str = Field("", description="the whole as text/plain")
+    dropped_bytes: int = Field(0, description="bytes that were not stored")
+    digest: str | None = Field(None, description="sha256 of the complete text, where `text` is cut")
+    href: str = Field("", description="the complete text as text/plain")
 
 
 class Failure(ResponseModel):
@@ -61,14 +61,14 @@ class RunTest(ResponseModel):
 
 
 class RunTests(ResponseModel):
-    """Tests that a run made, those that went wrong first."""
+    """The tests of a run, failed ones first."""
 
-    counts: dict[str, int] = Field(default_factory=dict, description="how many, by outcome")
-    tests: list[RunTest] = Field(default_factory=list, description="at most 200 of them")
+    counts: dict[str, int] = Field(default_factory=dict, description="number of tests by outcome")
+    tests: list[RunTest] = Field(default_factory=list, description="at most 200 tests")
 
 
 class Lines(ResponseModel):
-    """How much was changed."""
+    """Numbers of changed lines."""
 
     added: int
     removed: int
@@ -77,9 +77,9 @@ class Lines(ResponseModel):
 class Experiment(ResponseModel):
     """The verification run again with source files replaced by ones that cannot load."""
 
-    replaced: list[str] = Field(description="paths of these files")
+    replaced: list[str] = Field(description="paths of the replaced files")
     still_green: bool = Field(
-        description="it ended well all the same, so that it does not exercise them"
+        description="it succeeded nevertheless, so it does not test these files"
     )
     end: RunEnd
     exit_code: int | None
@@ -89,46 +89,46 @@ class Experiment(ResponseModel):
 
 
 class Verification(ResponseModel):
-    """Whether what a pass, or a person's edit, has left is shown to work."""
+    """The evidence for the files after a revision or a person's edit."""
 
     revision: int
     source: Source | None = Field(
-        description="where the command comes from; program: the job leaves no source files, and "
-        "its last program is the work. null: nothing was run"
+        description="the command's source; program: the job leaves no source files, and "
+        "its last program is the result. null: nothing was run"
     )
     command: str | None
-    run: str | None = Field(description="the run that it rests on")
-    holds: bool = Field(description="whether it is evidence")
-    problem: str | None = Field(description="why not")
+    run: str | None = Field(description="the verification's run")
+    holds: bool = Field(description="whether it counts as evidence")
+    problem: str | None = Field(description="why it does not")
     experiments: list[Experiment] = Field(default_factory=list)
-    workspace: str | None = Field(None, description="digest of the files that it is about")
+    workspace: str | None = Field(None, description="digest of the verified files")
     at: Time | None = None
 
 
 class Repair(ResponseModel):
-    """A verification that ended well after one that had failed."""
+    """A verification that succeeded after a failed one."""
 
     run: str
-    of: str = Field(description="the run that had failed")
-    kind: FailureKind = Field(alias="class", description="of that failure")
-    cause: str = Field(description="of that failure, in one line")
-    diff: Text = Field(description="all that was changed between the two runs, unified")
+    of: str = Field(description="the failed run")
+    kind: FailureKind = Field(alias="class", description="the failure's class")
+    cause: str = Field(description="the failure's cause in one line")
+    diff: Text = Field(description="all changes between the two runs, unified")
     lines: Lines
     model: str = Field(description="the model that made it")
     level: int = Field(description="its place in the escalation chain, from 0")
-    attempt: int = Field(description="which one it is since a failure was last fixed, from 1")
+    attempt: int = Field(description="the number of attempts since the last fixed failure, from 1")
     revision: int
     fixed: bool = Field(
         description="whether the run succeeded; false only of older releases, which reported each "
         "run after a failed one"
     )
     closed: list[str] = Field(
-        default_factory=list, description="of older releases: the failed runs that it has closed"
+        default_factory=list, description="of older releases: the failed runs that it fixed"
     )
     same: Literal["code", "failure"] | None = Field(
-        None, description="of older releases: what it left as it was"
+        None, description="of older releases: what it left unchanged"
     )
-    step: int | None = Field(None, description="the step of the plan, where steps go side by side")
+    step: int | None = Field(None, description="the plan's step, where steps run in parallel")
     at: Time
 
 
@@ -138,10 +138,10 @@ class Run(ResponseModel):
     id: str
     number: int
     revision: int
-    by: str = Field(description="who asked for it: executor, or the name of a key")
-    tool: Tool = Field("python", description="what it is a run of; run_tests: of older releases")
+    by: str = Field(description="the author: executor, or the name of a key")
+    tool: Tool = Field("python", description="the tool; run_tests: of older releases")
     code: Text = Field(description="the program, or the command line")
-    end: RunEnd = Field(description="how it ended: exited, or the limit that it hit")
+    end: RunEnd = Field(description="exited, or the limit that stopped it")
     exit_code: int | None
     signal: int | str | None = None
     stdout: Text
@@ -151,10 +151,10 @@ class Run(ResponseModel):
     failure: Failure | None = Field(None, description="why it failed; null where it succeeded")
     artifacts: list[Artifact] = Field(default_factory=list)
     refused: list[str] = Field(
-        default_factory=list, description="files that were not taken over, and why"
+        default_factory=list, description="files that were not stored, and why"
     )
     tests: RunTests | None = Field(
-        None, description="of verify, where pytest ran: what each test did"
+        None, description="of a verification with pytest: the outcome of each test"
     )
-    step: int | None = Field(None, description="the step of the plan, where steps go side by side")
+    step: int | None = Field(None, description="the plan's step, where steps run in parallel")
     at: Time

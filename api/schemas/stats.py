@@ -1,4 +1,4 @@
-"""What jobs add up to."""
+"""Totals over jobs."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ class Day(ResponseModel):
     succeeded: int
     failed: int
     cancelled: int
-    straight: int = Field(description="approved, and no run had failed")
-    repaired: int = Field(description="approved after a run that had failed")
-    unapproved: int = Field(0, description="succeeded, and approved by nobody: accepted as asked")
+    straight: int = Field(description="approved, without a failed run")
+    repaired: int = Field(description="approved after a failed run")
+    unapproved: int = Field(0, description="succeeded without approval, by `on_exhausted`")
     decisions: int
-    cost_usd: str = Field(description="what has a known price")
+    cost_usd: str = Field(description="of the calls with a known price")
     unpriced_calls: int
 
 
 class ModelSpend(ResponseModel):
-    """What a model was asked, and what that cost."""
+    """A model's calls and their cost."""
 
     model: str
     calls: int
-    unpriced_calls: int = Field(description="calls with no known price; they are in no sum")
+    unpriced_calls: int = Field(description="calls with an unknown price; no sum includes them")
     input_tokens: int
     output_tokens: int
     cost_usd: str
 
 
 class ModelDay(ModelSpend):
-    """The same, on a day."""
+    """A model's calls on one day."""
 
     day: Date
 
 
 class Revisions(ResponseModel):
-    """How many jobs took so many passes of the executor; 10 stands for more, too."""
+    """Number of jobs by their number of revisions; 10 stands for 10 or more."""
 
     revisions: int
     jobs: int
 
 
 class FailureClass(ResponseModel):
-    """How many runs failed in this way."""
+    """Number of failed runs of a class."""
 
     class_: str = Field(alias="class")
     runs: int
 
 
 class Bucket(ResponseModel):
-    """Reviews that waited up to so long, and longer than the bucket before."""
+    """Reviews that waited up to a limit, and longer than the bucket before."""
 
     up_to_seconds: int | None = Field(description="null: longer than all others")
     reviews: int
 
 
 class Waits(ResponseModel):
-    """How long reviews had waited when they were decided."""
+    """How long decided reviews had waited."""
 
     count: int
     mean_seconds: float | None
@@ -81,12 +81,12 @@ class Stage(ResponseModel):
 
 
 class Stats(ResponseModel):
-    """What the jobs of some days add up to, counted as they ended."""
+    """Totals over the jobs that ended on these days."""
 
-    now: dict[str, int] = Field(description="jobs by the state that they are in now")
+    now: dict[str, int] = Field(description="jobs by their present status")
     days: list[Day]
     reasons: dict[str, int] = Field(description="failed jobs by reason")
-    approved_by: dict[str, int] = Field(description="succeeded ones: critic, person or nobody")
+    approved_by: dict[str, int] = Field(description="succeeded jobs: critic, person or nobody")
     success: dict[str, int]
     revisions: list[Revisions]
     runs: dict[str, int]

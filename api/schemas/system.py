@@ -10,7 +10,7 @@ from api.schemas.wire import ResponseModel, Time
 
 
 class Finding(ResponseModel):
-    """One thing looked at, and what to set."""
+    """One checked setting, and advice."""
 
     name: str
     value: str
@@ -19,7 +19,7 @@ class Finding(ResponseModel):
 
 
 class RedisState(ResponseModel):
-    """The server that keeps the record."""
+    """The Redis server of the job record."""
 
     server: str
     version: str
@@ -27,23 +27,23 @@ class RedisState(ResponseModel):
 
 
 class Worker(ResponseModel):
-    """What a worker announced with its last heartbeat."""
+    """A worker's last announcement."""
 
     id: str
     seen_at: Time
-    seen_seconds: float = Field(description="how long ago")
+    seen_seconds: float = Field(description="seconds since then")
 
 
 class Undelivered(ResponseModel):
-    """Webhook messages that have not arrived."""
+    """Undelivered webhook messages."""
 
-    dead: int = Field(description="tried no more; see GET /webhook-deliveries")
+    dead: int = Field(description="given up; see GET /webhook-deliveries")
     waiting: int
-    oldest_seconds: float = Field(description="how long the oldest waits; 0 where none does")
+    oldest_seconds: float = Field(description="age of the oldest waiting message; 0 without one")
 
 
 class System(ResponseModel):
-    """What `fettle doctor` prints. What is null is shown to the operator alone."""
+    """The deployment's state. Null fields are shown only to the operator."""
 
     version: str
     environment: Literal["development", "production"]
@@ -51,7 +51,7 @@ class System(ResponseModel):
     redis: RedisState | None = None
     workers: list[Worker] | None = None
     jobs: dict[str, int] = Field(
-        description="by status: your tenant's; to the operator those of all tenants"
+        description="jobs by status: your tenant's; for the operator those of all tenants"
     )
     queue: dict[str, int] | None = Field(None, description="waiting jobs by priority")
     webhooks: Undelivered | None = None
@@ -60,7 +60,7 @@ class System(ResponseModel):
 
 
 class Health(ResponseModel):
-    """Whether the service is alive, or ready, and what is missing."""
+    """Whether the service is alive or ready."""
 
     status: Literal["alive", "ready"]
     missing: list[str] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The outbox of the webhook, and decisions as auditors read them."""
+"""Undelivered webhook messages."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from api.schemas.wire import ResponseModel, Time
 
 
 class Delivery(ResponseModel):
-    """A message that has not arrived."""
+    """An undelivered message."""
 
-    id: str = Field(description="the same at every try, as the header webhook-id")
+    id: str = Field(description="the header webhook-id, the same at every try")
     type: str
     tenant: str
     job_id: str
     at: Time
     tries: int
-    error: str = Field(description="why the last try did not bring it")
-    due_at: Time | None = Field(description="when it is tried again; of a dead one, since when")
+    error: str = Field(description="why the last try failed")
+    due_at: Time | None = Field(description="the time of the next try; of a dead one, its end")
     data: dict[str, Any]
 
 
 class DeliveryList(ResponseModel):
-    """What waits, the next first, and what is tried no more, the newest first; 100 of each."""
+    """Waiting messages, the next first, and dead ones, the newest first; 100 of each."""
 
     waiting: list[Delivery]
     waiting_total: int

@@ -1,4 +1,4 @@
-"""The two kinds of models: what comes in is strict, what goes out may grow."""
+"""Base classes: request models are strict, response models may grow."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
-"""ISO 8601 in UTC, as `jobs.view.job.iso` writes it: a text here, and described as a time."""
+"""ISO 8601 in UTC, as `jobs.view.job.iso` writes it: a string, described as a time."""
 Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 """A day (UTC)."""
 
 
 class RequestModel(BaseModel):
-    """A request's body: no guessing of types, no field that we do not know."""
+    """A request's body: no conversion of types, no unknown fields."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class ResponseModel(BaseModel):
-    """A part of an answer: an older client reads a newer server's."""
+    """A part of a response: an older client can read a newer server's."""
 
     model_config = ConfigDict(extra="allow", frozen=True)

@@ -1,1 +1,1 @@
-"""From a checked request to a JobSpec: what the operator's settings limit, field by field."""
+"""From a validated request to a JobSpec, with the limits of the operator's settings."""

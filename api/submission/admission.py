@@ -1,4 +1,4 @@
-"""Admission: whether a tenant's new job is accepted now; how full it is, is read once a second."""
+"""Admission: whether a tenant's new job is accepted now. The load is read once a second."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobs.store.redis_store import RedisStore
 FRESH_SECONDS = 1.0
 MOST_TENANTS = 1_000
 WAITS = {admission.QUEUE_FULL: "5", admission.STORE_FULL: "30"}
-"""Seconds for Retry-After: a queue moves, memory is freed by retention or by an operator."""
+"""Retry-After: a queue moves within seconds, memory is freed by retention or by an operator."""
 KINDS = {
     admission.QUEUE_FULL: problems.QUEUE_FULL,
     admission.STORE_FULL: problems.STORE_FULL,
@@ -21,7 +21,7 @@ KINDS = {
 
 
 class Admission:
-    """The doorkeeper of one API process."""
+    """Admission control of one API process."""
 
     def __init__(self, store: RedisStore, room: AdmissionLimits) -> None:
         self._store = store
@@ -29,7 +29,7 @@ class Admission:
         self._read: dict[str, tuple[float, SystemLoad]] = {}
 
     async def check(self, tenant: str) -> None:
-        """Raise Refused (429 or 503, with Retry-After) where there is no room for another job."""
+        """Raise Refused (429 or 503, with Retry-After) where the service takes no further job."""
         now = time.monotonic()
         read_at, load = self._read.get(tenant, (0.0, None))
         if load is None or now - read_at > FRESH_SECONDS:

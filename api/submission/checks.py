@@ -1,4 +1,4 @@
-"""Checks as they come in: what is limited over all of them, and where they are kept."""
+"""Acceptance checks of a request: their common limits, and how they are stored."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from jobs.model.spec import CASES_PATH, CheckSpec
 
 
 def errors(checks: ChecksRequest) -> Iterator[FieldError]:
-    """What is wrong with them, by field."""
+    """The errors in the checks, by field."""
     total = sum(len(text.encode(errors="replace")) for text in checks.files.values())
     total += sum(len(case.model_dump_json(exclude_defaults=True)) for case in checks.cases)
     if total > MOST_BYTES:
-        message = f"they may have {MOST_BYTES} bytes together, not {total}"
+        message = f"all together may have at most {MOST_BYTES} bytes, not {total}"
         field = "checks.files" if checks.files else "checks.cases"
         yield FieldError(field=field, message=message, limit=MOST_BYTES)
     yield from path_errors([*checks.files, CASES_PATH], "checks.files")
     ids = _ids(checks)
     for number, case in enumerate(checks.cases):
         if ids[number] in ids[:number]:
-            message = f"there is a {ids[number]!r} already"
+            message = f"another case is named {ids[number]!r}"
             yield FieldError(field=f"checks.cases.{number}.name", message=message)
         yield from path_errors(case.files, f"checks.cases.{number}.files")
         yield from path_errors(case.expect_files, f"checks.cases.{number}.expect_files")
 
 
 async def save(blobs: Blobs, checks: ChecksRequest) -> CheckSpec:
-    """Put them where the worker finds them."""
+    """Store the checks for the worker."""
     files = {path: text.encode() for path, text in checks.files.items()}
     paths = tuple(sorted(map(checked_path, files)))
     if checks.cases:
@@ -45,12 +45,12 @@ async def save(blobs: Blobs, checks: ChecksRequest) -> CheckSpec:
 
 
 def _ids(checks: ChecksRequest) -> tuple[str, ...]:
-    """As `agents.checks.cases.read` makes them."""
+    """The cases' ids, as `agents.checks.cases.read` makes them."""
     return tuple(f"case {case.name or number}" for number, case in enumerate(checks.cases, 1))
 
 
 def _plain(case: CaseRequest) -> dict[str, Any]:
-    """As it was asked for, with its paths in their one normal form."""
+    """The case as requested, with normalized paths."""
     plain = case.model_dump(exclude_defaults=True)
     for each in ("files", "expect_files"):
         if each in plain:

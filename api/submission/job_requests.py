@@ -1,4 +1,4 @@
-"""From a checked body to a spec: what the operator's settings limit, field by field."""
+"""From a validated body to a spec, with the limits of the operator's settings."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ AUTO = "auto"
 def check(asked: JobRequest, size: int, settings: ApiSettings) -> None:
     """Raise Refused: 422 that names each field and its limit, or 413.
 
-    `size` is the body's on the wire, which is bounded by both limits together: without files it
-    has to keep to `max_body_bytes`, with files what is left of it when they are taken away.
+    `size` is the body's size on the wire. The body without its files may have `max_body_bytes`.
     """
     rest = len(asked.model_dump_json(exclude={"files"})) if asked.files else size
     if rest > settings.max_body_bytes:
@@ -51,7 +50,7 @@ def to_spec(
     settings: ApiSettings,
     kept: CheckSpec | None = None,
 ) -> JobSpec:
-    """The spec; its files are in the workspace of this digest, its checks' files as `kept` says."""
+    """The spec; `workspace` is the digest of its files' manifest, `kept` its stored checks."""
     same = {name: getattr(asked, name) for name in AS_ASKED}
     limited = {
         "workspace": workspace,
@@ -66,9 +65,9 @@ def to_spec(
 
 
 def digest(asked: RequestModel) -> str:
-    """What makes two bodies the same: their values, however they were written.
+    """The identity of a body: its values, however they were written.
 
-    What has its default is left out, so that a release with one more field knows the old bodies.
+    Default values are left out, so that a release with another field gives old bodies the same one.
     """
     return hashlib.sha256(asked.model_dump_json(exclude_defaults=True).encode()).hexdigest()
 
@@ -76,7 +75,7 @@ def digest(asked: RequestModel) -> str:
 def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:
     """Whether a model is on the allow-list of `provider:model` and `provider:*`.
 
-    `auto` always is: it means those that the operator has set.
+    `auto` always is: it stands for the operator's own models.
     """
     return model == AUTO or any(
         model.startswith(pattern[:-1]) if pattern.endswith("*") else model == pattern
@@ -114,26 +113,26 @@ def _text(dollars: Decimal | None) -> str | None:
 
 
 def file_errors(files: dict[str, str], settings: ApiSettings) -> Iterator[FieldError]:
-    """What is wrong with the files of a body."""
+    """The errors in the files of a body."""
     if len(files) > settings.max_files:
-        message = f"a job may bring {settings.max_files} files, not {len(files)}"
+        message = f"a job may have at most {settings.max_files} files, not {len(files)}"
         yield FieldError(field="files", message=message, limit=settings.max_files)
     total = sum(len(text.encode()) for text in files.values())
     if total > settings.max_files_bytes:
-        message = f"they may have {settings.max_files_bytes} bytes together, not {total}"
+        message = f"all files may have at most {settings.max_files_bytes} bytes, not {total}"
         yield FieldError(field="files", message=message, limit=settings.max_files_bytes)
     yield from path_errors(files, "files")
 
 
 def timeout_of(seconds: int | None, settings: ApiSettings) -> int:
-    """The bound on a job's running time: what was asked, else the default."""
+    """The limit of a job's running time: the requested one, else the default."""
     if seconds is not None:
         return seconds
     return min(DEFAULT_TIMEOUT_SECONDS, settings.max_timeout_seconds)
 
 
 def timeout_error(seconds: int | None, settings: ApiSettings) -> Iterator[FieldError]:
-    """Whether it is longer than the operator allows."""
+    """The error where it is longer than the operator allows."""
     longest = settings.max_timeout_seconds
     if seconds is not None and seconds > longest:
         message = f"a job may run for {longest} seconds at most"

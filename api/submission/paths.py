@@ -1,4 +1,4 @@
-"""Paths of files in a body: what is wrong with them, by field. Pure."""
+"""Checks the file paths of a body. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHOWN = 100
 
 
 def path_errors(files: Iterable[str], field: str) -> Iterator[FieldError]:
-    """Names that no workspace can hold, that are the same, or a file and a directory at once."""
+    """Errors for invalid paths, duplicates, and files that are also directories."""
     seen: dict[str, str] = {}
     for path in files:
         try:
@@ -31,5 +31,5 @@ def path_errors(files: Iterable[str], field: str) -> Iterator[FieldError]:
 
 
 def _path_error(field: str, path: str, message: str) -> FieldError:
-    # a path may be as long as a body: it is not sent back whole
+    # a path may be as long as a body: the answer cuts it
     return FieldError(field=f"{field}.{path[:SHOWN]}", message=message[: 2 * SHOWN])

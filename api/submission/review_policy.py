@@ -1,4 +1,4 @@
-"""A job's policy for its reviews: what its submitter asked, else what the operator has set."""
+"""A job's review policy: the request's values, else the operator's settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from settings.api import ApiSettings
 
 
 def policy(asked: JobRequest, settings: ApiSettings) -> dict[str, Any]:
-    """The fields of a JobSpec that say when a review is asked for, by whom, and for how long."""
+    """The fields of a JobSpec about reviews: approvals, pause, expiry, reminder, escalation."""
     return {
         "approvals": asked.approvals or settings.review_approvals,
         "pause": asked.pause or Pause(settings.review_pause),
@@ -26,21 +26,21 @@ def policy(asked: JobRequest, settings: ApiSettings) -> dict[str, Any]:
 
 
 def questions_expire(asked: JobRequest, settings: ApiSettings) -> int | None:
-    """How long the planner's questions wait, in seconds; None: for ever, or there are none."""
+    """Seconds until the planner's questions expire; None: never, or the job asks none."""
     if not asked.questions:
         return None
     return asked.questions_expire_seconds or settings.questions_expire_seconds
 
 
 def policy_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
-    """What does not go together, or is less than the operator wants."""
+    """Errors for values that exclude each other, or that the operator does not allow."""
     meant = policy(asked, settings)
     least = settings.review_approvals
     if meant["approvals"] < least:
-        message = f"a review takes {least} approvals here"
+        message = f"the operator requires {least} approvals"
         yield FieldError(field="approvals", message=message, limit=least)
     elif asked.on_expiry is OnExpiry.APPROVE and meant["approvals"] > 1:
-        message = "approve goes with one approval: a clock cannot give the second"
+        message = "approve needs approvals: 1, since expiry cannot give a second approval"
         yield FieldError(field="on_expiry", message=message)
     decides = asked.on_expiry in (OnExpiry.APPROVE, OnExpiry.REJECT)
     if decides and meant["review_expires_seconds"] is None:

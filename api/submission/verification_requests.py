@@ -1,4 +1,4 @@
-"""From a checked body to the spec of a verification."""
+"""From a validated body to the spec of a verification."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATHS_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What is verified: the manifest's digest, and the digests of the bytes that it names."""
+    """The files to verify: their manifest's digest, and the digests of their bytes."""
 
     workspace: str | None
     digests: tuple[str, ...]
@@ -38,18 +38,18 @@ def check(asked: VerificationRequest, settings: ApiSettings) -> None:
 
 
 async def base(blobs: Blobs, asked: VerificationRequest, job: JobRecord | None) -> Base:
-    """The files of `job` as they stand, with those of the body laid over them."""
+    """The present files of `job`, overlaid with those of the body."""
     under = await manifest.load(blobs, job.workspace if job else None)
     entries = {}
     for path, text in asked.files.items():
         content = text.encode()
         entries[checked_path(path)] = FileEntry(await blobs.put(content), len(content))
-    laid: Manifest = under.with_files(entries, frozenset())
-    refuse(list(path_errors(laid.files, "files")))
-    if not laid.files:
+    merged: Manifest = under.with_files(entries, frozenset())
+    refuse(list(path_errors(merged.files, "files")))
+    if not merged.files:
         return Base(None, ())
-    whole = await blobs.put(laid.dump())
-    return Base(whole, tuple(entry.digest for entry in laid.files.values()))
+    digest = await blobs.put(merged.dump())
+    return Base(digest, tuple(entry.digest for entry in merged.files.values()))
 
 
 def to_spec(

@@ -361,7 +361,7 @@ async def test_the_files_limit_is_named(redis_url, tmp_path):
         assert answer.status_code == 422
         assert answer.json()["errors"][0] == {
             "field": "files",
-            "message": "they may have 100 bytes together, not 101",
+            "message": "all files may have at most 100 bytes, not 101",
             "limit": 100,
         }
         assert (await front.client.get("/jobs")).json()["total"] == 0

@@ -187,7 +187,7 @@ async def test_too_large_a_body_is_refused_before_it_is_read(api):
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
     assert head.startswith(b"HTTP/1.1 413")
     body = await asyncio.wait_for(reader.read(), 20)
-    assert b"/problems/body-too-large" in body, "and the connection is closed behind it"
+    assert b"/problems/body-too-large" in body, "and the connection is closed after it"
     writer.close()
 
 
@@ -282,7 +282,7 @@ async def test_streams_are_told_at_once_and_do_not_hold_up_the_shutdown(
                 api.process.send_signal(signal.SIGTERM)
                 rest = [line async for line in lines if line]
         code = await asyncio.to_thread(api.process.wait, 20)
-        assert (code, rest) == (-signal.SIGTERM, [": the server goes away: connect again"])
+        assert (code, rest) == (-signal.SIGTERM, [": the server stops: connect again"])
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ async def test_a_stream_ends_when_redis_goes_and_says_so(tmp_path):
                     server.kill()
                     async with asyncio.timeout(20):
                         rest = [line async for line in lines if line]
-    assert rest[-1] == ": the record cannot be reached: connect again"
+    assert rest[-1] == ": the record is unavailable: connect again"
 
 
 @pytest.mark.invariant("J1")

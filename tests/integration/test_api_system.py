@@ -218,6 +218,6 @@ async def test_a_parameter_that_nobody_knows_is_refused_by_its_name(front, metho
     assert (answer.status_code, answer.json()["type"]) == (422, "/problems/invalid-request")
     wrong = path.rpartition("?")[2].rpartition("&")[2].partition("=")[0]
     (error,) = answer.json()["errors"]
-    assert (error["field"], "there is no such parameter" in error["message"]) == (wrong, True)
+    assert (error["field"], "this parameter does not exist" in error["message"]) == (wrong, True)
     assert (await front.job(job_id))["status"] == "queued"
     assert (await front.client.get("/jobs")).json()["total"] == 1

@@ -13,8 +13,8 @@ from support.pages.api_front import a_run, charge, done, settings_for, started, 
 from support.pages.pages_browser import visiting
 
 from api.pages.format import difference, job_view
-from api.pages.views.form_choices import ways
-from api.pages.views.live import DRAWING_PART
+from api.pages.views import live
+from api.pages.views.form_choices import choices
 from api.pages.views.new import LEFT_OUT
 from api.pages.views.review import MOST_FILES, files_since
 from api.schemas.job_request import JobRequest
@@ -107,7 +107,7 @@ async def test_cases_are_written_as_json(front):
         sent = await visit.post("/app/new", data={"task": "do", "cases": cases}, files=files)
         job = await front.job(sent.headers["hx-redirect"].rpartition("/")[2])
         assert job["spec"]["checks"]["cases"] == ["case 1"]
-        for wrong, said in (("[", "are no JSON"), ('[{"argv": []}]', "cases.0.argv")):
+        for wrong, said in (("[", "are not JSON"), ('[{"argv": []}]', "cases.0.argv")):
             sent = await visit.post("/app/new", data={"task": "do", "cases": wrong}, files=files)
             assert sent.status_code == 422
             assert said in sent.text
@@ -132,7 +132,7 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
 
 async def test_what_a_form_leaves_open_is_the_operators_to_say(front):
     operators = {"review_on_expiry": "reject", "review_approvals": 2}
-    chosen = ways(front.services.settings.model_copy(update=operators))
+    chosen = choices(front.services.settings.model_copy(update=operators))
     assert next(iter(chosen["on_expiry"].items())) == ("", "it counts as rejected")
     assert list(chosen["approvals"]) == ["2"]
 
@@ -148,7 +148,7 @@ async def test_what_a_form_leaves_open_is_the_operators_to_say(front):
         ("max_tokens", {"max_tokens": "0"}, "greater than or equal to 1"),
         ("labels", {"labels": "x" * 101}, "1 to 100 characters"),
         ("repair", {"repair": "perhaps"}, "valid boolean"),
-        ("questions_expire_seconds", {"questions_expire_seconds": "9"}, "goes with questions"),
+        ("questions_expire_seconds", {"questions_expire_seconds": "9"}, "needs questions"),
         ("general", {"conversation_id": "no/such"}, "conversation_id"),
     ],
 )
@@ -165,7 +165,7 @@ async def test_what_is_wrong_is_told_beside_its_field(front, field, data, said):
 async def test_files_that_are_no_text_or_too_many_are_told_beside_them(front):
     async with visiting(front.app) as visit:
         for files, said in (
-            ([("files", ("x.bin", b"\xff\xfe"))], "x.bin is no text"),
+            ([("files", ("x.bin", b"\xff\xfe"))], "x.bin is not a text file"),
             ([("files", (f"{n}.txt", b"")) for n in range(4)], "3 files"),
             ([("files", ("../x", b""))], "../x"),
         ):
@@ -285,13 +285,12 @@ async def test_a_review_of_no_known_shape_does_not_take_the_page_away(front):
     job_id = await front.submit(review=True)
     held = await front.claim(job_id)
     payload = {"questions": 3, "runs": 5, "artifacts": {"a": 1}, "answer": ["x"]}
-    for kind in (ReviewKind.QUESTIONS,):
-        review = Review("q1", kind, payload, await front.services.store.now())
-        done(await front.services.operations.pause(held, review))
-        async with visiting(front.app) as visit:
-            with capture_logs():
-                page = await visit.get(f"/app/jobs/{job_id}")
-            assert (page.status_code, "cannot be shown here" in page.text) == (200, True)
+    review = Review("q1", ReviewKind.QUESTIONS, payload, await front.services.store.now())
+    done(await front.services.operations.pause(held, review))
+    async with visiting(front.app) as visit:
+        with capture_logs():
+            page = await visit.get(f"/app/jobs/{job_id}")
+        assert (page.status_code, "cannot be shown" in page.text) == (200, True)
 
 
 async def test_who_comes_too_late_is_told_what_was_decided_and_by_whom(front):
@@ -324,7 +323,7 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
         await pause(front, job_id, "r2", 2, code=text("x0 = 0\n...", digest=after))
         told = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
         assert 'class="s-changed"' in told
-        assert "1,989 lines as before" in told
+        assert "1,989 lines unchanged" in told
 
 
 async def test_no_change_is_left_out_without_a_word(front):
@@ -353,7 +352,7 @@ async def test_no_change_is_left_out_without_a_word(front):
     assert said["f00.txt"] == ""
     assert said["gone.txt"] == "deleted"
     assert len(said) == count + 2
-    not_compared = [name for name, why in said.items() if why == "changed, NOT compared here"]
+    not_compared = [name for name, why in said.items() if why == "changed, NOT shown here"]
     assert not_compared == [f"f{n:02}.txt" for n in range(MOST_FILES - 1, count)]
 
 
@@ -387,23 +386,24 @@ async def test_a_page_that_is_slow_to_draw_is_drawn_less_often(front, monkeypatc
 
     def slowly(values):
         drawn.append(time.monotonic())
-        time.sleep(0.2)
+        time.sleep(0.05)
         return draw(values)
 
     monkeypatch.setattr(job_view, "regions", slowly)
+    monkeypatch.setattr(live, "PACE_SECONDS", 0.01)
     async with visiting(front.app) as visit:
         stream = asyncio.create_task(visit.get(f"/app/jobs/{job_id}/live"))
         async with asyncio.timeout(20):
             while not drawn:
                 await asyncio.sleep(0.02)
-        for number in range(25):  # for longer than five of the shortest pauses
+        for number in range(20):
             event = NewEvent(f"say:{number}", "answered", {"revision": 1, "text": "so far"})
             await front.services.store.write(job_id, held.epoch, Writes((event,)))
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.05)
         count, took = len(drawn), time.monotonic() - drawn[0]
         done(await front.services.operations.fail(held, Reason.INTERNAL, "over"))
         await asyncio.wait_for(stream, 30)
-    assert count <= 2 + took / (0.2 / DRAWING_PART)
+    assert count <= 2 + took / (0.05 / live.DRAWING_PART)
 
 
 async def test_an_open_page_ends_with_its_session(redis_url, tmp_path):
@@ -508,7 +508,7 @@ async def test_system_and_numbers_have_pages(front):
     async with visiting(front.app) as visit:
         page = (await visit.get("/app/system")).text
         assert ("w1" in page, "groq:m" in page, "w0" in page) == (True, True, True)
-        assert re.search(r"on the way</dt><dd>1 message, the oldest for \d+ s", page)
+        assert re.search(r"waiting</dt><dd>1 message, the oldest for \d+ s", page)
         secret = await front.key("read", name="reader")
     async with visiting(front.app, secret) as visit:
         page = (await visit.get("/app/system")).text
@@ -534,5 +534,5 @@ async def test_a_failure_of_ours_is_a_page_too(front, monkeypatch):
         with capture_logs():  # the console's picture of a traceback takes its time
             answer = await visit.get("/app")
         assert answer.status_code == 500
-        assert "Something broke on our side" in answer.text
+        assert "Internal error" in answer.text
         assert "secret cause" not in answer.text

@@ -209,7 +209,7 @@ async def test_scopes_decide_what_is_shown(front):
     async with browser(front.app) as client:
         await signed_in(client, reader)
         page = (await client.get("/app")).text
-        assert ("Waits for you" in page, "/app/new" in page) == (False, False)
+        assert ("Waiting for you" in page, "/app/new" in page) == (False, False)
         job = (await client.get(f"/app/jobs/{job_id}")).text
         assert f"/app/jobs/{job_id}/cancel" not in job
         token = form_token(job)
@@ -235,10 +235,10 @@ async def test_the_list_says_what_waits_and_is_sent_again_only_when_it_changed(f
         assert (await client.get(again)).status_code == 204
         await front.client.post(f"/jobs/{job_id}/cancel")
         changed = await client.get(again)
-        assert (changed.status_code, "Waits for you" in changed.text) == (200, False)
+        assert (changed.status_code, "Waiting for you" in changed.text) == (200, False)
         only = (await client.get("/app", params={"label": "x&y"})).text
         assert ("bold" in only, f"job-{job_id}" in only) == (True, False)
-        assert "No job fits" in (await client.get("/app?status=running")).text
+        assert "No job matches" in (await client.get("/app?status=running")).text
 
 
 async def test_another_tenants_job_has_no_page(front):

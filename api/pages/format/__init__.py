@@ -1,1 +1,1 @@
-"""How a job is shown on a page. Pure."""
+"""A job's data as text and markup. Pure."""

@@ -1,4 +1,4 @@
-"""Code as a page shows it: Pygments' spans of classes, one string a line. Pure."""
+"""Code with syntax colours as Pygments' spans, one string a line. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pygments.util import ClassNotFound
 from api.http.foreign_text import visible
 
 MOST = 50_000
-"""Characters that are coloured; of more the time would be felt."""
+"""The most characters that are coloured: longer texts would be slow."""
 MOST_KEPT = 5_000
-"""Characters of a text whose colours are kept, for the next visitor and the next look: what an
-event holds of a run's code is not longer. So many texts of this length take some MB."""
+"""The most characters of a text whose result is cached. An event holds no longer part of a run's
+code, and a full cache takes some MB."""
 
 
 def lines(code: str, language: str = "python", name: str = "") -> Sequence[Markup]:
-    """The lines of a program, coloured; `name` is a file's, which gives the language."""
+    """The lines of a program, coloured; `name`, a file's name, determines the language."""
     text = visible(code)
     return (_kept if len(text) <= MOST_KEPT else _lines)(text, language, name)
 

@@ -1,4 +1,4 @@
-"""Costs: what each model cost on each day, as columns of a table. Pure."""
+"""The cost of each model by day, as columns of a table. Pure."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from decimal import Decimal
 from typing import Any
 
 MOST = 5
-"""Models with a column of their own; what the others cost is added up."""
+"""Models with their own column; the others share one."""
 OTHERS = "others"
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Dollars by day, a sum for each of `models`: the dearest first, `OTHERS` last."""
+    """Dollars by day, a sum for each of `models`: the most expensive first, `OTHERS` last."""
 
     models: Sequence[str]
     days: Mapping[str, Sequence[Decimal]]
 
 
 def by_model(spent: Sequence[Mapping[str, Any]], days: Sequence[str]) -> Costs:
-    """The columns, from rows {day, model, cost_usd, calls}; a day without any has zeros."""
+    """The columns, from rows {day, model, cost_usd, calls}; a day without rows has zeros."""
     total: dict[str, tuple[Decimal, int]] = defaultdict(lambda: (Decimal(0), 0))
     for row in spent:
         cost, calls = total[row["model"]]

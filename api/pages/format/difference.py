@@ -1,4 +1,4 @@
-"""Two texts, and what differs between them, side by side. Pure."""
+"""Two texts side by side, with their differences. Pure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from api.pages.format import code
 
 AROUND = 3
 MOST = 4_000
-"""Lines a side; of longer texts it is only said that they differ."""
+"""Lines a side; longer texts are not compared."""
 MOST_PAIRS = 250_000
-"""Pairs of equal lines, one of each side, between the first difference and the last: what has more
-is one difference as a whole. They are looked through for every block that both sides have."""
+"""Pairs of equal lines, one of each side, between the first difference and the last. With more,
+everything in between is one difference: the search for equal blocks would take too long."""
 Kind = Literal["same", "changed", "added", "removed", "gap"]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line on each side: its number and its text, None where that side has none."""
+    """A line of each side, number and text; None where a side has none."""
 
     kind: Kind
     left: tuple[int, Markup] | None = None
@@ -34,7 +34,7 @@ class Row:
 
 
 class _Lines(SequenceMatcher[str]):
-    """Compares lines in bounded time: what both begin and end with is not searched through."""
+    """Compares lines in bounded time: equal beginnings and ends are not searched."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         super().__init__(None, old, new)
@@ -62,9 +62,8 @@ def _alike(pairs: Iterable[tuple[str, str]]) -> int:
 
 
 def side_by_side(before: str, after: str, name: str = "code.py") -> Sequence[Row] | None:
-    """The rows of a table; runs of equal lines are cut to their edges. Empty: no line differs.
-    None: there are more than `MOST` lines on a side. It may take a second: not for the event loop.
-    """
+    """The rows of a table; long runs of equal lines are cut. Empty: no line differs. None: a side
+    has more than `MOST` lines. It may take a second, so it must not run in the event loop."""
     old, new = _split(before), _split(after)
     if max(len(old), len(new)) > MOST:
         return None
@@ -86,14 +85,14 @@ def side_by_side(before: str, after: str, name: str = "code.py") -> Sequence[Row
 
 
 def _split(text: str) -> list[str]:
-    """Its lines. Only a line feed ends one: a form feed, say, is a sign within a line."""
+    """The lines. Only a line feed ends a line; a form feed, for example, does not."""
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]
 
 
 def _with_ends(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
-    """The lines with carriage returns at their ends left out, or spelled out where only some lines
-    have one: they are then a difference that could not be seen."""
+    """The lines without carriage returns at their ends. Where only some lines have one it is
+    escaped, since that difference would be invisible."""
     ends = {line.endswith("\r") for line in (*old, *new)}
     if True not in ends:
         return old, new
@@ -123,7 +122,7 @@ def _rows(
 
 
 def unified(diff: str) -> Markup:
-    """A unified diff, each line in a span of its kind."""
+    """A unified diff, each line in a span with its kind as class."""
     kinds = {"+": "added", "-": "removed", "@": "place"}
     made = []
     for line in visible(diff).rstrip("\n").split("\n"):

@@ -1,4 +1,4 @@
-"""A job as its page shows it: what was asked, what came of it, what happened. Pure but for `load`.
+"""A job as its page shows it: request, outcome, timeline. Pure except `load`.
 
 A page has regions that change as a whole (`REGIONS`) and a timeline that only grows.
 """
@@ -30,13 +30,13 @@ REGIONS = ("status", "outcome", "review", "plan")
 FIRST = 20
 LAST = 80
 PART = 200
-"""Events at a time: at the top, at the end, and for each press of a button in between."""
+"""Numbers of events: at the beginning, at the end, and for each click in between."""
 OPEN_RUNS = 2
-"""So many of the newest runs show their code and output at once."""
+"""The newest runs, which are shown with code and output."""
 
 
 class Facts(dict[str, Any]):
-    """An event's data, as a template reads it: what an older release did not tell is None."""
+    """An event's data for a template: a missing value, as of an older release, is None."""
 
     def __missing__(self, _: str) -> None:
         return None
@@ -44,7 +44,7 @@ class Facts(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class JobStory:
-    """A job as it was read."""
+    """A job, its events and charges as read together."""
 
     record: JobRecord
     events: Sequence[Event]
@@ -58,7 +58,7 @@ class JobStory:
 
 
 async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
-    """The job with its story, if it is of the visitor's tenant. Raises Refused: 404."""
+    """The job with its events, if it belongs to the visitor's tenant. Raises Refused: 404."""
     loaded = await find_job(services, visitor.credential, job_id)
     events, charges = await asyncio.gather(
         services.store.events(job_id), services.store.charges(job_id)
@@ -67,7 +67,7 @@ async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
 
 
 def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
-    """What the templates of a job's page want. `base_url` has no slash at its end."""
+    """The values of a job page's templates. `base_url` has no trailing slash."""
     job = view.whole(story.record, story.events, story.charges, story.now)
     if job["review"]:
         job["review"] = {**job["review"], "payload": Facts(job["review"]["payload"])}
@@ -86,14 +86,14 @@ def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
 
 
 def regions(values: Mapping[str, Any]) -> dict[str, Markup]:
-    """Each region, drawn; its digest keeps a reader from being sent the same one twice."""
+    """Each region as HTML, with its digest, so that the page can ignore an unchanged one."""
     return {name: _region(name, values) for name in REGIONS}
 
 
 def timeline(
     job_id: str, events: Sequence[Event], created_at: int, open_runs: frozenset[int] = frozenset()
 ) -> list[dict[str, Any]]:
-    """Events as the timeline's template wants them, each drawn by itself."""
+    """Events for the timeline's template, each rendered separately."""
     entries = [
         {
             "job_id": job_id,
@@ -110,8 +110,8 @@ def timeline(
 
 
 def _body(entry: dict[str, Any]) -> Markup:
-    """An event in words. One that its template cannot draw, such as another release's, is shown
-    plainly: it must not take the page away."""
+    """An event as HTML. One that its template cannot render, such as another release's, is shown
+    by the default template: the page must not fail."""
     try:
         return Markup(drawn(_template(entry["kind"]), entry=entry))  # noqa: S704 - a template's
     except Exception:
@@ -126,7 +126,7 @@ def _template(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Events that are not shown yet: those between two numbers, and what is among them."""
+    """Events that are not shown yet, between two numbers, and the number of runs among them."""
 
     after: int
     before: int
@@ -134,15 +134,14 @@ class Gap:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """The number of events."""
         return self.before - self.after - 1
 
 
 def window(
     events: Sequence[Event], after: int = 0
 ) -> tuple[Sequence[Event], Gap | None, Sequence[Event]]:
-    """What a page shows at first of the events after `after`: all, or the beginning and the end of
-    a long story."""
+    """The events after `after` that a page shows at first: all, or beginning and end of many."""
     rest = events[after:]
     if len(rest) <= FIRST + LAST + FIRST:
         return (), None, rest
@@ -150,7 +149,7 @@ def window(
 
 
 def gap(events: Sequence[Event], after: int, before: int) -> Gap | None:
-    """The gap between two numbers, if anything is in it. Events count from 1, without gaps."""
+    """The gap between two numbers; None if it is empty."""
     if before - after <= 1:
         return None
     runs = sum(fact.kind == "run_finished" for fact in events[after : before - 1])
@@ -158,7 +157,7 @@ def gap(events: Sequence[Event], after: int, before: int) -> Gap | None:
 
 
 def newest_runs(story: JobStory) -> frozenset[int]:
-    """The numbers of the runs that are shown open; none where a review shows the evidence."""
+    """The numbers of the runs that are shown open; none where a review shows them."""
     if story.record.review is not None:
         return frozenset()
     numbers = [f.data["number"] for f in current(story.events) if f.kind == "run_finished"]
@@ -168,7 +167,7 @@ def newest_runs(story: JobStory) -> frozenset[int]:
 def _region(name: str, values: Mapping[str, Any]) -> Markup:
     try:
         html = drawn(f"job_{name}.html", **values)
-    except Exception:  # a region that fails alone: the rest of the page is worth showing
+    except Exception:  # the rest of the page is still useful
         log.exception("region not drawn", job_id=values["job"]["id"], region=name)
         html = drawn("region_lost.html", job=values["job"])
     digest = hashlib.sha256(html.encode()).hexdigest()[:16]
@@ -177,14 +176,14 @@ def _region(name: str, values: Mapping[str, Any]) -> Markup:
 
 
 def shown_runs(job: Mapping[str, Any]) -> list[Facts]:
-    """The runs that an open review covers, the evidence last; else the newest one, if any."""
+    """The runs of an open review, the evidence last; else the newest run, if any."""
     review = job["review"]
     covered = review["payload"].get("runs") if review and review["kind"] == "review" else None
     return [Facts(run) for run in covered or job["runs"][-1:]]
 
 
 def _barred(record: JobRecord, visitor: Visitor) -> str:
-    """Why the visitor's approval of the open review would not count; '' if it would."""
+    """Why the visitor's approval of the open review would not count; '' where it would."""
     if record.review is None:
         return ""
     refused = not_theirs(record, record.review, visitor.credential.person)
@@ -197,7 +196,7 @@ def _revision(job: Mapping[str, Any]) -> int:
 
 
 def plan_steps(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The plan's steps, each with how far it has come: done, doing, begun, to do, or not known."""
+    """The plan's steps with their states: done, doing, begun, todo or unknown."""
     plan = job["plan"] or {"steps": [], "progress": None}
     states = plan["progress"] or ["unknown"] * len(plan["steps"])
     working = job["status"] == "running"

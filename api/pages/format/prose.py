@@ -1,4 +1,4 @@
-"""A model's answer: Markdown without HTML and without pictures of others. Pure."""
+"""A model's answer as HTML: Markdown without raw HTML and without external pictures. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from api.http.foreign_text import visible
 from api.pages.format.code import coloured
 
 MOST = 200_000
-"""Characters that are taken for Markdown; a longer text is shown as it is."""
+"""The most characters that are parsed as Markdown; a longer text is shown unformatted."""
 MOST_KEPT = 5_000
-"""Characters of a text that is kept as HTML, for the next look; answers are not longer."""
+"""The most characters of a text whose HTML is cached; answers are not longer."""
 MOST_COLOURED = 50_000
-"""Characters of a text whose code is coloured, all blocks together."""
+"""The most characters of a text whose code blocks are coloured."""
 
 
 def shown(text: str) -> Markup:
-    """The text as HTML; what is HTML in it is shown as text."""
+    """The text as HTML; raw HTML in it is shown as text."""
     if len(text) > MOST:
         return Markup('<pre class="output">{}</pre>').format(escape(visible(text)))
     if len(text) > MOST_COLOURED:
@@ -42,7 +42,7 @@ def _rendered(text: str) -> Markup:
 
 
 def line(text: str) -> Markup:
-    """One line of it, such as a step of a plan."""
+    """One line of Markdown, such as a step of a plan."""
     return Markup(_parser().renderInline(visible(text)))  # noqa: S704 - html is off
 
 
@@ -72,6 +72,6 @@ def _link(
 def _heading(
     self: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, _: Any
 ) -> str:
-    # a model's headings are below ours
+    # a model's headings rank below the page's
     tokens[place].tag = f"h{min(int(tokens[place].tag[1]) + 2, 6)}"
     return self.renderToken(tokens, place, options, {})

@@ -1,4 +1,4 @@
-"""What a program printed, with its colours as classes and all other control left out. Pure."""
+"""A program's output, with its colours as CSS classes and without other control sequences. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from api.http.foreign_text import visible
 _OTHER = re.compile(
     r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|\[[0-?]*[ -/]*[@-ln-~])"
 )
-"""Escape sequences that are no colours: titles, links, moves of the cursor."""
+"""Escape sequences other than colours: titles, links, cursor movements."""
 _MARKS = {"bold": "t-bold", "dim": "t-dim", "italic": "t-italic", "underline": "t-underline"}
 
 
@@ -23,8 +23,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def shown(text: str) -> Markup:
-    """The text, escaped, with spans for its colours. Of a line that was written over, as a progress
-    bar is, the last state, and how many there were before."""
+    """The text, escaped, with spans for its colours. Of an overwritten line, such as a progress
+    bar, the last state and the number of earlier states."""
     plain = text.replace("\r\n", "\n")
     if "\x1b" not in plain and "\r" not in plain:
         return escape(visible(plain))
@@ -38,8 +38,7 @@ def shown(text: str) -> Markup:
 
 
 def _last_state(line: str) -> tuple[str, int]:
-    """A line as it stood when it ended, with the colours that were on, and how many states it had
-    before that one."""
+    """A line's last state, with its active colours, and the number of earlier states."""
     states = line.split("\r")
     seen = [place for place, state in enumerate(states) if _COLOUR.sub("", state).strip()]
     if len(states) == 1 or not seen:

@@ -1,4 +1,4 @@
-"""Words: times, costs and ends as a page shows them. Pure."""
+"""Times, costs and endings as text. Pure."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _ENDS = {
     "cpu": "stopped: it used too much processor time",
     "memory": "stopped: it used too much memory",
     "output": "stopped: it printed far more than is kept",
-    "disk": "stopped: its files took too much room",
-    "processes": "failed with all of its processes and threads in use",
+    "disk": "stopped: its files took too much space",
+    "processes": "failed: it had reached its limit of processes and threads",
     "killed": "stopped: it was killed from outside",
 }
 
 
 def first_line(text: str, width: int = 160) -> str:
-    """A foreign text's first line, cut to a width."""
+    """An untrusted text's first line, cut to a width."""
     return foreign_text.first_line(foreign_text.visible(text), width)
 
 
 def roughly(value: float) -> str:
-    """How long, by its largest unit: `3 days`, `2 h`, `5 min`, `under a minute`."""
+    """A duration in its largest unit: `3 days`, `2 h`, `5 min`, `under a minute`."""
     for unit, length in _UNITS:
         if value >= length:
             count = int(value // length)
@@ -45,7 +45,7 @@ def roughly(value: float) -> str:
 
 
 def spent(spend: Any) -> str:
-    """What a spend comes to; what has no known price is said to be missing."""
+    """A cost as text: `$0.01`, `over $0.01` where some prices are unknown, `price unknown`."""
     if spend["cost_usd"] is not None:
         return money(spend["cost_usd"])
     known = Decimal(spend["known_usd"])
@@ -53,7 +53,7 @@ def spent(spend: Any) -> str:
 
 
 def moment(iso: str | None) -> str:
-    """A time as a person writes it, in UTC: `2026-11-22 07:40`."""
+    """A time in UTC: `2026-11-22 07:40`."""
     return iso[:16].replace("T", " ") if iso else ""
 
 

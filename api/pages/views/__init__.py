@@ -1,1 +1,1 @@
-"""The pages, one file each, and what a form offers."""
+"""The pages, one file each, and the choices of the form."""

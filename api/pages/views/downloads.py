@@ -1,8 +1,8 @@
-"""Downloads: bytes of a job, as the API gives them, for a browser that has a session and no key.
+"""Downloads of a job's bytes for a browser, which has a session and no key.
 
-Nothing that a model has written is ever active content here: pictures are of plain formats, or a
-drawing (SVG), which as a picture runs no script and loads nothing, and is a download where it is
-opened by itself; the rest goes to the disk or is plain text.
+Nothing from a model is active content here. Pictures have plain formats or are SVG, which runs no
+script and loads nothing as a picture, and is a download when it is opened directly. Everything else
+is a download or plain text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "ima
 async def picture(
     job_id: str, digest: str, request: Request, services: ServicesDep, visitor: Reader
 ) -> Response:
-    """A picture that a run of this job has made, whichever version it was."""
+    """A picture of this job's runs, in any version."""
     await find_job(services, visitor.credential, job_id)
     made = next(
         (
@@ -39,7 +39,7 @@ async def picture(
         None,
     )
     if made is None:
-        raise Refused(problems.NOT_FOUND, "this job has made no such picture")
+        raise Refused(problems.NOT_FOUND, "this job has no such picture")
     headers = untrusted_headers(made["name"], made["media_type"], digest)
     headers["Cache-Control"] = "private, max-age=31536000, immutable"
     if unchanged(request, digest):
@@ -51,7 +51,7 @@ async def picture(
 async def artifact(
     job_id: str, name: str, request: Request, services: ServicesDep, visitor: Reader
 ) -> Response:
-    """The newest version of what the job has made."""
+    """The newest version of an artifact."""
     return await artifacts.artifact(job_id, name, request, services, visitor.credential)
 
 
@@ -75,7 +75,7 @@ async def file(
 async def run_text(
     job_id: str, number: int, part: Part, services: ServicesDep, visitor: Reader
 ) -> Response:
-    """The whole code or output of a run."""
+    """The complete code or output of a run."""
     return await artifacts.run_text(job_id, number, part, services, visitor.credential)
 
 
@@ -83,11 +83,11 @@ async def run_text(
 async def repair_diff(
     job_id: str, run: artifacts.RunId, services: ServicesDep, visitor: Reader
 ) -> Response:
-    """The whole diff of a repair."""
+    """The complete diff of a repair."""
     return await artifacts.repair_diff(job_id, run, services, visitor.credential)
 
 
 @router.get("/recording")
-async def written_down(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
-    """The model's side of the job."""
+async def recording(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
+    """The job's recording."""
     return await artifacts.recorded(job_id, services, visitor.credential)

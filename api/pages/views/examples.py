@@ -1,4 +1,4 @@
-"""Examples of tasks, to click."""
+"""Example tasks of the form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A task under a short name. `recording` plays its model's side back, where no key is set."""
+    """A task and its short name. `recording` is its model where no provider's key is set."""
 
     name: str
     task: str
@@ -35,6 +35,6 @@ EXAMPLES = (
     Example(
         "A parser with tests",
         "Write a parser for ISO 8601 durations such as P3DT4H5M into seconds. Test weeks, "
-        "fractions and texts that are no durations.",
+        "fractions and texts that are not durations.",
     ),
 )

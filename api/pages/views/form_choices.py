@@ -1,4 +1,4 @@
-"""Ways: what can be chosen for a new job, in words. Pure."""
+"""The choices of the form for a new job, as text. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 from settings.api import ApiSettings
 
-_APPROVALS = {1: "one person's", 2: "two people's, you not among them"}
+_APPROVALS = {1: "one person's", 2: "two people's, without yours"}
 _PAUSE = {
-    Pause.BEFORE_CRITIC: "when the executor is done",
-    Pause.EVERY_RUN: "after every run, too",
+    Pause.BEFORE_CRITIC: "when the executor has ended",
+    Pause.EVERY_RUN: "also after every run",
 }
 _ON_EXPIRY = {
     OnExpiry.STAY: "it stays open",
@@ -22,15 +22,15 @@ _ON_EXHAUSTED = {
     OnExhausted.ACCEPT: "it succeeds, unapproved, if its acceptance tests pass",
 }
 _EVIDENCE = {
-    Evidence.RUN: "a command that shows that it works",
-    Evidence.NONE: "none: nothing can execute it, as with documents",
+    Evidence.RUN: "a command that verifies the work",
+    Evidence.NONE: "none: the work cannot be executed, such as documents",
 }
-Ways = Mapping[str, str]
-"""What a form sends, and its words; the first is the default."""
+Choices = Mapping[str, str]
+"""Texts by the value that the form sends; the first is the default."""
 
 
-def ways(settings: ApiSettings) -> Mapping[str, Ways]:
-    """By field. What is left to the operator is sent as nothing, so that his word counts."""
+def choices(settings: ApiSettings) -> Mapping[str, Choices]:
+    """By field. The operator's default is sent as an empty value."""
     least = settings.review_approvals
     pause, expiry = Pause(settings.review_pause), OnExpiry(settings.review_on_expiry)
     return {

@@ -1,4 +1,4 @@
-"""The page of a job, and the parts of it that come when they are looked at."""
+"""The page of a job, and its parts that are loaded on demand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/jobs/{job_id}")
 
 @router.get("")
 async def job(job_id: str, request: Request, services: ServicesDep, visitor: Reader) -> Response:
-    """The whole page; of a long story its beginning and its end."""
+    """The page; of a long timeline the beginning and the end."""
     story = await job_view.load(services, visitor, job_id)
     base_url = str(request.base_url).rstrip("/")
     values = await asyncio.to_thread(_whole, story, visitor, base_url)
@@ -52,7 +52,7 @@ async def part(
     after: Annotated[int, Query(ge=0, le=2**53)],
     before: Annotated[int, Query(ge=1, le=2**53)],
 ) -> Response:
-    """Some of the events between two numbers, and what is left of the gap after them."""
+    """The first events between two numbers, and the rest of the gap."""
     record = (await find_job(services, visitor.credential, job_id)).record
     events = await services.store.events(job_id, after, max(before - after - 1, 0))
     shown, rest = events[: job_view.PART], events[job_view.PART :]
@@ -83,7 +83,7 @@ async def files(job_id: str, services: ServicesDep, visitor: Reader) -> Response
 
 @router.post("/cancel")
 async def cancel(job_id: str, services: ServicesDep, visitor: Submitter) -> Response:
-    """End the job; its page updates by itself."""
+    """Cancel the job; the page's stream shows the outcome."""
     await asked_over_http.cancel(job_id, services, visitor.credential)
     return Response(status_code=204)
 
@@ -92,6 +92,6 @@ async def cancel(job_id: str, services: ServicesDep, visitor: Submitter) -> Resp
 async def retry(
     job_id: str, request: Request, services: ServicesDep, visitor: Submitter
 ) -> Response:
-    """Retry the job; the new one's page comes."""
+    """Retry the job, and go to the new one's page."""
     begun = await asked_over_http.retry(request, job_id, services, visitor.credential)
     return Response(status_code=204, headers={"HX-Redirect": f"/app{begun.headers['location']}"})

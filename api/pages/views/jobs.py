@@ -1,4 +1,4 @@
-"""The list of jobs: what waits for a person on top, then all of them, newest first."""
+"""The list of jobs: those that wait for the visitor on top, then all, newest first."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ router = APIRouter()
 ROWS = 25
 WAITING_ROWS = 5
 BUSY_SECONDS, QUIET_SECONDS = 4, 30
-"""After so long the list is read again although no job has changed: what is paid for the calls of
-those that are at work is no change, and an older release's worker counts none."""
+"""The list is read again after this time even if no job has changed: the cost of a running job is
+no counted change, and an older release's worker counts none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which jobs a visitor wants to see, and which page of them (from 1)."""
+class ListQuery:
+    """The filters of a list of jobs, and the page's number (from 1)."""
 
     status: str = ""
     label: str = ""
@@ -41,7 +41,7 @@ class Wanted:
 
     @property
     def any(self) -> bool:
-        """Whether there is a filter at all."""
+        """Whether there is a filter."""
         return bool(self.status or self.label or self.text or self.kind)
 
     def href(self, path: str = "/app", **changed: Any) -> str:
@@ -52,22 +52,22 @@ class Wanted:
         return f"{path}?{query}" if query else path
 
 
-async def wanted(
+async def list_query(
     status: Annotated[str, Query(pattern=f"^({'|'.join(Status)})?$")] = "",
     label: Annotated[str, Query(max_length=100)] = "",
     text: Annotated[str, Query(max_length=200)] = "",
     kind: Annotated[str, Query(pattern=f"^({'|'.join(Kind)})?$")] = "",
     number: Annotated[int, Query(alias="page", ge=1, le=1_000_000)] = 1,
-) -> Wanted:
+) -> ListQuery:
     """A dependency: the query."""
-    return Wanted(status, label.strip(), text.strip(), kind, number)
+    return ListQuery(status, label.strip(), text.strip(), kind, number)
 
 
-WantedDep = Annotated[Wanted, Depends(wanted)]
+ListQueryDep = Annotated[ListQuery, Depends(list_query)]
 
 
 @router.get("")
-async def jobs(services: ServicesDep, visitor: Reader, asked: WantedDep) -> Response:
+async def jobs(services: ServicesDep, visitor: Reader, asked: ListQueryDep) -> Response:
     """The page."""
     listed = await _listed(services, visitor, asked)
     return await long_page(
@@ -77,12 +77,12 @@ async def jobs(services: ServicesDep, visitor: Reader, asked: WantedDep) -> Resp
 
 @router.get("/jobs/list")
 async def rows(
-    services: ServicesDep, visitor: Reader, asked: WantedDep, known: str = ""
+    services: ServicesDep, visitor: Reader, asked: ListQueryDep, known: str = ""
 ) -> Response:
-    """The list alone, for a page that looks again; 204 while it is as `known`.
+    """Only the list, for a page that polls; 204 while it is the same as `known`.
 
-    Mostly nothing has changed, and to see that takes two small reads. The rest of `known` is the
-    digest of what is shown, so that a change elsewhere leaves the page alone.
+    Usually nothing has changed, which takes two small reads to see. The second part of `known` is
+    the digest of the shown list, so that a change elsewhere does not replace it.
     """
     mark, _, digest = known.partition("-")
     version, now = await _standing(services, visitor)
@@ -100,14 +100,14 @@ async def _standing(services: Services, visitor: Visitor) -> tuple[int, int]:
 
 
 def _mark(version: int, now: int, seconds: int) -> str:
-    """Names how a tenant's jobs stand; it is another one after so many seconds at the latest."""
+    """Identifies the state of a tenant's jobs; changes after so many seconds at the latest."""
     return f"{version}.{seconds}.{now // (seconds * 1000)}"
 
 
-async def _listed(services: Services, visitor: Visitor, asked: Wanted) -> dict[str, Any]:
+async def _listed(services: Services, visitor: Visitor, asked: ListQuery) -> dict[str, Any]:
     version, then = await _standing(
         services, visitor
-    )  # first: what changes meanwhile is seen later
+    )  # first: a change during the reads is seen by the next poll
     found, waiting, now = await asyncio.gather(
         _found(services, visitor, asked), _waiting(services, visitor), services.store.now()
     )
@@ -128,8 +128,8 @@ async def _listed(services: Services, visitor: Visitor, asked: Wanted) -> dict[s
     return {**values, "body": body, "known": f"{mark}-{digest}"}
 
 
-async def _found(services: Services, visitor: Visitor, asked: Wanted) -> Page:
-    """What is listed."""
+async def _found(services: Services, visitor: Visitor, asked: ListQuery) -> Page:
+    """The page of jobs."""
     searches = asked.text or (asked.status and asked.label)
     key_id = visitor.credential.id
     with services.searches.slot(key_id) if searches else contextlib.nullcontext():
@@ -145,7 +145,7 @@ async def _found(services: Services, visitor: Visitor, asked: Wanted) -> Page:
 
 
 async def _waiting(services: Services, visitor: Visitor) -> Page:
-    """What waits for the visitor's own decision, the oldest first."""
+    """The jobs that wait for the visitor's decision, the oldest first."""
     if not visitor.may(Scope.REVIEW):
         return Page((), 0)
     person = visitor.credential.person

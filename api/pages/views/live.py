@@ -1,9 +1,9 @@
-"""Live: a job's page as it goes on, over server-sent events.
+"""Live updates of a job's page, as server-sent events.
 
-`timeline` carries new events as list items, with the event's number as the stream's id, so that a
-browser that comes back names the last one it has; each region of the page comes under its own name
-whenever it has changed; `tokens` is what models say meanwhile, see `api.http.token_stream`. A
-reader that comes back gets the regions again, and keeps those that it has.
+`timeline` has new events as list items, with the event's number as the stream's id, so that a
+browser that reconnects names its last one. Each region of the page is sent under its own name when
+it has changed. `tokens` is the models' output, see `api.http.token_stream`. A browser that
+reconnects gets all regions, and ignores those that have not changed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ log = structlog.get_logger(__name__)
 router = APIRouter()
 
 PACE_SECONDS = 0.8
-"""How often the regions are drawn at most, while work goes on."""
+"""The shortest time between two renderings of the regions while the job runs."""
 DRAWING_PART = 0.05
-"""Of the time, at most, that one open page may have its regions drawn."""
+"""The largest part of the time that one open page may spend on rendering its regions."""
 
 
 @router.get("/jobs/{job_id}/live")
@@ -47,7 +47,7 @@ async def live(
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
     last_event_id: Annotated[str | None, Header(pattern=patterns.LAST_EVENT_ID)] = None,
 ) -> Response:
-    """The stream; it ends after the final event, and soon after the session or its key does."""
+    """The stream; it ends after the final event, or soon after the session or its key ends."""
     story = await job_view.load(services, visitor, job_id)
     services.streams.check(visitor.credential.id)
     start = min(max(after, int(last_event_id or 0)), story.last)
@@ -82,7 +82,7 @@ class _Follower:
         self._sent: dict[str, str] = {}
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """Everything, until the job ends, or the server does."""
+        """All updates until the job ends or the server stops."""
         slot = self._services.streams.held(self._visitor.credential.id)
         with self._services.metrics.streams.track_inprogress(), slot:
             yield RECONNECT
@@ -120,10 +120,10 @@ class _Follower:
             wait = pace if stale else heartbeat
             if not await self._grow(wait) and not stale:
                 yield HEARTBEAT
-                stale = True  # what is no event, such as an expiry, is seen at the next look
+                stale = True  # changes without an event, such as an expiry, are seen next time
 
     def _new(self) -> bytes:
-        """The events that the page has not; of very many, as a page that is opened has them."""
+        """The events that the page does not have; of very many, the first and the last."""
         record, last = self._story.record, self._story.last
         head, gap, tail = job_view.window(self._story.events, self._after)
         runs = job_view.newest_runs(self._story)
@@ -140,7 +140,7 @@ class _Follower:
         return format_sse_event(data_str="".join(drawings), event="timeline", id=str(last))
 
     async def _changed(self) -> list[bytes]:
-        """The regions that are not as they were sent."""
+        """The regions that changed since they were sent."""
         loaded = await self._services.store.load(self._story.record.id)
         if loaded is None:
             return []
@@ -155,7 +155,7 @@ class _Follower:
         return job_view.regions(job_view.values(story, self._visitor, self._base_url))
 
     async def _grow(self, seconds: float) -> bool:
-        """Wait for more events; whether there were any."""
+        """Wait for more events; returns whether any arrived."""
         story = self._story
         found = await next_events(self._services, story.record.id, story.last, seconds)
         if found:

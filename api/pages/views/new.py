@@ -1,4 +1,4 @@
-"""A new job: the form, what is wrong with it beside each field, and the way to the job's page."""
+"""The form for a new job: an error is shown at its field, success leads to the job's page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from api.pages import form
 from api.pages.rendering import page
 from api.pages.views import offers
 from api.pages.views.examples import EXAMPLES
-from api.pages.views.form_choices import ways
+from api.pages.views.form_choices import choices
 from api.pages.visitor import Author, Submitter, Visitor
 from api.problems import Refused
 from api.routes.jobs import accept
@@ -29,20 +29,20 @@ from api.submission import job_requests
 router = APIRouter()
 
 OTHERS = ("labels", "steps", "files", "checks")
-"""Fields that a form has in a shape of its own."""
+"""Fields with their own format in the form."""
 LEFT_OUT = {
-    "workspace": "it is made of the files",
-    "conversation_id": "a follow-up brings it along",
-    "retry_of": "the button of a job that has ended says it",
-    "kind": "verifications have no page: they are for programs",
+    "workspace": "it is made from the files",
+    "conversation_id": "a hidden field of a follow-up",
+    "retry_of": "a button on the page of a job that has ended",
+    "kind": "verifications have no form: programs submit them",
 }
-"""Fields of a job that the form leaves out, and why."""
+"""Fields of a job that the form does not have, and why."""
 CHECKS_FILE = "test_acceptance.py"
 PLAIN = frozenset(JobRequest.model_fields) - frozenset(OTHERS)
-"""Fields that a form has as the text of one value."""
+"""Fields that the form sends as one text."""
 _FIELDS = tuple(name for name in JobRequest.model_fields if name != "conversation_id")
 MOST_PARTS = 1_100
-"""Files and fields of a form; a job's own limit of files is a setting."""
+"""Files and fields of a form; the limit of a job's files is a setting."""
 
 
 @router.get("/new")
@@ -59,14 +59,14 @@ async def new(
         examples=EXAMPLES,
         models=await offers.models(services),
         defaults=JobRequest(task="x"),
-        ways=ways(services.settings),
+        choices=choices(services.settings),
         settings=services.settings,
     )
 
 
 @router.post("/new")
 async def submit(request: Request, services: ServicesDep, visitor: Submitter) -> Response:
-    """Submit it; 422 with the fields that are wrong and why, each beside its field."""
+    """Submit the job; a 422 shows each error at its field."""
     most = form.ENCODED * services.settings.max_body_bytes + services.settings.max_files_bytes
     raw = await bounded(request, most, services.settings.body_seconds)
     sent = await _parts(request, raw)
@@ -84,7 +84,7 @@ async def _parts(request: Request, raw: bytes) -> FormData:
     async def stream() -> Any:
         for start in range(0, len(raw), PIECE_BYTES):
             yield raw[start : start + PIECE_BYTES]
-            await asyncio.sleep(0)  # others are served between two pieces
+            await asyncio.sleep(0)  # other requests are served between two pieces
 
     parser = MultiPartParser(
         request.headers,
@@ -100,7 +100,7 @@ async def _parts(request: Request, raw: bytes) -> FormData:
 
 
 async def _asked(sent: FormData) -> dict[str, Any]:
-    """The body that the API would be sent: what was left empty is left out."""
+    """The body of POST /jobs; empty fields are left out."""
     texts = {name: str(value) for name, value in sent.items() if isinstance(value, str)}
     lines = texts.get("task", "").replace("\r\n", "\n").strip()
     asked: dict[str, Any] = {name: texts[name] for name in PLAIN if texts.get(name)}
@@ -119,7 +119,7 @@ def _cases(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        wrong = {"field": "checks", "message": f"the program checks are no JSON: {error}"}
+        wrong = {"field": "checks", "message": f"the program checks are not JSON: {error}"}
         raise Refused(problems.INVALID, wrong["message"], {"errors": [wrong]}) from None
 
 
@@ -131,19 +131,19 @@ async def _files(sent: FormData) -> dict[str, str]:
         try:
             found[upload.filename] = (await upload.read()).decode()
         except UnicodeDecodeError:
-            wrong = {"field": "files", "message": f"{upload.filename[:100]} is no text"}
+            wrong = {"field": "files", "message": f"{upload.filename[:100]} is not a text file"}
             raise Refused(problems.INVALID, wrong["message"], {"errors": [wrong]}) from None
     return found
 
 
 def _refusal(visitor: Visitor, refused: Refused) -> Response:
-    """Each error beside its field; what has none, and what is no error of a field, on top."""
+    """Each error at its field; errors without a field of the form on top."""
     errors: dict[str, str] = {}
     for error in refused.more.get("errors", ()):
         fields: Mapping[str, Any] = error if isinstance(error, dict) else error.model_dump()
         name = str(fields["field"]).partition(".")[0]
         errors.setdefault(name, _sentence(fields))
-    elsewhere = [f"{name}: {said}" for name, said in errors.items() if name not in _FIELDS]
+    elsewhere = [f"{name}: {error}" for name, error in errors.items() if name not in _FIELDS]
     general = "; ".join(elsewhere) if errors else f"{refused.kind.title}: {refused.detail}"
     values = {"errors": errors, "general": general, "fields": _FIELDS}
     return page("new_wrong.html", visitor, status=422, headers={"HX-Reswap": "none"}, **values)

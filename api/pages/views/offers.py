@@ -1,4 +1,4 @@
-"""Offers: the models that the workers which are up can ask, and what these cost."""
+"""The models that running workers offer, and their prices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from api.submission.job_requests import is_allowed
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A model by its name; `price` in words, empty where it is not known."""
+    """A model by its name; `price` as text, empty where it is unknown."""
 
     name: str
     price: str = ""
@@ -20,16 +20,16 @@ class Offer:
 
 
 async def models(services: Services) -> list[Offer]:
-    """What can be chosen here. Raises StoreUnavailable."""
+    """The models that a job may name here. Raises StoreUnavailable."""
     return offered(await services.store.workers(), services.settings.models)
 
 
 def offered(workers: Iterable[Mapping[str, Any]], allowed: tuple[str, ...]) -> list[Offer]:
-    """Models that workers published, as far as jobs may name them: the default first. Pure."""
+    """The announced models that jobs may name, the default first. Pure."""
     found: dict[str, Offer] = {}
     for worker in workers:
         announced = worker.get("models", {})
-        # a chain is its names in order; the first is asked first
+        # a chain is its names in order; the first is called first
         default = (announced.get("default") or "").partition(",")[0].strip()
         listed = {str(name): price for name, price in _listed(announced)}
         if default:
@@ -49,7 +49,7 @@ def _listed(announced: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 def _price(model: Mapping[str, Any]) -> str:
     if model.get("missing"):
-        return f"cannot be asked: {model['missing']}"
+        return f"not usable: {model['missing']}"
     per_million = (model.get("input_usd"), model.get("output_usd"))
     if None in per_million:
         return ""

@@ -1,4 +1,4 @@
-"""The review on a job's page: what changed since the last pause, and the decision."""
+"""The review on a job's page: the changes since the last pause, and the decision."""
 
 from __future__ import annotations
 
@@ -32,15 +32,17 @@ router = APIRouter(prefix="/jobs/{job_id}/review")
 MOST_FILES = 20
 MOST_BYTES = 256 * 1024
 TURNS = 2
-"""Of a conversation's turns: a job that has ended is the newest itself."""
+"""Entries of the conversation: the newest may be the job itself."""
 LISTS = frozenset({"answers"})
 DECISION = ("action", "feedback", "code", "review_id", "digest", *LISTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A file, or the code of the last run: at the last pause and now, side by side; as `code` where
-    there was none before; else `why` says what happened to it."""
+    """A changed file, or the last run's code.
+
+    `rows` shows it before and after, `code` shows a new one; `why` explains what is not shown.
+    """
 
     name: str
     rows: Sequence[Row] = ()
@@ -52,7 +54,7 @@ class Changed:
 async def decide(
     job_id: str, request: Request, services: ServicesDep, visitor: Reviewer
 ) -> Response:
-    """Decide; the page shows the outcome by itself."""
+    """Decide; the page's stream shows the outcome."""
     loaded = await find_job(services, visitor.credential, job_id)
     sent = await form.fields(request, services.settings, lists=LISTS)
     asked = form.checked(ReviewRequest, {name: sent[name] for name in DECISION if name in sent})
@@ -62,7 +64,7 @@ async def decide(
 
 @router.get("/edit")
 async def edit(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
-    """The form to change the code of the last run, with the whole of it."""
+    """The form to edit the last run's code."""
     story = await job_view.load(services, visitor, job_id)
     job = view.whole(story.record, story.events, story.charges, story.now)
     code = await _text(services.blobs, job["runs"][-1]["code"]) if job["runs"] else ""
@@ -71,7 +73,7 @@ async def edit(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
 
 @router.get("/changes")
 async def changes(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
-    """What is not as it was at the last pause, or, at the first one, as it was brought."""
+    """The changes since the last pause, or since the start at the first pause."""
     story = await job_view.load(services, visitor, job_id)
     before = last_pause(story.events)
     files = await files_since(services, story.record, before, story.events)
@@ -85,7 +87,7 @@ async def changes(job_id: str, services: ServicesDep, visitor: Reader) -> Respon
 
 
 def last_pause(events: Sequence[Event]) -> Sequence[Event]:
-    """The events up to the pause before the present one; none where there was no other."""
+    """The events up to the pause before the present one; none at the first pause."""
     known = current(events)
     opened = [place for place, fact in enumerate(known) if fact.kind == "review_opened"]
     return known[: opened[-2]] if len(opened) > 1 else ()
@@ -94,7 +96,7 @@ def last_pause(events: Sequence[Event]) -> Sequence[Event]:
 async def files_since(
     services: Services, record: JobRecord, before: Sequence[Event], events: Sequence[Event]
 ) -> list[Changed]:
-    """Every file that is not as it was: what is not compared is named all the same."""
+    """Every changed file, including those that are not compared."""
     here = (await manifest.load(services.blobs, record.workspace)).files
     old = await _at_start(services, record)
     old |= {name: made["digest"] for name, made in view.artifacts(before).items()}
@@ -106,7 +108,7 @@ async def files_since(
             for name in names[:MOST_FILES]
         ],
         *[
-            Changed(name, why=f"{_what(old.get(name))}, NOT compared here")
+            Changed(name, why=f"{_what(old.get(name))}, NOT shown here")
             for name in names[MOST_FILES:]
         ],
         *[Changed(name, why="deleted") for name in sorted(old.keys() - here.keys())],
@@ -114,8 +116,8 @@ async def files_since(
 
 
 async def _at_start(services: Services, record: JobRecord) -> dict[str, str]:
-    """Digests of the files that the job began with, by path: those that the job before it in its
-    conversation left, with its own over them."""
+    """Digests of the job's first files, by path: those of the previous job in its conversation,
+    overlaid with its own."""
     turns = await services.store.conversation(record.tenant, record.conversation_id, TURNS)
     left = next((turn.workspace for turn in turns if turn.job_id != record.id), None)
     found = [await manifest.load(services.blobs, one) for one in (left, record.spec.workspace)]
@@ -134,7 +136,7 @@ async def _file(blobs: Blobs, name: str, digest: str | None, made: Mapping[str, 
         old = await blobs.get(digest) if digest else b""
         new = await blobs.get(made["digest"])
     except BlobMissing:
-        return Changed(name, why="its bytes are gone from the artifact store")
+        return Changed(name, why="its bytes are missing from the artifact store")
     if digest is None:
         drawn = await asyncio.to_thread(coloured, _decoded(new), name=name)
         return Changed(name, why="new", code=drawn)
@@ -144,32 +146,32 @@ async def _file(blobs: Blobs, name: str, digest: str | None, made: Mapping[str, 
 
 
 async def _compared(title: str, old: str, new: str, name: str = "code.py") -> Changed:
-    """Two texts that differ; in a thread, as comparing takes its time."""
+    """Two texts that differ; in a thread, since comparing is slow."""
     rows = await asyncio.to_thread(side_by_side, old, new, name)
     if rows is None:
         return Changed(title, why="changed; too large to show")
     return Changed(
         title,
         rows,
-        "" if rows else "changed: only how its last line ends, or bytes that are no text",
+        "" if rows else "changed: only the end of its last line, or bytes that are not text",
     )
 
 
 def _decoded(content: bytes) -> str:
-    """What is no UTF-8 is spelled out, so that no two contents look the same."""
+    """Bytes that are not UTF-8 are escaped, so that different contents look different."""
     return content.decode(errors="backslashreplace")
 
 
 async def _code(
     services: Services, before: Sequence[Event], events: Sequence[Event]
 ) -> list[Changed]:
-    """The code of the last run; the evidence shows it where it is not compared and not cut."""
+    """The change of the last run's code; none where the evidence shows all of it."""
     was, now = (
         [fact.data for fact in part if fact.kind == "run_finished"] for part in (before, events)
     )
     if not now:
         return []
-    title, new = f"what ran (run {now[-1]['number']})", await _text(services.blobs, now[-1]["code"])
+    title, new = f"code of run {now[-1]['number']}", await _text(services.blobs, now[-1]["code"])
     if was:
         old = await _text(services.blobs, was[-1]["code"])
         return [await _compared(title, old, new)] if old != new else []
@@ -177,11 +179,11 @@ async def _code(
         return []
     if len(new) > MOST_BYTES:
         return [Changed(title, why=f"{len(new):,} characters: too long to show here")]
-    return [Changed(title, why="the whole", code=await asyncio.to_thread(coloured, new))]
+    return [Changed(title, why="complete", code=await asyncio.to_thread(coloured, new))]
 
 
 async def _text(blobs: Blobs, part: Mapping[str, Any]) -> str:
-    """A text that an event may have only the head and tail of."""
+    """The complete text, of which the event may have only head and tail."""
     digest = part.get("digest")
     return (await blobs.get(digest)).decode(errors="replace") if digest else str(part["text"])
 

@@ -1,4 +1,4 @@
-"""Stats: what the jobs of a tenant add up to, as charts and tables."""
+"""The page of statistics: charts and tables of a tenant's totals."""
 
 from __future__ import annotations
 

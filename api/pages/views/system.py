@@ -1,4 +1,4 @@
-"""System: workers, queue, sandbox, models and Redis, as `fettle doctor` shows them."""
+"""The system page: workers, queue, sandbox, models and Redis, as in `fettle doctor`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ router = APIRouter()
 
 @router.get("/system")
 async def system(services: ServicesDep, visitor: Overseer) -> Response:
-    """The page; it looks again every few seconds."""
+    """The page; it polls every few seconds."""
     state = (await asked_over_http.read(services, visitor.credential)).model_dump()
     lately = services.settings.worker_seen_seconds
     workers = [_worker(worker, lately) for worker in state["workers"] or ()]
@@ -34,7 +34,7 @@ async def system(services: ServicesDep, visitor: Overseer) -> Response:
 
 
 def sandboxes(workers: Iterable[Mapping[str, Any]]) -> list[tuple[list[str], list[Any]]]:
-    """The layers of each sandbox that differs from the others, with the workers that have it."""
+    """Each distinct list of sandbox layers, with the workers that have it."""
     found: list[tuple[list[str], list[Any]]] = []
     for worker in workers:
         same = next((ids for ids, layers in found if layers == worker["layers"]), None)
@@ -46,7 +46,7 @@ def sandboxes(workers: Iterable[Mapping[str, Any]]) -> list[tuple[list[str], lis
 
 
 def _worker(state: dict[str, Any], lately: float) -> dict[str, Any]:
-    """A worker, as far as its release says so much of itself."""
+    """A worker's announcement; an older release announces less."""
     models, sandbox = state.get("models", {}), state.get("sandbox", {})
     return {
         "id": state["id"],

@@ -41,7 +41,7 @@ class TinyService:
         self.asked.append(asked)
         scripted = self.answers.get(f"{asked.method} {asked.path.partition('?')[0]}")
         if not scripted:
-            return problem(404, "There is no such thing")
+            return problem(404, "Not found")
         return scripted.pop(0) if len(scripted) > 1 else scripted[0]
 
 

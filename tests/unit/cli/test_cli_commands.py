@@ -268,7 +268,7 @@ def test_no_file_is_saved_outside_the_folder(fettle, tiny, tmp_path, path):
 def test_show_of_an_unknown_job_says_what_to_do(fettle):
     code, _, err = fettle("show", "nope")
     assert code == 1
-    assert "There is no such thing" in err
+    assert "Not found" in err
     assert "fettle list" in err
 
 

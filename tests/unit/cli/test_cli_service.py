@@ -90,8 +90,8 @@ def test_a_broken_stream_is_resumed_and_no_event_is_told_twice(tiny, service):
 
 
 def test_a_stream_that_is_refused_says_why(tiny, service):
-    tiny.on("GET /jobs/j1/events", problem(404, "There is no such thing"))
-    with pytest.raises(Refused, match="no such thing"):
+    tiny.on("GET /jobs/j1/events", problem(404, "Not found"))
+    with pytest.raises(Refused, match="Not found"):
         list(service.events("j1"))
 
 

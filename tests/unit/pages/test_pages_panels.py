@@ -55,10 +55,10 @@ def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
         assert f'href="{where}/{part}"' in html
         assert f'data-copy-whole="{where}/{part}"' in html
     assert f'href="{where}/stdout"' not in html
-    for said in ("2.0 KiB were not kept", "big.bin: too large", "t_one"):
+    for said in ("2.0 KiB were not stored", "big.bin: too large", "t_one"):
         assert said in html
     assert ("shown above" in html, "Code of run" in html) == (True, False)
-    assert "covers runs 1 and 2, too" in html
+    assert "also covers runs 1 and 2" in html
     assert "runs/1/shown" in html
 
 
@@ -121,7 +121,7 @@ def test_what_an_exit_code_alone_has_decided_is_said():
         record = a_record(status=Status.RUNNING, review=None)
         brought = replace(record.spec, checks=CheckSpec("m" * 64, ("Makefile",), "make check"))
         asked = panel("asked", replace(record, spec=brought), events)
-        assert ("brought along, judged by exit code" in asked) is said
+        assert ("submitted, judged by exit code" in asked) is said
         for shown in (html, entry["body"]):
             assert ("passed by exit code alone" in shown) is said
             assert ("Which tests ran is not known" in shown) is said
@@ -140,14 +140,14 @@ def test_where_the_work_touches_test_machinery_is_shown():
 def test_why_a_result_stands_is_said_as_it_is():
     approved = Result("42", "ada", override=True)
     record = a_record(status=Status.SUCCEEDED, review=None, result=approved)
-    assert "overriding failed evidence" in panel("outcome", record)
+    assert "although the evidence failed" in panel("outcome", record)
     record = replace(record, result=Result("42", None))
     told = panel("outcome", record)
-    assert ">unapproved</strong>: nobody approved it (revisions ran out)" in told
+    assert ">unapproved</strong>: no approval (revisions ran out)" in told
     assert ">unapproved<" in panel("status", record)
     ends = {"revision": 1, "verdict": "revise", "ends": "two revisions <b> in a row"}
     html = panel("outcome", record, [Event(1, 0, "critiqued", ends)])
-    assert "nobody approved it (two revisions &lt;b&gt; in a row)" in html
+    assert "no approval (two revisions &lt;b&gt; in a row)" in html
 
 
 def test_a_failed_jobs_best_result_is_shown_for_what_it_is():
@@ -166,13 +166,13 @@ def test_a_review_shows_the_verification_in_place_of_what_is_not_proven():
     shown = {**payload, "unproven": VERIFIED["problem"], "verification": VERIFIED}
     html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, shown)))
     assert "Not verified</span> <code>pytest -q</code>" in html
-    assert "<strong>Not proven.</strong>" not in html
+    assert "<strong>No evidence.</strong>" not in html
     older = {**payload, "unproven": "nothing has run"}
     html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, older)))
-    assert "<strong>Not proven.</strong> nothing has run" in html
+    assert "<strong>No evidence.</strong> nothing has run" in html
 
 
 def test_what_was_answered_is_on_the_timeline():
     data = {"action": "answer", "by": "ada", "answers": ["ISO <dates>", ""]}
     (entry,) = job_view.timeline("j", [Event(1, 0, "decided", data)], 0)
-    assert "<li>ISO &lt;dates&gt;</li><li>as the default has it</li>" in entry["body"]
+    assert "<li>ISO &lt;dates&gt;</li><li>the default</li>" in entry["body"]

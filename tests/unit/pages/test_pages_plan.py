@@ -24,7 +24,7 @@ def states(html: str) -> list[str]:
 def test_of_a_model_that_says_nothing_nothing_is_claimed(status):
     html = page(status, None)
     assert states(html) == ["unknown"] * 3
-    assert "has not said" in html
+    assert "has not reported" in html
     assert "done" not in html
 
 

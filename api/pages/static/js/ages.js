@@ -1,5 +1,5 @@
-// Times in words, which move on by themselves: the server sends moments, so a list that has not
-// changed is the same list a minute later.
+// Relative times, updated in the browser. The server sends absolute times, so that an unchanged
+// list is the same HTML a minute later.
 (() => {
   const UNITS = [["year", 31536000], ["month", 2592000], ["day", 86400], ["hour", 3600], ["minute", 60]];
   const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
@@ -20,15 +20,15 @@
     return minutes ? `${minutes} min ${Math.floor(past - minutes * 60)} s` : `${Math.floor(past)} s`;
   };
 
-  const tell = (root) => {
+  const update = (root) => {
     for (const element of root.querySelectorAll("time[data-ago], time[data-lasts]")) {
       const text = "ago" in element.dataset ? ago(seconds(element)) : lasts(seconds(element));
       if (element.textContent !== text) element.textContent = text;
     }
   };
 
-  tell(document);
-  setInterval(() => document.hidden || tell(document), 1000);
-  document.addEventListener("htmx:afterSwap", () => tell(document));
-  document.addEventListener("visibilitychange", () => tell(document));
+  update(document);
+  setInterval(() => document.hidden || update(document), 1000);
+  document.addEventListener("htmx:afterSwap", () => update(document));
+  document.addEventListener("visibilitychange", () => update(document));
 })();

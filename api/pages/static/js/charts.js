@@ -1,5 +1,5 @@
-// Charts of our own numbers. Each is drawn from the table below it, which is the truth for those who
-// do not see it: first column days, the others figures; those with a colour are drawn.
+// Charts of the statistics. Each is drawn from the table below it, which screen readers use: the
+// first column has days, the others numbers. Columns with a colour are drawn.
 (() => {
   const HEIGHT = 220;
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

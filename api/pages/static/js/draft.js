@@ -1,6 +1,6 @@
-// What is filled in and not sent yet is there again after a reload: a field with `data-draft`, and
-// every field of a form with `data-drafts`. It is kept for the key that is signed in, and signing
-// out forgets it: the next person at this browser reads nothing of it.
+// Keeps drafts over a reload: of a field with `data-draft`, and of every field of a form with
+// `data-drafts`. Drafts belong to the signed-in key. Signing out deletes them, so that the next
+// person at this browser cannot read them.
 (() => {
   const PREFIX = "fettle-draft:";
   const OF_FORMS = "[data-drafts] :is(input, select, textarea)[name]:not([type=file], [type=hidden])";

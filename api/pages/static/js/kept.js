@@ -1,21 +1,21 @@
-// A region of a job's page in which somebody is writing is not taken from under their hands: what
-// came meanwhile is offered, and shown when they say so, or have sent or left what they wrote.
+// A region of a job's page is not replaced while a person types in it. An update is offered, and
+// shown on request, or when the input was sent or closed.
 (() => {
-  const waiting = new Map(); // what is to be shown, by the region's id
+  const waiting = new Map(); // updates by the region's id
 
-  // What is folded away and has a draft is there again behind the change.
+  // A closed field with a draft gets its text back after the update.
   const begun = (field) =>
     field.value !== field.defaultValue && (field.offsetParent !== null || !field.dataset.draft);
-  // A form with nothing in it yet counts, too: whoever goes to it begins to type, and where it had
-  // gone these keys would press buttons.
+  // An empty form counts, too: a person begins to type in it, and without the form these keys would
+  // press buttons.
   const busy = (region) =>
     region.querySelector("dialog[open], .unfolded:not([hidden]) textarea, textarea:focus") !== null
     || [...region.querySelectorAll("textarea, input:not([type])")].some(begun);
 
   const offer = (region) => {
     if (region.querySelector(".changed-meanwhile")) return;
-    const told = document.getElementById("changed-meanwhile").content.cloneNode(true);
-    (region.querySelector("dialog[open]") || region).prepend(told);
+    const notice = document.getElementById("changed-meanwhile").content.cloneNode(true);
+    (region.querySelector("dialog[open]") || region).prepend(notice);
   };
 
   const show = (region) => {
@@ -36,7 +36,7 @@
     const same = event.detail.data.includes(`data-digest="${shown.dataset.digest}"`);
     if (same) {
       event.preventDefault();
-      region.querySelectorAll(".changed-meanwhile").forEach((told) => told.remove());
+      region.querySelectorAll(".changed-meanwhile").forEach((notice) => notice.remove());
     } else if (busy(region)) {
       event.preventDefault();
       waiting.set(region.id, event.detail.data);

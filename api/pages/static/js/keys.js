@@ -1,20 +1,20 @@
-// The keyboard on a review: a, r and e press its buttons, unless somebody is typing, or has switched
-// them off (who speaks to the computer may press them unawares). And what folds out below them.
+// Keyboard shortcuts of a review: a, r and e press its buttons, unless a person types or has switched
+// them off (speech input may press them by accident). Also opens and closes the parts below them.
 (() => {
   const SWITCH = "fettle-keys";
   const on = () => localStorage.getItem(SWITCH) !== "off";
   const switched = document.getElementById("keys-on");
-  const tell = () => {
+  const showSwitch = () => {
     document.documentElement.classList.toggle("keys-off", !on());
     if (switched) switched.checked = on();
   };
 
-  tell();
+  showSwitch();
   if (switched) {
     switched.addEventListener("change", () => {
       if (switched.checked) localStorage.removeItem(SWITCH);
       else localStorage.setItem(SWITCH, "off");
-      tell();
+      showSwitch();
     });
   }
 
@@ -40,7 +40,7 @@
     if (event.target.classList.contains("unfolded")) unfold(event.target.id);
   });
 
-  // What is unfolded is fetched once: somebody may have changed it since.
+  // An opened part is loaded once: it may have been edited since.
   document.addEventListener("htmx:beforeRequest", (event) => {
     const { elt, target } = event.detail;
     if (elt.dataset.unfolds && target.querySelector("textarea")) event.preventDefault();
@@ -56,7 +56,7 @@
     button.click();
   });
 
-  // A decision that was taken closes its dialog; what went wrong is told above it.
+  // A decision closes its dialog, so that an error notice is visible.
   document.addEventListener("htmx:afterRequest", (event) => {
     const dialog = event.target.closest("dialog[open]");
     if (dialog) dialog.close();

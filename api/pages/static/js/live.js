@@ -1,11 +1,11 @@
-// The stream of a job's page. It goes on from the last event that is shown, however it broke off.
+// The stream of a job's page. After an interruption it continues from the last shown event.
 (() => {
   const last = () => {
     const item = document.querySelector("#timeline > li.event:last-of-type");
     return item ? item.dataset.seq : "0";
   };
 
-  // What models say while they speak: a block for each call, until the call's own event comes.
+  // Streamed model output: a block for each call, until the call's own event arrives.
   const MOST = 20000;
   const block = (call, role) => {
     const box = document.getElementById("streamed");
@@ -21,7 +21,7 @@
     return found;
   };
 
-  const speak = ({ call, role, part, text, try: attempt }) => {
+  const append = ({ call, role, part, text, try: attempt }) => {
     const place = block(call, role);
     if (place.dataset.attempt !== String(attempt)) {
       place.dataset.attempt = attempt;
@@ -37,7 +37,7 @@
     place.parentElement.scrollTop = place.parentElement.scrollHeight;
   };
 
-  const spoken = (html) => {
+  const removeFinished = (html) => {
     for (const each of [...document.getElementById("streamed").children]) {
       if (html.includes(`data-call="${each.dataset.call}"`)) each.remove();
     }
@@ -47,30 +47,30 @@
     const address = new URL(url, location.href);
     address.searchParams.set("after", last());
     const source = new EventSource(address, { withCredentials: true });
-    source.addEventListener("tokens", (event) => speak(JSON.parse(event.data)));
+    source.addEventListener("tokens", (event) => append(JSON.parse(event.data)));
     return source;
   };
 
   document.addEventListener("htmx:sseMessage", (event) => {
-    if (event.target.id === "timeline") spoken(event.detail.data);
+    if (event.target.id === "timeline") removeFinished(event.detail.data);
   });
 
-  const say = (broken) => {
+  const showState = (broken) => {
     const state = document.getElementById("link-state");
     if (state) state.hidden = !broken;
   };
-  // A session that has ended refuses the stream for good: then the page leads to the sign-in form.
+  // After the session's end the stream is refused: the page then leads to the sign-in form.
   const leaveIfSignedOut = async () => {
     const answer = await fetch("/app/jobs/list", { headers: { "HX-Request": "true" } }).catch(() => null);
     if (answer && answer.status === 401) location.reload();
   };
   document.addEventListener("htmx:sseError", (event) => {
-    say(true);
+    showState(true);
     if (event.detail.source.readyState === EventSource.CLOSED) leaveIfSignedOut();
   });
-  document.addEventListener("htmx:sseOpen", () => say(false));
+  document.addEventListener("htmx:sseOpen", () => showState(false));
   document.addEventListener("htmx:sseClose", () => {
-    say(false);
+    showState(false);
     const box = document.getElementById("streamed");
     if (box) box.replaceChildren();
   });

@@ -1,4 +1,4 @@
-// The form of a new job: examples, files, the keyboard, and what is wrong beside its field.
+// The form of a new job: examples, files, the keyboard, and errors at their fields.
 (() => {
   const form = document.getElementById("new-job");
   if (!form) return;
@@ -46,15 +46,15 @@
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
 
-  // A field is marked as wrong while something stands beside it; the first of them is gone to.
+  // Marks fields with errors, and focuses the first.
   form.addEventListener("htmx:afterRequest", () => {
     let first = null;
-    for (const told of form.querySelectorAll(".wrong")) {
-      const field = told.closest(".field");
+    for (const error of form.querySelectorAll(".wrong")) {
+      const field = error.closest(".field");
       if (!field) continue;
       const input = field.querySelector("input, textarea, select");
-      field.classList.toggle("is-wrong", told.textContent !== "");
-      if (told.textContent === "") input.removeAttribute("aria-invalid");
+      field.classList.toggle("is-wrong", error.textContent !== "");
+      if (error.textContent === "") input.removeAttribute("aria-invalid");
       else { input.setAttribute("aria-invalid", "true"); first = first || input; }
     }
     if (!first) return;

@@ -1,8 +1,8 @@
-// Small things: copying, dismissing, dialogs, looking away.
+// Copy buttons, notices, dialogs, menus and polling.
 (() => {
   const copied = async (text) => {
     if (navigator.clipboard) return navigator.clipboard.writeText(text);
-    const area = document.createElement("textarea"); // without https there is no clipboard to ask
+    const area = document.createElement("textarea"); // without https there is no clipboard API
     area.value = text;
     document.body.append(area);
     area.select();
@@ -10,8 +10,8 @@
     area.remove();
   };
 
-  // What a button copies: its own text, what stands with it, or, of what is shown cut, the whole.
-  const wanted = async (button) => {
+  // The text that a button copies: its own, that of its block, or the complete text of a cut one.
+  const textOf = async (button) => {
     const { copy, copyWhole } = button.dataset;
     if (copy) return copy;
     if (!copyWhole) return button.closest(".block, .curl").querySelector("pre").textContent;
@@ -23,7 +23,7 @@
   const copy = async (button) => {
     button.dataset.label = button.dataset.label || button.textContent;
     try {
-      await copied(await wanted(button));
+      await copied(await textOf(button));
       button.textContent = "Copied";
     } catch {
       button.textContent = "Not copied";
@@ -51,7 +51,7 @@
     }
   });
 
-  // The list of jobs looks again and again; where nobody sees it, as often as its title needs.
+  // The list of jobs polls; in a hidden tab only as often as its title needs.
   const HIDDEN_MS = 20000;
   let asked = 0;
   document.addEventListener("htmx:beforeRequest", (event) => {

@@ -1,5 +1,5 @@
-// What one reads on the timeline stays where it is while the regions above it change. Browsers hold
-// on to something themselves, but it may be the very thing that goes; and some do not.
+// Keeps the scroll position on the timeline while the regions above it change. Browsers' own scroll
+// anchoring may choose an element that is removed, and some browsers have none.
 (() => {
   const timeline = document.getElementById("timeline");
   if (!timeline) return;
