@@ -1,10 +1,10 @@
-"""What it costs. Benchmarks are commands, `python -m benchmarks.NAME`, and print ratios.
+"""Benchmarks are commands, `python -m benchmarks.NAME`, which print ratios.
 
-overhead    one job through the service, beside the same graph in a bare loop
+overhead    one job through the service, beside the same graph in one process
 sandbox     a fresh sandbox, beside a bare interpreter
-scale       many jobs at once, one long job, searches and submissions under load
-tokens      what a long job sends
-pages       how quick the pages are
-repair      whether failures are classified rightly, and repaired
-provider    the model server on loopback that they ask, as drills and tests do
+scale       many jobs at once, one long job, submissions under load
+tokens      the input tokens of a long job
+pages       the pages in a real browser
+repair      the classification and repair of failures
+provider    a scripted model server on loopback, which drills and tests use, too
 """

@@ -1,4 +1,4 @@
-"""Goal: what a figure of a benchmark was to be."""
+"""Goal: the bound of a benchmark's figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Goal:
 
 
 def judged(goal: Goal | None, figure: float) -> tuple[str, str]:
-    """What a table shows of a goal, and whether it is met; nothing where there is none."""
+    """A table's cells: the goal, and whether it is met; empty without a goal."""
     if goal is None:
         return "", ""
     return str(goal), "met" if goal.met(figure) else "missed"

@@ -1,4 +1,4 @@
-"""What the harness cannot do, in words."""
+"""Errors of the evaluation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from cli.errors import CliError
 
 
 class BadSet(CliError):
-    """A set of exercises that cannot be read, or is not there."""
+    """A set of exercises is missing or invalid."""
 
 
 class BadResults(CliError):
-    """A file of results that is none, or does not fit what is asked."""
+    """A file of results is invalid, or belongs to another measurement."""

@@ -1,4 +1,4 @@
-"""What the service costs: one job through it, beside the same graph in a bare loop.
+"""The cost of the service: one job through it, compared with the same graph in one process.
 
 job       the job that both do: 9 model calls (answered at once), 4 tool calls, 2 pauses
 baseline  the graph in this process, with an in-memory saver

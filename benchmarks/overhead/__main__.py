@@ -1,4 +1,4 @@
-"""`python -m benchmarks.overhead [--json]`: the service beside a bare loop, in one run.
+"""`python -m benchmarks.overhead [--json]`: the service compared with the graph in one process.
 
 Keys of the JSON line: service_ms, baseline_ms, latency_ratio (one job at a time, submit to final;
 medians) and service_jobs_per_s, baseline_jobs_per_s, throughput_ratio (16 at once, service over
@@ -48,8 +48,7 @@ class Measured:
 
 
 async def measure(service: ServiceRun, baseline: Baseline, rounds: int, batches: int) -> Measured:
-    """Both sides in turn, so that a slow moment of the machine meets both."""
-    await service.check()
+    """Both sides in turn, so that a slow moment of the machine affects both."""
     for _ in range(3):
         await service.run()
         await baseline.run()

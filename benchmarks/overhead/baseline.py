@@ -1,4 +1,4 @@
-"""The same graph in a bare loop: one process, in-memory saver, no queue, no HTTP."""
+"""The same graph in one process: in-memory saver, no queue, no HTTP."""
 
 from __future__ import annotations
 

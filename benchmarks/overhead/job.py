@@ -11,7 +11,7 @@ TASK: Final = "Keep a list of primes in a file."
 MAX_REVISIONS: Final = 2
 PAUSES: Final = 2
 EVIDENCE: Final = "none"
-"""The file is a document: what is measured is the service, and no run of a program."""
+"""The file is a document: the benchmark measures the service, not the run of a program."""
 MODEL_CALLS: Final = 9
 TOOL_CALLS: Final = 4
 

@@ -1,6 +1,5 @@
-"""The benchmark of repair: is each failure classified rightly, and does each path of repair end
-where it should?
+"""The benchmark of repair: the classification of failures, and the outcome of repair paths.
 
-`programs.yaml` holds programs with real bugs, each of which is truly run in the sandbox; `paths`
-are jobs through the whole graph, with a local provider in the model's place.
+`programs.yaml` has programs with real bugs, which run in the sandbox. `paths` are jobs through the
+whole graph, with a local provider in place of the model.
 """

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.repair [--json] [--record]`: how failures are classified and repaired.
+"""`python -m benchmarks.repair [--json]`: how failures are classified and repaired.
 
 Keys of the JSON line: `programs` and `classified_right`, `paths` and `paths_right`, `seconds`.
 Exit code 1 where one of them is wrong.
@@ -16,7 +16,6 @@ import click
 
 from benchmarks.repair.paths import PATHS
 from benchmarks.repair.programs import Classified, load, run_all
-from benchmarks.repair.results import write_down
 from benchmarks.repair.walk import Walked, walk_all
 from cli.output import Screen, print_json
 from sandbox.local import LocalSandbox
@@ -33,7 +32,7 @@ async def measured() -> tuple[list[Classified], list[Walked]]:
 
 
 def show(screen: Screen, classified: Sequence[Classified], walked: Sequence[Walked]) -> None:
-    """A row for each class and each path, and in full what is wrong."""
+    """A row for each class and each path, and the details of each error."""
     kinds = list(dict.fromkeys(each.program.kind for each in classified))
     rows = []
     for kind in kinds:
@@ -51,8 +50,8 @@ def _row(walked: Walked) -> tuple[str, str, str]:
     came, should = _came(walked.end, walked.repairs), _came(walked.path.end, walked.path.repairs)
     if walked.files != walked.path.files:
         should += f", with {dict(walked.path.files)} and not {dict(walked.files)}"
-    if walked.unsaid:
-        should += f", with {walked.unsaid} more turns"
+    if walked.unused:
+        should += f", with {walked.unused} more turns"
     return walked.path.name, came, "right" if walked.right else f"should be: {should}"
 
 
@@ -74,16 +73,13 @@ def summed(
 
 
 @click.command()
-@click.option("--record", is_flag=True, help="write down how each program has ended")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
-def main(as_json: bool, record: bool) -> None:
+def main(as_json: bool) -> None:
     """Run every program, and walk every path."""
     begun = time.monotonic()
     screen = Screen(stderr=as_json)
     classified, walked = asyncio.run(measured())
     show(screen, classified, walked)
-    if record:
-        write_down(classified)
     figures = summed(classified, walked, time.monotonic() - begun)
     if as_json:
         print_json(figures)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from benchmarks.repair.path import (
+    CHECK,
+    DONE,
     PLAN,
+    RIGHT,
+    TEST,
+    WRONG,
     Path,
     approve,
     decides,
@@ -13,7 +18,6 @@ from benchmarks.repair.path import (
     verifies,
     writes,
 )
-from benchmarks.repair.said import CHECK, DONE, RIGHT, TEST, WRONG
 
 IMPORT = "import sums"
 """Runs to its end whatever `sums` does."""

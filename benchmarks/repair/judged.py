@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from benchmarks.provider import Reply
 from benchmarks.repair.path import (
+    CHECK,
+    DONE,
+    GOOD,
+    KEY,
+    NONE,
     PLAN,
+    PYTEST,
+    RIGHT,
+    SAVES,
+    TEST,
+    UNREADABLE,
+    WRONG,
     Path,
     approve,
     decides,
@@ -15,19 +26,6 @@ from benchmarks.repair.path import (
     verifies,
     verifies_by,
     writes,
-)
-from benchmarks.repair.said import (
-    CHECK,
-    DONE,
-    GOOD,
-    KEY,
-    NONE,
-    PYTEST,
-    RIGHT,
-    SAVES,
-    TEST,
-    UNREADABLE,
-    WRONG,
 )
 
 UNAPPROVED = "unapproved: the revisions ran out"

@@ -1,4 +1,4 @@
-"""A path of repair: what the models say, and where the job must end."""
+"""A path of repair: the models' replies, and the end that the job must come to."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ REFUSED = Refusal(401)
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A job, by what the models say in turn. `end` and `repairs` are what must come of it.
+    """A job with the models' replies, `turns`; `end` and `repairs` are the expected outcome.
 
-    `repairs`: of each verification that passed after one that failed, the level of the model that
-    was at work. `broken` numbers the sandbox's runs, from 1, that its own trouble ends; `job` are
-    fields of JobInput, `bounds` of Bounds, `limits` of Limits. `stronger`: there is a model to
-    escalate to. `checks` are the files of its acceptance checks, `decisions` those of Ada, who is
-    asked where there are any, `files` some that must be handed back, with their content.
+    `repairs` has the model's level for each verification that passes after a failed one. `broken`
+    are the numbers, from 1, of the runs in which the sandbox itself fails. `job` are fields of
+    JobInput, `bounds` of Bounds, `limits` of Limits. `stronger`: there is a model to escalate to.
+    `checks` are the files of its acceptance checks, `decisions` those of the reviewer Ada, `files`
+    some of the expected files, with their content.
     """
 
     name: str
@@ -89,3 +89,27 @@ def revise(feedback: str, **more: Any) -> Reply:
     """The critic sends it back."""
     said = {"verdict": "revise", "feedback": feedback, **more}
     return Reply(tool_calls=(ToolCall("Verdict", said),))
+
+
+GOOD = "total = 1 + 2\nassert total == 3\nprint('ok')"
+KEY = "total = {'a': 1}['b']"
+INDEX = "total = [1][1]"
+KIND = "total = 1 + '2'"
+OTHER_KEY = "rate = 2\ntotal = {'a': 1}['b']"
+"""Fails as KEY does, a line further down."""
+TEXT = "total = int('x')"
+CHECK = "from sums import add\nassert add(1, 2) == 3\nprint('ok')"
+TEST = "from sums import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+WRONG = "def add(a, b):\n    return a - b\n"
+RIGHT = "def add(a, b):\n    return a + b\n"
+SAVES = f"with open('sums.py', 'w') as file:\n    file.write({RIGHT!r})\nprint('saved')"
+PYTEST = """import subprocess, sys
+subprocess.run([sys.executable, "-m", "pytest", "-q"])
+"""
+ENDLESS = "total = 0\nwhile True:\n    total += 1"
+HUNGRY = "total = bytearray(2 * 1024 ** 3)\ntotal[::4096] = bytes([1]) * len(total[::4096])"
+DONE = Reply("It adds.")
+NONE = Reply("There is none.")
+"""To the question for a verification."""
+UNREADABLE = (Reply("Fine."), Reply("I said: fine."))
+CIRCLE = (verifies(KEY),) * 4

@@ -6,18 +6,6 @@ from benchmarks.provider import Reply
 from benchmarks.repair.checked import CHECKED
 from benchmarks.repair.judged import JUDGED
 from benchmarks.repair.path import (
-    PLAN,
-    Path,
-    approve,
-    edits,
-    looks,
-    revise,
-    runs,
-    verifies,
-    verifies_by,
-    writes,
-)
-from benchmarks.repair.said import (
     CHECK,
     CIRCLE,
     DONE,
@@ -28,9 +16,19 @@ from benchmarks.repair.said import (
     KEY,
     KIND,
     OTHER_KEY,
+    PLAN,
     TEST,
     TEXT,
     WRONG,
+    Path,
+    approve,
+    edits,
+    looks,
+    revise,
+    runs,
+    verifies,
+    verifies_by,
+    writes,
 )
 from benchmarks.repair.trouble import TROUBLE
 

@@ -1,4 +1,4 @@
-"""The programs with bugs, and how each is classified."""
+"""The programs with bugs, and the classification of their failures."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import yaml
 
 from agents.failures.classify import classify
 from agents.failures.failure import Failure
-from sandbox.protocol import Command, Limits, RunResult, Sandbox
+from sandbox.protocol import Command, Limits, Sandbox
 
 FILE = Path(__file__).with_name("programs.yaml")
 LIMITS = Limits(wall_seconds=30.0)
-"""Time limits that a program is not about leave room for a machine that is busy."""
+"""Generous by default, for a busy machine; a program about a limit sets its own."""
 SHELL = ("bash", "-c")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One with a bug; `kind` is the class of its failure."""
+    """A program with a bug; `kind` is the expected class of its failure."""
 
     name: str
     kind: str
@@ -36,29 +36,25 @@ class Program:
         """Its files, by path."""
         return {name: text.encode() for name, text in self.files.items()}
 
-    async def run(self, sandbox: Sandbox) -> RunResult:
-        """How it ends."""
+    async def run(self, sandbox: Sandbox) -> Classified:
+        """Run it, and classify its failure."""
         command = Command.python(self.code, self.sources)
         if self.shell:
             command = replace(command, argv=(*SHELL, self.code))
-        return await sandbox.run(command, replace(LIMITS, **self.limits))
-
-    def classified(self, result: RunResult) -> Classified:
-        """How it is classified where it ends so. Pure."""
-        return Classified(self, result, classify(result, shell=self.shell))
+        result = await sandbox.run(command, replace(LIMITS, **self.limits))
+        return Classified(self, classify(result, shell=self.shell))
 
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """A program, and how its failure was classified."""
+    """A program, and its failure as classified."""
 
     program: Program
-    result: RunResult
     failure: Failure
 
     @property
     def right(self) -> bool:
-        """Whether that is what it is."""
+        """Whether the class is the expected one."""
         return self.failure.kind == self.program.kind
 
 
@@ -71,11 +67,11 @@ def load(path: Path = FILE) -> list[Program]:
 async def run_all(
     sandbox: Sandbox, programs: Sequence[Program], at_once: int = 2
 ) -> list[Classified]:
-    """Run every program, `at_once` side by side."""
+    """Run every program, `at_once` in parallel."""
     gate = asyncio.Semaphore(at_once)
 
     async def one(program: Program) -> Classified:
         async with gate:
-            return program.classified(await program.run(sandbox))
+            return await program.run(sandbox)
 
     return list(await asyncio.gather(*map(one, programs)))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from benchmarks.repair.path import (
+    CHECK,
+    DONE,
     DOWN,
+    GOOD,
+    KEY,
     PLAN,
     REFUSED,
+    RIGHT,
+    WRONG,
     Path,
     approve,
     costly,
@@ -13,7 +19,6 @@ from benchmarks.repair.path import (
     verifies,
     writes,
 )
-from benchmarks.repair.said import CHECK, DONE, GOOD, KEY, RIGHT, WRONG
 from jobs.transitions.lifecycle import RETRIES
 
 FOR_GOOD = (DOWN,) * (RETRIES + 1)

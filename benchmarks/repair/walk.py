@@ -1,4 +1,4 @@
-"""Walking a path: the whole graph, a real sandbox, a local provider, and a worker's patience."""
+"""Walks a path: the whole graph, a real sandbox, a local provider, and a worker's retries."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ LIMITS = Limits(wall_seconds=30.0)
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """A path, and what came of it: `files` are those that the path names, `unsaid` is how much of
-    what models say and people decide on it was never asked for (less than 0: more was)."""
+    """A path and its outcome. `files` are those that the path names. `unused` is the number of
+    replies and decisions that were never requested (below 0: more were requested)."""
 
     path: Path
     end: str
     repairs: tuple[int, ...]
     files: Mapping[str, str] = field(default_factory=dict)
-    unsaid: int = 0
+    unused: int = 0
 
     @property
     def right(self) -> bool:
-        """Whether it ended where it should, by all the steps that it should take."""
-        came = (self.end, self.repairs, self.files, self.unsaid)
+        """Whether the outcome is the expected one."""
+        came = (self.end, self.repairs, self.files, self.unused)
         return came == (self.path.end, self.path.repairs, self.path.files, 0)
 
 
 @dataclass(slots=True)
 class Troubled:
-    """A sandbox that breaks at some of its runs, as its engine might."""
+    """A sandbox that fails in some of its runs, as its engine might."""
 
     sandbox: Sandbox
     broken: frozenset[int]
@@ -68,11 +68,11 @@ class Troubled:
         return await self.sandbox.check()
 
     async def close(self) -> None:
-        """The sandbox is others', too."""
+        """Do nothing: the sandbox is shared."""
 
 
 async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
-    """One path, from its task to its end, as a thread of its own in the graph."""
+    """One path, from its task to its end, as a separate thread of the graph."""
     record = MemoryRecord()
     with ProviderServer(path.turns) as provider:
         options = ModelOptions(
@@ -92,14 +92,14 @@ async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
             end = await _to_the_end(path, record, ports, graph, person)
         finally:
             await pool.aclose()
-    unsaid = len(path.turns) - len(provider.requests) + len(list(person))
+    unused = len(path.turns) - len(provider.requests) + len(list(person))
     repaired = [event.data for event in record.events.values() if event.kind == "repaired"]
     repairs = tuple(repair["level"] for repair in repaired)
-    return Walked(path, end, repairs, await _files(path, record), unsaid)
+    return Walked(path, end, repairs, await _files(path, record), unused)
 
 
 async def walk_all(sandbox: Sandbox, paths: Sequence[Path], at_once: int = 2) -> list[Walked]:
-    """Walk every path, `at_once` side by side."""
+    """Walk every path, `at_once` in parallel."""
     gate = asyncio.Semaphore(at_once)
     graph = build(InMemorySaver())
 
@@ -115,7 +115,7 @@ def _models(pool: ModelPool, stronger: Mapping[str, tuple[str, ...]]) -> RoleMod
 
 
 async def _files(path: Path, record: MemoryRecord) -> dict[str, str]:
-    """Those that the path names, as the job has left them."""
+    """The job's final files that the path names."""
     workspace = MemoryWorkspace(record)
     return {name: (await workspace.read(name) or b"").decode() for name in path.files}
 
@@ -127,7 +127,7 @@ async def _to_the_end(
     graph: Graph,
     person: Iterator[Mapping[str, Any]],
 ) -> str:
-    """Attempt after attempt, as a worker makes them: one that has finished a call is no crash."""
+    """Attempt after attempt, as a worker makes them; a finished call resets the retries."""
     config: Any = {"configurable": {"thread_id": path.name}}
     wishes = {"checks": bool(path.checks), "review": bool(path.decisions), **path.job}
     feed: Any = initial_state(JobInput(TASK, **wishes))

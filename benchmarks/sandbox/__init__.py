@@ -1,8 +1,7 @@
-"""What a fresh, isolated run costs, beside a bare interpreter that is not isolated at all.
+"""The cost of a fresh, isolated run, compared with a bare interpreter without isolation.
 
-programs   what both sides run: `print(1)`, and a plot that is saved and collected
-bare       `python -I -c` of the same interpreter, as a child of this process
-fresh      the same in a fresh room of a backend
-turns      both sides in turn, so that a slow moment of the machine meets both
+programs   the programs of both sides: `print(1)`, and a plot that is saved and collected
+baseline   the bare side: `python -I -c` of the same interpreter, as a child of this process
+turns      both sides in turn, so that a slow moment of the machine affects both
 figures    medians, ratios and goals; pure
 """

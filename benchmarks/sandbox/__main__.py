@@ -1,8 +1,8 @@
 """`python -m benchmarks.sandbox [--json]`: fresh isolated runs beside a bare interpreter.
 
-Keys of the JSON line: `*_print_ratio` and `*_plot_ratio` of each backend (a ready sandbox,
-over the baseline), `local_runs_per_s_ratio_1` and `_2` (sustained), `docker_cold_ratio` (no sandbox
-stands ready, `print(1)`), and both sides of each. Medians; a ratio is sandboxed over baseline.
+Keys of the JSON line: `*_print_ratio` and `*_plot_ratio` of each backend (a ready sandbox
+over the baseline), `local_runs_per_s_ratio_1` and `_2` (sustained), `docker_cold_ratio` (an empty
+pool, `print(1)`), and both sides of each. Medians; a ratio is sandboxed over baseline.
 """
 
 from __future__ import annotations
@@ -19,23 +19,22 @@ import uvloop
 from benchmarks.sandbox import figures, turns
 from benchmarks.sandbox.baseline import Baseline
 from benchmarks.sandbox.figures import Figure
-from benchmarks.sandbox.fresh import Fresh
 from benchmarks.sandbox.programs import PLOT, PRINT
-from benchmarks.sandbox.turns import Pace
+from benchmarks.sandbox.turns import Fresh, Pace
 from cli.output import Screen, print_json
 from drills.engine import engine
 from drills.outer import report_errors
 from settings.sandbox import Backend, SandboxSettings
 from worker.adapters.backend import backend
 
-HEADS = ("WHAT", "OURS", "BARE", "RATIO", "GOAL", "")
+HEADS = ("WHAT", "SANDBOX", "BARE", "RATIO", "GOAL", "")
 RESTS = {Backend.LOCAL: 0.3, Backend.DOCKER: 1.5}
-"""Seconds of quiet before each run: a backend's used rooms are replaced in less."""
+"""Seconds of pause before each run: a backend replaces a used sandbox in less."""
 COLD_REST = 0.3
 
 
 @asynccontextmanager
-async def _rooms(settings: SandboxSettings, count: int) -> AsyncIterator[Fresh]:
+async def _backend(settings: SandboxSettings, count: int) -> AsyncIterator[Fresh]:
     sandbox = backend(settings.model_copy(update={"sandbox_rooms": count}))
     try:
         yield Fresh(sandbox)
@@ -44,8 +43,8 @@ async def _rooms(settings: SandboxSettings, count: int) -> AsyncIterator[Fresh]:
 
 
 async def local(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> list[Figure]:
-    """The backend `local`: rooms that stand ready, then as many runs as it can sustain."""
-    async with _rooms(settings, settings.sandbox_rooms) as fresh:
+    """The backend `local`: latency with a filled pool, then sustained throughput."""
+    async with _backend(settings, settings.sandbox_rooms) as fresh:
         await _warm(fresh, pace)
         prints = await turns.latencies(fresh, baseline, PRINT, pace)
         plots = await turns.latencies(fresh, baseline, PLOT, pace)
@@ -64,12 +63,12 @@ async def local(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> li
 
 
 async def docker(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> list[Figure]:
-    """The backend `docker`: containers that stand ready, then one made for each run."""
-    async with _rooms(settings, settings.sandbox_rooms) as fresh:
+    """The backend `docker`: latency with a filled pool, then with a new container for each run."""
+    async with _backend(settings, settings.sandbox_rooms) as fresh:
         await _warm(fresh, pace)
         prints = await turns.latencies(fresh, baseline, PRINT, pace)
         plots = await turns.latencies(fresh, baseline, PLOT, pace)
-    async with _rooms(settings, 0) as fresh:
+    async with _backend(settings, 0) as fresh:
         await fresh.run(PRINT)
         cold = await turns.latencies(fresh, baseline, PRINT, Pace(pace.pairs, COLD_REST))
     return [
@@ -84,7 +83,7 @@ async def docker(settings: SandboxSettings, baseline: Baseline, pace: Pace) -> l
 
 
 async def _warm(fresh: Fresh, pace: Pace) -> None:
-    """What is made once, and is not counted: rooms with the libraries loaded, and first runs."""
+    """Warm up: fill the pool, and make the first runs, which do not count."""
     await fresh.sandbox.warmed()
     for program in (PRINT, PLOT, PRINT, PLOT):
         await fresh.run(program)
@@ -96,10 +95,10 @@ MEASURES = {Backend.LOCAL: local, Backend.DOCKER: docker}
 
 def measure(name: Backend, pace: Pace, screen: Screen) -> list[Figure]:
     """One backend, with the engine that it needs."""
+    pauses = f"each after {pace.rest:g} s, in which the pool is refilled"
     screen.line(
-        name, f"{pace.pairs} runs a side and figure, each after {pace.rest:g} s of quiet, in which"
+        name, f"{pace.pairs} runs a side and figure, {pauses}; runs a second without pauses"
     )
-    screen.line("", "the pool of rooms is filled again; runs a second without any quiet")
     settings = SandboxSettings(sandbox=name)
     with (
         engine(settings, lambda text: screen.line("engine", text)) as ready,

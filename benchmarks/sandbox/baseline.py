@@ -1,8 +1,8 @@
-"""The bare side: one child process a run, nothing between it and the machine.
+"""The bare side: one child process a run, without isolation.
 
-It is given every advantage: the quicker of the two interpreters that there are (the sandbox's own
-environment, and the one that it was made from, since `.pth` files may make the latter slow), no
-shim before it, a font list that is ready, and a directory that need not be made.
+It gets every advantage: the faster of two interpreters (the sandbox's own environment, and the one
+that it was made from, since `.pth` files may slow the latter), no wrapper, a font list that exists,
+and a directory that exists.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TRIES = 7
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """`quick` starts quickest, `whole` has the sandbox's libraries; runs happen in `folder`."""
+    """`quick` starts fastest, `whole` has the sandbox's libraries; runs happen in `folder`."""
 
     quick: str
     whole: str
@@ -30,7 +30,7 @@ class Baseline:
 
     @classmethod
     def ready(cls, python: Path, folder: Path) -> Baseline:
-        """For the interpreter of a sandbox; its first plot, which looks for fonts, is made here."""
+        """For the interpreter of a sandbox. Makes a first plot, which builds the font list."""
         asked = [str(python), "-I", "-c", _BASE]
         base = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
         quick = min((str(python), base), key=lambda each: _start(each, folder))
@@ -67,7 +67,7 @@ def _run(python: str, code: str, folder: Path) -> str:
 
 
 def _environment(folder: Path) -> Mapping[str, str]:
-    """One thread for mathematics, as in a room; the font list is kept in the folder."""
+    """One thread for mathematics, as in a sandbox; the font list is kept in the folder."""
     return {
         "HOME": str(folder),
         "MPLCONFIGDIR": str(folder / "matplotlib"),

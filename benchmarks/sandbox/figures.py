@@ -1,4 +1,4 @@
-"""From what was measured to ratios, and to what they were to be. Pure."""
+"""Ratios of the measurements, and their goals. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Figure:
         return goal.met(self.ratio) if goal else None
 
     def row(self) -> tuple[str, ...]:
-        """What a table shows."""
+        """A row of the table."""
         numbers = (f"{self.sandboxed:.1f} {self.unit}", f"{self.baseline:.1f} {self.unit}")
         goal = judged(GOALS.get(self.key), self.ratio)
         return (self.what, *numbers, f"{self.ratio:.2f}", *goal)

@@ -1,4 +1,4 @@
-"""What both sides run, and what must come of it."""
+"""The programs of both sides, and their expected outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ print(len(x))
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`made` names the file that it must leave behind, if any."""
+    """`said` is the expected output, `made` the expected file, if any."""
 
     name: str
     code: str
@@ -32,7 +32,7 @@ class Program:
     made: str | None = None
 
     def check(self, said: str, files: dict[str, bytes]) -> None:
-        """Fail where a side has not done what the other one does."""
+        """Fail where a side has not done the same as the other."""
         assert said == self.said, said
         if self.made is not None:
             picture = files[self.made]

@@ -1,4 +1,4 @@
-"""Both sides in turn: one run each for latency, some seconds each for throughput."""
+"""Measures both sides in turn: one run each for latency, some seconds each for throughput."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from benchmarks.sandbox.baseline import Baseline
-from benchmarks.sandbox.fresh import Fresh
 from benchmarks.sandbox.programs import PRINT, Program
+from sandbox.docker import DockerSandbox
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Command, Limits
 
 SETTLE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much is measured. Before each run of a pair both sides have `rest` seconds of quiet, in
-    which the rooms that were used are replaced: a latency is that of a room that stands ready.
-    Throughput has no rest: whoever refills a pool does it within the measured time.
+    """How much is measured. Before each run of a pair there is a pause of `rest` seconds, in which
+    used sandboxes are replaced: a latency is that of a sandbox from the pool. Throughput has no
+    pause: the pool is refilled within the measured time.
     """
 
     pairs: int = 40
@@ -28,49 +30,41 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Latencies:
-    """Seconds of each run, pair by pair."""
+class Sides:
+    """Measurements of both sides: seconds of each run, or runs a second of each slice."""
 
     sandboxed: list[float] = field(default_factory=list)
     baseline: list[float] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Runs a second of each slice."""
-
-    sandboxed: list[float] = field(default_factory=list)
-    baseline: list[float] = field(default_factory=list)
-
-
-async def latencies(fresh: Fresh, baseline: Baseline, program: Program, pace: Pace) -> Latencies:
-    """One run each, `pairs` times; which side begins changes from pair to pair."""
-    found = Latencies()
+async def latencies(fresh: Fresh, baseline: Baseline, program: Program, pace: Pace) -> Sides:
+    """One run each, `pairs` times; the sides alternate in beginning."""
+    found = Sides()
 
     async def sandboxed() -> None:
         found.sandboxed.append(await fresh.run(program))
 
-    async def theirs() -> None:
-        found.baseline.append(baseline.run(program))  # nothing else is to happen meanwhile
+    async def bare() -> None:
+        found.baseline.append(baseline.run(program))  # blocks on purpose: nothing else may run
 
     for number in range(pace.pairs):
-        for side in (sandboxed, theirs) if number % 2 else (theirs, sandboxed):
+        for side in (sandboxed, bare) if number % 2 else (bare, sandboxed):
             await asyncio.sleep(pace.rest)
             await side()
     return found
 
 
-async def rates(fresh: Fresh, baseline: Baseline, together: int, pace: Pace) -> Rates:
-    """As many runs of `print(1)` as go into a slice, `together` at a time, the sides in turn."""
+async def rates(fresh: Fresh, baseline: Baseline, together: int, pace: Pace) -> Sides:
+    """As many runs of `print(1)` as fit into a slice, `together` in parallel, the sides in turn."""
 
-    async def theirs() -> float:
+    async def bare() -> float:
         return await asyncio.to_thread(baseline.run, PRINT)
 
-    found = Rates()
+    found = Sides()
     for _ in range(pace.slices):
         found.sandboxed.append(await _slice(lambda: fresh.run(PRINT), together, pace.slice_seconds))
         await asyncio.sleep(SETTLE_SECONDS)
-        found.baseline.append(await _slice(theirs, together, pace.slice_seconds))
+        found.baseline.append(await _slice(bare, together, pace.slice_seconds))
         await asyncio.sleep(SETTLE_SECONDS)
     return found
 
@@ -88,3 +82,22 @@ async def _slice(run: Callable[[], Awaitable[float]], together: int, seconds: fl
 
     done = sum(await asyncio.gather(*(line() for _ in range(together))))
     return done / (time.perf_counter() - begun)
+
+
+LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """The sandboxed side: runs in a fresh sandbox of one backend."""
+
+    sandbox: LocalSandbox | DockerSandbox
+
+    async def run(self, program: Program) -> float:
+        """One run, until the result with its file is there; returns its seconds."""
+        begun = time.perf_counter()
+        result = await self.sandbox.run(Command.python(program.code), LIMITS)
+        seconds = time.perf_counter() - begun
+        assert result.succeeded, (result.end, result.exit_code, result.stderr.text)
+        program.check(result.stdout.text, dict(result.changed))
+        return seconds

@@ -1,17 +1,15 @@
-"""How far it scales: many jobs in flight at once, one job that gets long, searches and event
-streams beside others.
+"""Scaling: many jobs at once, one long job, submissions beside searches and event streams.
 
-model       what the model answers in both parts, and after how long
-deployment  a throw-away Redis, worker processes as we recommend them, the model's HTTP server
-flight      many jobs through that, from their admission to the end of the last
-baseline    the same graph in one process of its own, without persistence
-length      one job of so many tool calls, and what each has cost
-memory      what processes take, with all that they have started
-search      what one reader's searches cost everybody else: `python -m benchmarks.scale.search`
+model       the model's answers and delays
+deployment  a temporary Redis, workers with the recommended settings, the model's HTTP server
+flight      many jobs at once, from the first admission to the last end
+baseline    the same graph in one process, without persistence
+length      one job of many tool calls, and the cost of each
+memory      the memory of processes and all their descendants
 load        submissions beside searches and event streams, of several releases in turn: `python -m
             benchmarks.scale.load`
-side        what that measures: a deployment that runs, or a throw-away one of a checkout
+side        a deployment that load measures: a running one, or a temporary one of a checkout
 readers     readers of event streams
-paced       requests at a steady pace, and what came of them
-figures     from what was measured to ratios, and to what they were to be
+paced       requests at a steady rate, and their answers
+figures     ratios of the measurements, and their goals
 """

@@ -1,15 +1,15 @@
 """`python -m benchmarks.scale.load [--checkout DIR ...] [--url URL] [--json]`: load.
 
-Jobs are submitted at a steady pace: alone, beside one reader who searches (eight words, each of
-which every job on record has), beside readers who follow jobs, and beside both. Each part is run on
-every side in turn, by the same client: deployments of checkouts, old and new, and one that runs at
-URL. FETTLE_API_KEY is then an admin's key of it; its limits have to allow the requests; `--jobs` is
-how many jobs are put on record there to be searched, and stay.
+Jobs are submitted at a steady rate: alone, beside a reader who searches (for eight words that every
+job has), beside readers who follow jobs, and beside both. Each part runs on every side in turn, by
+the same client. A side is a deployment of a checkout, or the one at URL; FETTLE_API_KEY is
+then its admin's key, and its limits have to allow the requests. `--jobs` are submitted to be
+searched, and stay there.
 
-One row for each part and side: `post_p50_ms`, `post_p99_ms`; the parts of all POSTs that were
-answered with 2xx, 503 and otherwise, in percent; event streams that were opened, and that ended
-before their job did (`cut`); searches answered with 2xx, and all; jobs that were accepted and not
-found after the part (`lost`); MiB of the API's process at most.
+A row for each part and side has: `post_p50_ms`, `post_p99_ms`; the percentages of POSTs answered
+with 2xx, 503 and otherwise; opened event streams, and those that ended before their job (`cut`);
+searches answered with 2xx, and all; accepted jobs that were not found later (`lost`); the peak
+memory of the API's process in MiB.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ import uvloop
 from benchmarks.scale.memory import Peak
 from benchmarks.scale.paced import GOOD, Answers, paced
 from benchmarks.scale.readers import Readers, reading
-from benchmarks.scale.search import WORST
-from benchmarks.scale.side import Side, each, fill, settled, started
+from benchmarks.scale.side import WORST, Side, each, fill, settled, started
 from cli import context
 from cli.output import Screen, print_json
 from drills.outer import report_errors
@@ -49,7 +48,7 @@ NOT_FOUND = 404
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one part has measured on one side; see this module's docstring."""
+    """The figures of one part on one side; see the module's docstring."""
 
     rate: float
     part: str
@@ -71,7 +70,7 @@ class Row:
 async def _loaded(
     side: Side, key: str, rate: float, seconds: float, searches: float, streams: int
 ) -> tuple[Answers, Answers, Readers, int]:
-    """What came of the POSTs and of the searches, the readers, and how many jobs were lost."""
+    """The answers to POSTs and to searches, the readers, and the number of lost jobs."""
     async with side.client() as reader, side.client(key) as client, side.client(key) as following:
 
         async def post() -> int:
@@ -93,7 +92,7 @@ async def _loaded(
 
 
 async def _cancelled(client: httpx.AsyncClient, ids: list[str]) -> int:
-    """Cancel what was accepted, so that it is in nobody's way; how much of it is not there."""
+    """Cancel the accepted jobs before the next part; returns how many were not found."""
     lost = 0
 
     async def one(job_id: object) -> None:
@@ -101,7 +100,7 @@ async def _cancelled(client: httpx.AsyncClient, ids: list[str]) -> int:
         for _ in range(TRIES):
             with contextlib.suppress(httpx.TransportError):
                 answer = await client.post(f"/jobs/{job_id}/cancel")
-                if answer.status_code < 500:  # a 409 has ended before
+                if answer.status_code < 500:  # 409: it has ended already
                     lost += answer.status_code == NOT_FOUND
                     return
             await asyncio.sleep(1)
@@ -112,7 +111,7 @@ async def _cancelled(client: httpx.AsyncClient, ids: list[str]) -> int:
 
 
 async def _emptied(client: httpx.AsyncClient) -> None:
-    """Cancel what was put on record although its POST had no 2xx."""
+    """Cancel jobs that were accepted although their POST had no 2xx."""
     for _ in range(TRIES):
         with contextlib.suppress(httpx.TransportError):
             answer = await client.get("/jobs", params={"status": "queued", "limit": 100})
@@ -127,7 +126,7 @@ async def _emptied(client: httpx.AsyncClient) -> None:
 async def measure(
     side: Side, part: str, rate: float, seconds: float, searches: float, streams: int
 ) -> Row:
-    """One part on one side: submissions by a key of a tenant, searches by an operator's."""
+    """One part on one side: submissions by a tenant's key, searches by the operator's."""
     searching, following = PARTS[part]
     async with side.client() as admin:
         name = f"load-{secrets.token_hex(4)}"
@@ -160,7 +159,7 @@ async def measure(
 
 
 def _sides(stack: ExitStack, options: Mapping[str, Any]) -> list[Side]:
-    """What is measured, with jobs to search on record, and workers."""
+    """The sides, with jobs to search, and workers."""
     sides = []
     if url := options["url"]:
         key = context.load(ClientSettings).api_key.get_secret_value()

@@ -1,4 +1,4 @@
-"""Requests at a steady pace, and what came of them."""
+"""Requests at a steady rate, and their answers."""
 
 from __future__ import annotations
 
@@ -11,35 +11,30 @@ from dataclasses import dataclass, field
 import httpx
 
 NO_ANSWER = 0
-"""Stands for a status where none came."""
+"""In place of the status of a request without an answer."""
 GOOD = range(200, 300)
 
 
 @dataclass
 class Answers:
-    """Milliseconds that answers took, and how many there were of each status."""
+    """The latencies in milliseconds, and the number of answers by status."""
 
     ms: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
 
     @property
     def good(self) -> int:
-        """How many were a 2xx."""
+        """The number of 2xx."""
         return sum(count for status, count in self.statuses.items() if status in GOOD)
 
-    @property
-    def refused(self) -> int:
-        """How many were refusals, or none at all."""
-        return self.statuses.total() - self.good
-
     def at(self, part: float) -> float:
-        """The time within which this part of the answers came; 0 where there were none."""
+        """The quantile of the latencies, `part` from 0 to 1; 0 without answers."""
         found = sorted(self.ms)
         return round(found[min(int(len(found) * part), len(found) - 1)], 1) if found else 0.0
 
 
 async def paced(rate: float, seconds: float, ask: Callable[[], Awaitable[int]]) -> Answers:
-    """So many requests a second, each sent in time whether or not the others were answered.
+    """`rate` requests a second, each sent in time even if earlier ones are not answered yet.
 
     `ask` sends one and returns the answer's status.
     """

@@ -1,7 +1,7 @@
-"""Side: a deployment that is measured over HTTP alone, so that any release can be one.
+"""Side: a deployment that is measured only over HTTP, so that it can have any release.
 
-It is one that runs already, or a throw-away one of a checkout that has its own environment (`make
-install`): API and workers are the checkout's, Redis and the model's server are ours.
+It runs already, or it is a temporary one of a checkout with its own environment (`make install`):
+then API and workers are the checkout's, Redis and the model's server are the benchmark's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import httpx
 from benchmarks.scale import model
 from benchmarks.scale.deployment import model_server
 from benchmarks.scale.paced import GOOD
-from benchmarks.scale.search import RATES, task
 from benchmarks.services import BaseServices, base_services
 from cli.client.events import FINAL
 from cli.errors import CliError
@@ -28,17 +27,21 @@ from cli.local.deployment import Deployment
 from cli.local.processes import Program
 from settings.client import sealed
 
+WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+WORST = " ".join(word[:3] for word in WORDS)
+"""A search that matches every job of `fill`."""
+RATES = {"FETTLE_RATE_LIMIT": "1000000/minute", "FETTLE_ADMIT_QUEUED": "1000000"}
 AT_ONCE = 20
-"""Requests at a time where no pace is measured."""
+"""Concurrent requests where no rate is measured."""
 SETTLE_SECONDS = 600.0
 MODEL_SECONDS = 1.0
-"""Of each of a job's 5 calls: 32 slots have then some 6 jobs a second, and the queue grows."""
+"""For each of a job's 5 calls: 32 slots then do some 6 jobs a second, and the queue grows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """`key` is an admin's of the tenant `default`; jobs name `model`, or none for the deployment's
-    own. `api` is the API's process, and `work` starts so many workers, where they are ours."""
+    default. Of a temporary one, `api` is the API's process id and `work` starts workers."""
 
     name: str
     url: str
@@ -49,9 +52,9 @@ class Side:
 
     @contextlib.asynccontextmanager
     async def client(self, key: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
-        """A client of this side, with as many connections as its requests need."""
+        """A client of this side, with unlimited connections."""
         headers = {"X-API-Key": key or self.key}
-        # A server closes what was idle for 5 s: sooner than that we no longer use it.
+        # the server closes a connection after 5 idle seconds: use none for that long
         limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
         async with httpx.AsyncClient(
             base_url=self.url, headers=headers, timeout=30, limits=limits, trust_env=False
@@ -90,7 +93,7 @@ def _run_by(python: Path, program: Program) -> Program:
 
 
 def _work(below: BaseServices, programs: list[Program], url: str, key: str) -> None:
-    """Start workers, and return when each has said that it works."""
+    """Start workers, and wait until each has announced itself."""
     children = [below.start(each) for each in programs]
     for _ in below.patience(*children, title="a worker cannot work here"):
         with contextlib.suppress(httpx.TransportError):
@@ -101,17 +104,17 @@ def _work(below: BaseServices, programs: list[Program], url: str, key: str) -> N
 
 
 async def fill(side: Side, jobs: int) -> str:
-    """Put jobs of eight words on record, and cancel them; returns the id of the last.
+    """Submit and cancel jobs of eight words; returns the id of the last.
 
-    One job more or less is no matter: a request without an answer is not made again.
+    A request without an answer is not repeated: one job more or less does not matter.
     """
     ids: list[str] = []
 
     async def one(number: int) -> None:
         with contextlib.suppress(httpx.TransportError):
-            answer = await client.post("/jobs", json=side.job(task(number)))
+            answer = await client.post("/jobs", json=side.job(_task(number)))
             if answer.status_code not in GOOD:
-                raise CliError("the jobs to search cannot be put on record", answer.text)
+                raise CliError("the jobs to search cannot be submitted", answer.text)
             job_id = answer.json()["id"]
             ids.append(job_id)
             await client.post(f"/jobs/{job_id}/cancel")
@@ -121,9 +124,14 @@ async def fill(side: Side, jobs: int) -> str:
     return ids[-1] if ids else ""
 
 
+def _task(number: int) -> str:
+    """The task of a job to search for."""
+    return " ".join(f"{word}{number % 5}" for word in WORDS)
+
+
 async def settled(side: Side, job_id: str) -> None:
-    """Return when a search finds the job, which came last, and a job of now was worked on: by then
-    nothing of those that were cancelled is on its way to a worker. Raises CliError.
+    """Wait until a search finds the last job, and a new job has ended: then no hint of a cancelled
+    job is left in the queue. Raises CliError.
     """
     async with side.client() as client:
         answer = await client.post("/jobs", json=side.job("the first"))
@@ -135,11 +143,11 @@ async def settled(side: Side, job_id: str) -> None:
             if worked and (not job_id or answer.json().get("total")):
                 return
             await asyncio.sleep(0.5)
-    raise CliError("the jobs to search are not in the index, or no job is worked on", side.url)
+    raise CliError("the jobs to search are not in the index, or no job ends", side.url)
 
 
 async def each(ask: Callable[..., Awaitable[None]], over: Iterable[object]) -> None:
-    """`ask` for each, so many at once."""
+    """`ask` for each, `AT_ONCE` in parallel."""
     rest = iter(over)
 
     async def some() -> None:

@@ -15,8 +15,9 @@ from cli.render.parts import Tone
 from drills.engine import engine
 from drills.humaneval.drill import Outcome, drill
 from drills.outer import report_errors
-from evals.sources.problems import Problem, read
-from evals.sources.records import BadRecords
+from evals.errors import BadSet
+from evals.sources.from_humaneval import Problem, problem
+from evals.sources.records import read
 from settings.sandbox import Backend, SandboxSettings
 from worker.adapters.backend import backend
 
@@ -38,8 +39,8 @@ def main(data: Path, name: str | None, together: int, as_json: bool) -> None:
     screen = Screen(stderr=as_json)
     settings = SandboxSettings(sandbox=Backend(name)) if name else SandboxSettings()
     try:
-        problems = read(data)
-    except BadRecords as error:
+        problems = read(data, problem)
+    except BadSet as error:
         raise click.BadParameter(str(error), param_hint="--data") from None
     with report_errors(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
         outcome = asyncio.run(_run(ready, problems, together))

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals.sources.problems import Problem
+from evals.sources.from_humaneval import Problem
 from sandbox.protocol import Command, Limits, Sandbox
 
 LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60)

@@ -10,40 +10,33 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from evals.errors import BadSet
+
 T = TypeVar("T")
 
 _GZIP = b"\x1f\x8b"
 
 
-class BadRecords(Exception):
-    """The file cannot be read; `where` is the file, with its line, and `why` one line of text."""
-
-    def __init__(self, where: str, why: str) -> None:
-        super().__init__(f"{where}: {why}")
-        self.where = where
-        self.why = why
-
-
 def read(path: Path, make: Callable[[Mapping[str, Any]], T]) -> list[T]:
-    """What `make` makes of each record, in the file's order, at least one. Raises BadRecords.
+    """The result of `make` for each record, in the file's order, at least one. Raises BadSet.
 
-    What `make` cannot use it refuses by KeyError, TypeError, AttributeError, ValueError (pydantic's
-    ValidationError, too) or SyntaxError.
+    For an invalid record `make` raises KeyError, TypeError, AttributeError, ValueError (such as
+    pydantic's ValidationError) or SyntaxError.
     """
     made = [_one(where, text, make) for where, text in _texts(path)]
     if not made:
-        raise BadRecords(str(path), "there is no exercise in it")
+        raise BadSet(f"{path} cannot be read", "it has no exercise")
     return made
 
 
 def _texts(path: Path) -> Iterator[tuple[str, str]]:
-    """Each record's JSON, with its place; in an array places are numbers from 1."""
+    """Each record's place and JSON; in an array, places are numbers from 1."""
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if data.startswith(_GZIP) else data).decode()
         array = json.loads(text) if text.startswith("[\n") else None
     except (OSError, EOFError, ValueError) as error:
-        raise BadRecords(str(path), str(error)) from None
+        raise BadSet(f"{path} cannot be read", str(error)) from None
     lines = text.split("\n") if array is None else map(json.dumps, array)
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -60,4 +53,4 @@ def _one(where: str, text: str, make: Callable[[Mapping[str, Any]], T]) -> T:
         why = f"{error} is missing"
     except (ValueError, TypeError, AttributeError, SyntaxError) as error:
         why = str(error)
-    raise BadRecords(where, why) from None
+    raise BadSet(f"{where} cannot be read", why) from None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from evals.errors import BadSet
 from evals.sources import download, from_humaneval, from_lines, from_mbpp, own
 from evals.sources.exercise import Exercise, ExerciseSet
-from evals.sources.records import BadRecords, read
+from evals.sources.records import read
 
 _PUBLISHED = {"humaneval": from_humaneval.exercise, "mbpp": from_mbpp.exercise}
 NAMES = (*_PUBLISHED, "custom")
@@ -24,21 +22,12 @@ def load(name: str, data: Path | None, cache: Path) -> ExerciseSet:
         return ExerciseSet(name, "evals/exercises", tuple(own.exercises()))
     if name in _PUBLISHED:
         path = data or download.downloaded(name, download.URLS[name], cache)
-        return ExerciseSet(name, path.name, _distinct(path, _read(path, _PUBLISHED[name])))
+        return ExerciseSet(name, path.name, _distinct(path, read(path, _PUBLISHED[name])))
     path = Path(name)
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
-        raise BadSet(
-            f"there is no set {name!r}", "", f"it is {', '.join(NAMES)}, or a file FILE.jsonl"
-        )
+        raise BadSet(f"unknown set {name!r}", "", f"name {', '.join(NAMES)}, or a file FILE.jsonl")
     stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
-    return ExerciseSet(stem, path.name, _distinct(path, _read(path, from_lines.exercise)))
-
-
-def _read(path: Path, make: Callable[[Mapping[str, Any]], Exercise]) -> list[Exercise]:
-    try:
-        return read(path, make)
-    except BadRecords as error:
-        raise BadSet(f"{error.where} cannot be read", error.why) from None
+    return ExerciseSet(stem, path.name, _distinct(path, read(path, from_lines.exercise)))
 
 
 def _distinct(path: Path, exercises: list[Exercise]) -> tuple[Exercise, ...]:

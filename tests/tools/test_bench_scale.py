@@ -39,24 +39,6 @@ def test_it_measures_both_sides_and_both_parts() -> None:
     assert told["ms_per_call_ratio_4_to_2"] > 0
 
 
-def test_it_measures_submissions_beside_searches() -> None:
-    few = ("--jobs", "50", "--seconds", "0.5", "--posts", "8", "--searches", "8")
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scale.search", "--json", *few],
-        check=False,
-        cwd=TOP,
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout.splitlines()[-1])
-    assert 0 < figures["post_p50_ms_beside"] <= figures["post_p99_ms_beside"]
-    assert figures["search_p50_ms"] > 0
-    assert (figures["post_refused_quiet"], figures["post_refused_beside"]) == (0, 0)
-    assert figures["search_refused"] == 0
-
-
 def test_it_measures_submissions_under_load() -> None:
     few = ("--jobs", "20", "--rate", "8", "--seconds", "1", "--searches", "4", "--streams", "5")
     done = subprocess.run(

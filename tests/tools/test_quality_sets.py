@@ -12,6 +12,8 @@ from support.servers.tiny_service import Answer, serving
 
 from evals.errors import BadSet
 from evals.sources import download, from_mbpp, sets
+from evals.sources.from_humaneval import problem
+from evals.sources.records import read
 
 MBPP = {
     "task_id": 2,
@@ -35,6 +37,43 @@ def test_humaneval(tmp_path):
     assert "candidate(20)" not in first.task
     assert [name for each in of.exercises for name in each.tests] == ["hidden.py"] * 3
     assert "candidate(20)" in first.tests["hidden.py"]
+
+
+def passes(code: str) -> bool:
+    try:
+        exec(code, {})
+    except AssertionError:
+        return False
+    return True
+
+
+def test_a_program_of_humaneval_passes_only_with_a_right_solution(tmp_path):
+    good, _, wrong = read(written(tmp_path / "tiny.jsonl", *GOOD, WRONG), problem)
+    assert (passes(good.program()), passes(wrong.program())) == (True, False)
+    assert passes(wrong.program("    return x + 1\n"))
+    assert not passes(good.program("    return 0\n"))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "no exercise"),
+        (b"{", r"tiny.jsonl:1 .*Expecting"),
+        (b"[]", r"tiny.jsonl:1 "),
+        (json.dumps({"task_id": "x"}).encode(), "'prompt' is missing"),
+        (json.dumps({**GOOD[0], "test": 3}).encode(), "test is not text"),
+        (b"\x1f\x8b", "cannot be read"),
+        (b"\x1f\x8bnot gzip", "cannot be read"),
+        (b"\xff\xfe", "cannot be read"),
+    ],
+)
+def test_an_invalid_file_is_refused_with_the_reason(tmp_path, content, why):
+    path = tmp_path / "tiny.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(BadSet, match=why):
+        sets.load("humaneval", path, tmp_path)
+    with pytest.raises(BadSet, match="cannot be read"):
+        sets.load("humaneval", tmp_path / "none.jsonl", tmp_path)
 
 
 def test_mbpp_shows_one_test_and_hides_the_others(tmp_path):
@@ -104,7 +143,7 @@ def test_two_of_the_same_id(tmp_path):
 
 
 def test_a_name_that_is_none():
-    with pytest.raises(BadSet, match="there is no set 'humanevil'"):
+    with pytest.raises(BadSet, match="unknown set 'humanevil'"):
         sets.load("humanevil", None, Path("none"))
 
 
