@@ -1,9 +1,9 @@
-"""Collapse: a process without memory or threads, or whose event loop hangs, ends at once, as if it
-had been killed.
+"""Ends a process at once that has no memory or threads left, or whose event loop hangs.
 
-Nothing that it does can be relied on any more: a thread that renews leases may be gone, an answer
-half read. What it holds goes back by its leases, so that the rule for crashes finds whose fault it
-was (J7): a job that merely stood near is run again, and one that does it alone is poison.
+Such a process can no longer be relied on: the thread that renews leases may be gone, or an answer
+half read. Its jobs return to the queue when their leases expire, so that the rule for crashes finds
+the cause (J7): jobs that merely shared the process run again, and one that crashes alone is
+poisoned.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ EXIT_CODE = 70
 
 
 def exhausted(error: BaseException | None) -> bool:
-    """Whether an error comes of want of memory or threads, whatever a library has made of it."""
+    """Whether an error is caused by lack of memory or threads, however a library wraps it."""
     return any(map(_is_want, _chain(error)))
 
 
 def abort_process(error: BaseException) -> NoReturn:
-    """End this process here and now; its rooms die with it."""
-    traceback.print_exception(error, file=sys.stderr)  # the log's own way may want more memory
+    """End this process now; its sandboxes end with it."""
+    traceback.print_exception(error, file=sys.stderr)  # logging may need more memory
     os.write(2, b'{"event": "worker collapsed", "logger": "worker", "level": "critical"}\n')
     os._exit(EXIT_CODE)
 

@@ -1,7 +1,7 @@
-"""Attempt: one worker's leased try at a job. Its drive pauses or finishes it, or it lets go.
+"""Attempt: one worker's leased try at a job, until the job pauses, ends or is released.
 
-This is one of the two outer walls of the house: whatever goes wrong inside becomes a change of the
-record here, or is left to the lease.
+This is one of the two outer boundaries of the service (the other is a request): every exception
+becomes a change of the record here, or is left to the lease.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Attempt:
             logger.info("attempt ended", status=str(ended.status), reason=ended.reason)
 
     async def _hand_back(self, why: str) -> JobRecord | Refusal:
-        """Let go of the job as soon as Redis listens again, which is no try of the job's. Left to
-        its lease, it would count as crashed although nothing did, and twice of that runs it alone
+        """Release the job as soon as Redis answers again, which does not count as a try. If its
+        lease expired instead, that would count as a crash, and after two of them the job runs alone
         (J7).
         """
         log.warning("attempt waits for Redis", job_id=self.drive.record.id, why=why)
@@ -80,7 +80,7 @@ class Attempt:
             return await self._give_back("stopped in the middle of a call")
 
     async def _guarded(self) -> JobRecord | Refusal:
-        """The drive, with every failure turned into a change of the record."""
+        """Run the graph; every failure becomes a change of the record."""
         record = self.drive.record
         if (review := question(record)) is not None:
             return await self.drive.ask(review)
@@ -89,7 +89,7 @@ class Attempt:
         try:
             async with asyncio.timeout(left) as deadline:
                 return await self.drive.run()
-        except Exception as error:  # noqa: BLE001 - the outer wall of an attempt
+        except Exception as error:  # noqa: BLE001 - the outer boundary of an attempt
             if deadline.expired():
                 said = f"the job ran for {spec.timeout_seconds} s, its timeout_seconds"
                 return await self.drive.fail(Reason.DEADLINE, said)
@@ -124,5 +124,6 @@ class Attempt:
         return await self.drive.operations.requeue(self.drive.held, why)
 
     async def _sandbox_works(self) -> bool:
-        """Looked at again: one that is broken for all costs this job no try, and takes no other."""
+        """Check the sandbox again: if it is broken for all jobs, this one loses no try, and the
+        worker takes no other."""
         return await self.drive.equipment.readiness.look()

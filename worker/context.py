@@ -51,9 +51,9 @@ from worker.store import PatientHolding
 class WorkerContext:
     """The graph is compiled once a process; all that belongs to a job goes in as its Ports.
 
-    A checkpoint is written through the ledger of the attempt at work (`ledger.CURRENT`), so that it
-    bears that attempt's epoch. `turns` are the runs of code that may go on at once, over all jobs.
-    `patience` is a Ledger's.
+    A checkpoint is written through the ledger of the current attempt (`ledger.CURRENT`), so that it
+    carries that attempt's epoch. `turns` are the runs of code that may go on at once, over all
+    jobs. `patience` is a Ledger's.
     """
 
     store: RedisStore
@@ -153,11 +153,11 @@ class WorkerContext:
         await self._saver.adelete_thread(job_id)
 
     async def write_down(self, record: JobRecord) -> None:
-        """Have the job's recording as a file, where the operator wants one."""
+        """Write the job's recording to a file, where the operator wants one."""
         await self.recordings.write(record, self.store, self.blobs)
 
     async def close(self) -> None:
-        """Destroy rooms, give back connections to providers."""
+        """Destroy sandboxes, close connections to providers."""
         await self.sandbox.close()
         await self.live.close()
         await self.models.aclose()

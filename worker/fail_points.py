@@ -1,11 +1,11 @@
 """Fail points of a worker: see jobs.fail_point.
 
-Each lies right before or right behind a write, since between two writes nothing can be lost that a
-point would show; without the setting there is no code of this module in a worker's way.
+Each is right before or right after a write, since a crash between two writes has the same effect.
+Without the setting, no code of this module runs.
 
 | before_, after_ | what is written |
 |---|---|
-| claim | the lease: before it, a hint was taken and the job is nobody's |
+| claim | the lease: before it, a hint was taken and no worker has the job |
 | journal | a finished model call or tool call, with its cost and its events |
 | checkpoint | a step of the graph, or what one of its nodes has returned |
 | pause | the question to a person |
@@ -27,7 +27,7 @@ from jobs.transitions.lifecycle import Change
 
 
 class Written(StrEnum):
-    """What a point stands before or behind."""
+    """What a point is before or after."""
 
     CLAIM = "claim"
     JOURNAL = "journal"

@@ -1,4 +1,4 @@
-"""GraphRunner: the graph of one job, from where it stands to its next pause or its end."""
+"""GraphRunner: the graph of one job, from its checkpoint to its next pause or its end."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class GraphRunner:
 
     @property
     def held(self) -> LeaseRef:
-        """The lease that the job is driven under, as far as is known here."""
+        """The lease of this attempt, as far as is known here."""
         return LeaseRef(self.record.id, self.record.epoch)
 
     async def run(self) -> JobRecord | Refusal:
@@ -82,7 +82,7 @@ class GraphRunner:
         return await retry_while_unavailable(lambda: self.operations.succeed(self.held, result))
 
     async def _begin(self, ledger: Ledger) -> JobRecord | Refusal:
-        """From the start: the conversation's last workspace with this job's files laid over it."""
+        """From the start: the conversation's last workspace with this job's files over it."""
         record = self.record
         store = self.operations.store
         if record.graph == ANEW:
@@ -137,7 +137,7 @@ class GraphRunner:
         return await self.ask(Review(interrupt.id, asks, interrupt.value))
 
     async def ask(self, review: Review) -> JobRecord | Refusal:
-        """Have the job wait for a person's answer."""
+        """Let the job wait for a person's answer."""
         return await retry_while_unavailable(lambda: self.operations.pause(self.held, review))
 
     async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:

@@ -1,8 +1,8 @@
 """Ledger: everything an attempt puts on record goes through here, in order, fenced by its epoch.
 
-An event that belongs to no call waits in a buffer and goes out with the next write, of whatever
-kind, so that a step of the graph costs one round trip and not three. Keys of events are
-deterministic: what a crashed attempt has said already is not said again.
+An event outside a call waits in a buffer and is written with the next write, so that a step of the
+graph costs one round trip and not three. Keys of events are deterministic: an event that a crashed
+attempt has written is not written again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Batch:
             graph=self.graph,
             commands=self.commands,
             blobs=self.blobs,
-            # a job gets on by finished calls: a checkpoint alone may only hold what is tried again
+            # only finished calls are progress: a checkpoint alone may hold what is tried again
             progress=bool(self.journal),
         )
 
@@ -54,13 +54,13 @@ class Batch:
 class Ledger:
     """Implements the ports Journal and Events, and writes checkpoints, for one attempt.
 
-    Whoever writes waits until it is on disk. What is written while another write is under way goes
-    out together, right behind it: LangGraph saves a step and its results side by side, and both
-    cost one round trip. Raises jobs.errors.StaleEpoch once the job is no longer this attempt's.
+    A caller waits until its write is on disk. Writes that come while another is under way are sent
+    together right after it: LangGraph saves a step and its results concurrently, and both cost one
+    round trip. Raises jobs.errors.StaleEpoch once the job is no longer this attempt's.
 
-    It is patient with a Redis that is away, since what it writes has been paid for. A write that
-    was given up ends it (jobs.errors.StoreUnavailable): what came later must not be on record
-    without what came before. `flush_unsent` says then what can still be said.
+    It waits for a Redis that is away, since what it writes has been paid for. After a write that
+    was given up, all later ones fail (jobs.errors.StoreUnavailable): later facts must not be on
+    record without earlier ones. `flush_unsent` then writes what it can.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Ledger:
         try:
             await self._store.charge(self.held.job_id, [paid])
         except StoreUnavailable:
-            self._owed.append(paid)  # the money is gone: it goes on record with the next write
+            self._owed.append(paid)  # it was paid: it is recorded with the next write
 
     async def emit(self, event: Event) -> None:
         """See agents.ports.Events: visible with the next write."""
@@ -153,8 +153,8 @@ class Ledger:
             await asyncio.wait({self._sending}, timeout=seconds)
 
     async def flush_unsent(self) -> None:
-        """Say what is not on record, in its order, before the job is let go: where Redis is full,
-        or the job another's, what was paid. Raises StoreUnavailable.
+        """Write what is not on record yet, in order, before the job is released; where Redis is
+        full or the lease is lost, only what was paid. Raises StoreUnavailable.
         """
         try:
             while self._unsaid:
@@ -218,13 +218,13 @@ class Ledger:
 CURRENT: ContextVar[Ledger] = ContextVar("ledger")
 """The ledger of the attempt that the running code belongs to.
 
-A checkpoint is written through it. LangGraph's background tasks inherit it, so that what is left of
-an old attempt can never write under the epoch of the job's next attempt in the same process.
+A checkpoint is written through it. LangGraph's background tasks inherit it, so that the remains of
+an old attempt cannot write under the epoch of the job's next attempt in the same process.
 """
 
 
 def _looked_at(sent: asyncio.Task[None]) -> None:
-    """Who wrote may have been stopped meanwhile: what becomes of it is then nobody's trouble."""
+    """Ignore the result of a write whose caller was cancelled."""
     if not sent.cancelled():
         sent.exception()
 

@@ -27,21 +27,21 @@ class Requeue:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Nothing may be said any more: the job is another's."""
+    """No more writes: the job belongs to another worker."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForStore:
-    """Redis does not listen: let go of the job as soon as it does."""
+    """Redis accepts no writes: release the job as soon as it does."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Infrastructure trouble: later again, a bounded number of times."""
+    """Infrastructure trouble: retry later, a bounded number of times."""
 
     reason: Reason
     detail: str
@@ -64,7 +64,7 @@ class Fail:
 
 
 def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry | AskUpgrade | Fail:
-    """What an exception out of the graph means. Trouble of ours is never the code's failure."""
+    """What an exception of the graph means. Infrastructure trouble is never the code's failure."""
     match error:
         case GraphDrained():
             return Requeue()
@@ -107,7 +107,7 @@ def result_of(ended: Outcome) -> Result:
 
 def why_unapproved(spec: JobSpec, ended: Outcome) -> str | None:
     """Why the job fails; None where it succeeds: it was approved, or is accepted as it is because
-    the caller wished so, which never holds while its acceptance checks fail."""
+    the spec says so, which never holds while its acceptance checks fail."""
     if ended.approved:
         return None
     checks = _checks_problem(spec, ended.checks)
@@ -140,9 +140,9 @@ def best(
 ) -> Result | None:
     """The result so far, or None where nothing was made. Pure.
 
-    A pass of the executor keeps no checkpoints: one that is cut short has left its runs and files
-    in the events alone. Where no pass has given an answer yet, the code of the last run that
-    succeeded stands for one, with the files that were made and are still `there` (None: all).
+    A pass of the executor keeps no checkpoints: an interrupted one has left its runs and files in
+    the events alone. Where no pass has given an answer yet, the code of the last successful run is
+    the answer, with the files that were made and are still `there` (None: all).
     """
     runs = [event.data for event in current(events) if event.kind == "run_finished"]
     ended = outcome({**values, "runs": runs or values.get("runs", [])})

@@ -1,8 +1,7 @@
-"""Where a graph goes on: a pure decision over its last checkpoint and the job's record.
+"""Where a graph continues: a pure decision over its last checkpoint and the job's record.
 
-A job that ended unapproved and is tried again goes on from its end (`reopens`). One whose
-checkpoints this release cannot read is left to a worker that can, or asks a person (see
-`jobs.transitions.upgrade`).
+The retry of an unapproved job continues from its end (`reopens`). A job whose checkpoints this
+release cannot read is left to a worker that can, or asks a person (see `jobs.transitions.upgrade`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """Feed the graph: a Decision, or None to continue behind the last checkpoint."""
+    """Feed the graph: a Decision, or None to continue after the last checkpoint."""
 
     feed: Command[Any] | None
 
@@ -50,8 +49,8 @@ class Ended:
 
 
 def foreseen(record: JobRecord) -> Begin | GoOn | None:
-    """How an attempt continues where the record alone tells: where it begins, and where it is the
-    first behind a Decision. None: only the checkpoint knows, an attempt ended without a word."""
+    """How an attempt continues where the record alone shows it: at the start, and as the first
+    after a Decision. None: the checkpoint must be read, since an attempt crashed."""
     if record.graph == ANEW or (record.attempts == 1 and record.inherits is None):
         return Begin()
     if record.resumes_pause and record.decision is not None:
@@ -62,8 +61,8 @@ def foreseen(record: JobRecord) -> Begin | GoOn | None:
 def resumption(record: JobRecord, snapshot: StateSnapshot) -> Begin | GoOn | Asked | Ended:
     """How an attempt after the first continues. A Decision goes to the pause that it names.
 
-    `snapshot.next` does not tell whether the graph has ended: it leaves out what has finished, so
-    that it is empty, too, where a crash came between a step's results and the next checkpoint.
+    `snapshot.next` does not show whether the graph has ended: it leaves out finished tasks, so that
+    it is also empty where a crash came between a step's results and the next checkpoint.
     """
     if not snapshot.values and not snapshot.tasks:
         return Begin()
@@ -78,7 +77,7 @@ def resumption(record: JobRecord, snapshot: StateSnapshot) -> Begin | GoOn | Ask
 
 
 def _answered(decision: Decision) -> Command[Any]:
-    """A Decision as the gate wants it, for the pause that it names and no other."""
+    """A Decision as the review gate takes it, for the pause that it names alone."""
     if decision.action is Action.ANSWER:
         said = {"action": "answer", "by": decision.by, "answers": list(decision.answers)}
         return Command(resume={decision.review_id: said})
@@ -105,8 +104,8 @@ def reopens(record: JobRecord, snapshot: StateSnapshot) -> bool:
 
 
 def reopened(record: JobRecord, state: dict[str, Any]) -> dict[str, Any]:
-    """What changes in the state. The job's id in it says that it has been done: the job's own end
-    must not be taken for its parent's by an attempt after a crash."""
+    """The change of the state. The job's id in it marks that this was done: after a crash, the
+    job's own end must not be taken for its parent's."""
     spec = record.spec
     fresh = spec.max_revisions if spec.repair else 1
     granted = len(state.get("critiques", ())) + fresh
@@ -132,6 +131,6 @@ def damaged(record: JobRecord, place: str) -> Review:
 
 
 async def left_to_nobody(store: RedisStore, job_id: str) -> bool:
-    """Whether a job that this worker cannot resume has waited in vain for one that can."""
+    """Whether a job that this worker cannot resume has waited long enough for one that can."""
     loaded = await store.load(job_id)
     return loaded is not None and upgrade.abandoned(loaded.record, await store.workers())

@@ -1,4 +1,4 @@
-"""The store of a worker: which one, whether it can be used, and how long it is waited for."""
+"""The store of a worker: opening it, checking it, and waiting while it is away."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def open_store(settings: WorkerSettings, figures: Figures) -> RedisStore:
 
 
 async def usable(settings: WorkerSettings, store: RedisStore, draining: Callable[[], bool]) -> bool:
-    """Wait for a Redis that is away, as for one that goes away later: a worker that ended for it
-    would have to load everything again, and a lone job's process would be lost with its job.
+    """Wait for a Redis that is away: a worker that ended instead would have to load everything
+    again, and the process of an isolated job would be lost with its job.
 
     False where the worker is to stop first. Raises StoreUnfit, and StoreUnavailable in the end.
     """
@@ -76,8 +76,8 @@ async def retry_while_unavailable(
 ) -> T:
     """The answer of `call`, which may be made more than once; raises StoreUnavailable in the end.
 
-    An earlier try may have been applied although its answer was lost: only for what is fenced and
-    may be said twice.
+    An earlier try may have been applied although its answer was lost: only for writes that are
+    fenced and may be repeated.
     """
     ends = time.monotonic() + seconds
     while True:
@@ -91,11 +91,12 @@ async def retry_while_unavailable(
 
 @dataclass(frozen=True, slots=True)
 class PatientHolding:
-    """Holds what a run has left, which would else be made once more."""
+    """Pins the files of a run, and waits for a store that is away: the run would be repeated
+    otherwise."""
 
     index: BlobPins
     seconds: float
 
     async def pin(self, digests: Sequence[str]) -> Sequence[str]:
-        """See Holding."""
+        """See BlobPins."""
         return await retry_while_unavailable(lambda: self.index.pin(digests), self.seconds)

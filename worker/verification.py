@@ -1,6 +1,6 @@
 """Verification: a job whose checks are judged over its workspace. No graph, no model.
 
-Its one run is free of effects, so a crash costs nothing but its repetition.
+Its one run has no effects, so after a crash it is simply repeated.
 """
 
 from __future__ import annotations

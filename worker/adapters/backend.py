@@ -15,7 +15,7 @@ def backend(settings: SandboxSettings, *private: Path) -> LocalSandbox | DockerS
     """The backend that FETTLE_SANDBOX names; there is no other to fall back to. It makes no run
     where code would see a `private` path, the working directory or the configuration.
 
-    Nothing is started yet: what is missing is told by its first run, or by `check`.
+    Nothing is started yet: its first run, or `check`, reports what is missing.
     """
     match settings.sandbox:
         case Backend.LOCAL:

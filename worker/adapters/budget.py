@@ -85,8 +85,8 @@ class AccountBudget:
         return asking.id
 
     async def _granted(self, asking: ReservationRequest) -> BudgetShortfall | None:
-        """Where only calls under way leave no room, wait for what they do not use: the jobs of a
-        key or a tenant would fail one another long before its limit.
+        """Where only open reservations exceed the budget, wait until they are settled: otherwise
+        the jobs of a key or a tenant would fail one another long before its limit.
         """
         budgets, held = self.store.budgets, self.ledger.held
         ends = time.monotonic() + WAIT_SECONDS

@@ -1,4 +1,4 @@
-"""StoreCancel: asks the record, before every call, whether the job is still wanted and ours."""
+"""StoreCancel: checks in the record, before every call, that the job is not cancelled or lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from worker.ledger import Ledger
 from worker.store import retry_while_unavailable
 
 FRESH_SECONDS = 0.02
-"""A write that was accepted so lately has asked the same question."""
+"""A write that was accepted so recently has checked the same."""
 
 
 class StoreCancel:

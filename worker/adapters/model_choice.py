@@ -8,8 +8,8 @@ from settings.models import ModelSettings
 
 
 def chains(settings: ModelSettings) -> Chains:
-    """What the settings say. Where no model is set, the first provider with a key answers, and
-    none stands in for it: where questions go is never implied by a key alone.
+    """The models of the settings. Where none is set, the first provider with a key answers, without
+    a fallback: a key alone never means that another provider may receive prompts.
     """
     by_role, default = settings.by_role("model"), settings.model
     if not default and (able := _first_able(settings)) is not None:
@@ -28,7 +28,7 @@ def _first_able(settings: ModelSettings) -> Provider | None:
 def models_of(pool: ModelPool, wanted: str | None, chosen: Chains) -> RoleModels:
     """The models of one job; `wanted` is the one that its spec names.
 
-    Who names a model gets that one in every role, or an error: no other stands in for it, and none
-    takes over.
+    A job that names a model gets that one in every role, or an error: there is no fallback and no
+    escalation.
     """
     return RoleModels.alone(pool, wanted) if wanted else RoleModels(pool, chosen)

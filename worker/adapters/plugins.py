@@ -1,4 +1,4 @@
-"""A plug-in's tool with a wall around it: its mistakes are told to the model, and end no job."""
+"""A guard around a plug-in's tool: its exceptions are reported to the model, and end no job."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ log = structlog.get_logger("worker.adapters.plugins")
 
 
 def guard_plugin(body: Body) -> Body:
-    """`body`, whose unforeseen exceptions are logged and become refusals.
+    """`body`, whose unexpected exceptions are logged and become refusals.
 
-    Trouble of ours (cancel, the store, the sandbox, a model, the machine) passes through: it says
-    what becomes of the job, and a model can do nothing about it.
+    Exceptions of Fettle itself (cancel, the store, the sandbox, a model, the machine) pass through:
+    they decide what becomes of the job, and a model cannot fix them.
     """
 
     @functools.wraps(body)
@@ -54,7 +54,8 @@ def _ours(error: Exception) -> bool:
 
 
 def _fitting(answer: Any) -> Answer:
-    """Raises TypeError for what is no Answer: later it would be taken for a failure of ours."""
+    """Raises TypeError for a value that is no Answer: later it would look like a failure of
+    Fettle."""
     text, trace = answer
     if not isinstance(text, str) or not trace.keys() >= TRACE:
         raise TypeError("a tool answers a text and a Trace")

@@ -14,7 +14,7 @@ from jobs.redis.connection import ask
 from worker.store import retry_while_unavailable
 
 LOOK_SECONDS = 1.0
-"""How often a process asks whether a model is held back that has no limit: at most."""
+"""How often at most a process checks whether a model without a limit is on hold."""
 
 TURN = r"""
 -- Grants the next request. No window of one period exceeds the limit, and none overtakes another.
@@ -76,7 +76,7 @@ end
 class RedisRateLimit:
     """Implements agents.spending.rate_limit.RateLimit; `paces` are by provider.
 
-    A provider without a pace costs a look at the hold now and then, and no round trip a request.
+    A provider without a pace costs an occasional check of the hold, and no round trip per request.
     """
 
     def __init__(self, redis: Redis, paces: Mapping[str, Pace], most_seconds: float) -> None:
@@ -95,7 +95,7 @@ class RedisRateLimit:
             if given == 0.0:
                 return
             await asyncio.sleep(given)
-            # who was told to stay away meanwhile has all others stand in line again behind it
+            # a hold that was set meanwhile makes all requests wait again
             if await self._held(model) == 0.0:
                 return
 

@@ -24,8 +24,8 @@ log = structlog.get_logger("worker.adapters.recordings")
 
 @dataclass(frozen=True, slots=True)
 class Recordings:
-    """`folder`: every job is recorded, and its file stands there; None: only jobs that ask for it,
-    and the API gives out what was recorded."""
+    """`folder`: every job is recorded, into a file there; None: only jobs that ask for it, and the
+    API serves the recording."""
 
     folder: Path | None
     redaction: Redaction
@@ -35,10 +35,10 @@ class Recordings:
         return self.redaction if self.folder is not None or record.spec.record else None
 
     async def write(self, record: JobRecord, store: RedisStore, blobs: Blobs) -> None:
-        """Write the job's file, as far as the job has come, in one step, for its owner alone:
-        prompts are nobody else's affair.
+        """Write the job's file, as far as the job has come, in one step, readable by its owner
+        alone, since it holds prompts.
 
-        A job does not fail because its recording cannot be written: that is logged.
+        A job does not fail where its recording cannot be written: that is logged.
         """
         if self.folder is None:
             return

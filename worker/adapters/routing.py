@@ -27,10 +27,9 @@ def routes(settings: RoutingSettings) -> Routes:
 async def routed(
     record: JobRecord, ports: Ports, models: RoleModels, store: RedisStore, chosen: Routes
 ) -> Ports:
-    """`ports` with those of `models` that the job's difficulty calls for; the same where the spec
-    names its model.
+    """`ports` with the models for the job's difficulty; the same where the spec names its model.
 
-    What was decided is an event of the job: a later attempt reads it there, and decides nothing.
+    The decision is an event of the job: a later attempt reads it there and does not decide again.
     """
     if record.spec.model != AUTO:
         return ports

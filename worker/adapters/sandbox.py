@@ -1,4 +1,4 @@
-"""Sandboxes as attempts have them: only while they work, few runs at once, some answers kept."""
+"""Sandboxes as attempts use them: only while they work, few runs at once, some results cached."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Readiness:
         await self._works.wait()
 
     async def look(self) -> bool:
-        """Try a run now, and tell whether it worked. Who asks meanwhile shares the answer."""
+        """Try a run now; whether it worked. Callers during a try share its result."""
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
             self._looking.add_done_callback(self._looked)
@@ -62,7 +62,7 @@ class Readiness:
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """Look again and again, as long as it is broken, for the length of the block."""
+        """Try again at intervals, while it is broken, for the length of the block."""
         watching = asyncio.create_task(self._watch())
         try:
             yield
@@ -118,9 +118,9 @@ class Readiness:
 class Bounded:
     """Implements `sandbox.protocol.Sandbox` over another one.
 
-    A worker holds hundreds of jobs, since most of them wait for a model. Those that run code want a
-    processor and memory: all at once they would be no sooner done, and a run's wall time would be
-    spent on its neighbours. Who waits here has no room yet, and his run's clock stands still.
+    A worker holds hundreds of jobs, since most of them wait for a model. Runs of code need a
+    processor and memory: all at once they would end no sooner, and would use up each other's wall
+    time. A run that waits here has no sandbox yet, and its clock has not started.
     """
 
     def __init__(self, sandbox: Sandbox, free: asyncio.Semaphore) -> None:
@@ -164,11 +164,11 @@ class RunCache:
     def of(self, record: JobRecord) -> Sandbox:
         """The sandbox of one attempt at a job."""
         image = self._image()
-        if image is None or not record.key_id:  # nothing can be told to be the same, or whose it is
+        if image is None or not record.key_id:  # the environment or the owner is not known
             return self.sandbox
         scope = f"{record.tenant}\n{record.key_id}"
         return self.answers.scoped(scope, self.sandbox, image=image)
 
     def _image(self) -> str | None:
-        """What the code runs in, as it is now: an installation or another image changes it."""
+        """The digest of the environment that the code runs in, as it is now."""
         return self.backend.image

@@ -1,4 +1,4 @@
-"""LiveTokens: what models say in this process, passed on in batches to those who watch."""
+"""LiveTokens: the streamed output of this process' models, sent in batches to those who watch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jobs.redis.channels import Tokens
 BATCH_SECONDS = 0.08
 """Quick enough for an eye; one round trip to Redis for all jobs of a process."""
 DEAF_SECONDS = 1.0
-"""Nothing is sent for a job that nobody watches; by then somebody may."""
+"""How long nothing is sent for a job that nobody watches, before it is tried again."""
 
 Message = dict[str, str | int]
 """{call, role, part, text, try}: see docs/models.md."""
 
 
 class LiveTokens:
-    """Of one process. Never waited for, and never in the way: what cannot be sent is dropped."""
+    """Of one process. No call waits for it: what cannot be sent is dropped."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
@@ -35,7 +35,7 @@ class LiveTokens:
         return JobTokens(self, job_id)
 
     def say(self, job_id: str, said: Message) -> None:
-        """Have something sent, soon, if anybody watches the job."""
+        """Send something soon, if anybody watches the job."""
         deaf_until = self._deaf_until.get(job_id)
         if deaf_until is not None and asyncio.get_running_loop().time() < deaf_until:
             return
@@ -48,7 +48,7 @@ class LiveTokens:
             self._sending = asyncio.create_task(self._send())
 
     def drop(self, job_id: str, call: str) -> None:
-        """Have nothing more sent of a call."""
+        """Send nothing more of a call."""
         kept = [said for said in self._waiting.pop(job_id, ()) if said["call"] != call]
         if kept:
             self._waiting[job_id] = kept

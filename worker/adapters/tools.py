@@ -46,7 +46,7 @@ def packages(settings: ToolSettings) -> PipPackages | None:
 
 
 def plugins(names: Iterable[str], installed: Iterable[EntryPoint]) -> list[Body]:
-    """The tools of these names. What is installed and not named is not even imported."""
+    """The tools of these names. A plug-in that is installed but not named is not imported."""
     known = {each.name: each for each in installed}
     found = []
     for name in names:

@@ -27,7 +27,7 @@ class ManifestWorkspace:
     async def open(
         cls, blobs: Blobs, digest: str | None, base: str | None = None
     ) -> ManifestWorkspace:
-        """The workspace of manifest `digest`, laid over that of `base`; None is an empty one."""
+        """The workspace of manifest `digest` over that of `base`; None is an empty one."""
         manifest = await load(blobs, digest)
         if base is None:
             return cls(blobs, manifest, digest)

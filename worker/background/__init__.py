@@ -1,1 +1,1 @@
-"""What a worker does beside its jobs; of most, one worker of the fleet at a time."""
+"""What a worker does besides its jobs; most of it one worker of the fleet at a time."""

@@ -1,4 +1,4 @@
-"""What a worker publishes of itself: sandbox layers, models with keys, version, graph format."""
+"""What a worker publishes about itself: sandbox layers, models with keys, version, graph format."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ Facts = dict[str, Any]
 def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Facts:
     """What a worker announces of its models.
 
-    `roles`: to each its chains, level by level. `offered`: each model in them, with its prices in
-    USD for a million tokens (null: unknown) and what keeps it from being asked (`missing`, null
-    where nothing does). `providers`: likewise.
+    `roles`: the chains of each role, by level. `offered`: each model in them, with its prices in
+    USD per million tokens (null: unknown) and what it needs before it can be used (`missing`, null:
+    nothing). `providers`: likewise.
     """
     roles = {role: _levels(chains, role) for role in get_args(Role)}
     names = dict.fromkeys(name for levels in roles.values() for chain in levels for name in chain)

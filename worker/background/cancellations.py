@@ -13,7 +13,7 @@ AGAIN_SECONDS = 1.0
 
 
 async def stop_cancelled(store: RedisStore, attempts: Attempts) -> None:
-    """Hear of cancelled jobs at once; a heartbeat finds those that were not heard of."""
+    """Stop cancelled jobs at once; a heartbeat finds those whose message was lost."""
     while True:
         with contextlib.suppress(StoreUnavailable):
             async with store.stops() as stopped:
@@ -27,7 +27,7 @@ async def stop_cancelled(store: RedisStore, attempts: Attempts) -> None:
 
 
 async def _stop_lost(store: RedisStore, attempts: Attempts) -> None:
-    """Look at every job that is held, when some word may have been missed."""
+    """Check every job that is held, when a message may have been missed."""
     for held in attempts.held():
         if not await store.owns(held):
             attempts.lease_lost(held)

@@ -1,7 +1,7 @@
 """The heartbeat: one thread renews every lease of the process, and announces the worker.
 
-It has a connection and a loop of its own, so that a busy event loop does not lose leases. One that
-hangs must: nothing of its jobs goes on, and no deadline of theirs comes.
+It has a connection and a loop of its own, so that a busy event loop does not lose leases. An event
+loop that hangs must lose them: its jobs make no progress, and their deadlines have no effect.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from worker.abort import abort_process
 log = structlog.get_logger("worker.background.heartbeat")
 
 AGAIN_SECONDS = 1.0
-"""After a heartbeat that was missed: whoever is back first, sweeper or worker, has the job."""
+"""The delay after a missed heartbeat: the first to return, sweeper or worker, has the job."""
 MISSED_ANNOUNCEMENTS = 3
-"""A worker is forgotten after this many heartbeats without a word."""
+"""A worker is forgotten after this many missed heartbeats."""
 
 
 class Leases:
-    """The heartbeat of a process. `facts()` is what it announces of itself; without a `pulse` of
-    the loop that works on jobs it ends (see abort_process). `drain()` is called once,
-    where asked for, `beaten()` whenever Redis has taken a heartbeat.
+    """The heartbeat of a process. `facts()` is what it announces; where the `pulse` finds that the
+    loop with the jobs hangs, the process ends (see abort_process). `drain()` is called once when it
+    is requested, `beaten()` after each heartbeat that Redis has accepted.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Leases:
         self._thread = threading.Thread(target=self._run, name="leases", daemon=True)
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more, and say goodbye."""
+        """Stop the thread, and withdraw the announcement."""
         self._stopping.set()
         self._thread.join(timeout=5)
 
@@ -118,8 +118,8 @@ Ask = Callable[[Callable[[], None]], object]
 
 
 class LoopWatchdog:
-    """Asked at every heartbeat. Silence is measured in what the asker has waited: a process that
-    was frozen as a whole, or a machine that stood still, is no loop that hangs.
+    """Checks at every heartbeat that a loop answers. Silence is measured by the heartbeat's own
+    waiting: a process or machine that was frozen as a whole has no loop that hangs.
     """
 
     def __init__(self, ask: Ask, most_seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Work that is done again and again until it is cancelled, whatever goes wrong once."""
+"""Work that is repeated until it is cancelled, whatever one round raises."""
 
 from __future__ import annotations
 

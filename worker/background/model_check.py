@@ -85,7 +85,7 @@ async def _checked(pool: ModelPool, prices: Prices, text: str) -> dict[str, Any]
     try:
         name = ModelName.parse(text)
         model = pool.get(name, "summary")
-        begun = time.monotonic()  # behind the import of its library, which is paid once
+        begun = time.monotonic()  # after the import of its library, which happens once
         ear = _Ear(begun)
         if not isinstance(model, ProviderModel):
             return {**result, "ok": True, "cost_usd": "0"}  # a recording: it is there

@@ -17,7 +17,8 @@ log = structlog.get_logger("worker.background.retention")
 
 
 def wanted(settings: WorkerSettings) -> Retention:
-    """What the settings ask for; a grace period that an attempt may outlast is warned of."""
+    """The retention of the settings; logs a warning where an attempt may outlast the grace
+    period."""
     grace, longest = settings.blob_grace_seconds, settings.longest_attempt_seconds
     if grace <= longest:
         advice = "set FETTLE_BLOB_GRACE_SECONDS well above that: bytes may go under a job"

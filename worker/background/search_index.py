@@ -22,13 +22,13 @@ async def index_forever(store: RedisStore, seconds: float) -> None:
             await adopt(store)
         if await store.leader.try_acquire(TURN, every(seconds)):
             while await store.words.index() == AT_ONCE:
-                pass  # between two steps others have their turn in Redis
+                pass  # between two steps Redis serves others
 
     await every_seconds(seconds, "index", index)
 
 
 async def adopt(store: RedisStore) -> None:
-    """Have every job that stands in no index of words wait for its entry, few at a time."""
+    """Queue every job that is not in the search index for its entry, a few at a time."""
     for index in (keys.FINISHED, keys.DUE, keys.AWAITING_REVIEW):
         start = 0
         while looked_at := await store.words.adopt(index, start):

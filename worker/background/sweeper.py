@@ -1,7 +1,7 @@
-"""Sweeper: looks, every few seconds, for jobs whose time has come.
+"""Sweeper: looks, every few seconds, for jobs that are due.
 
-Every worker has one, and one of them has its turn in each interval: who has set a key of Redis that
-expires. It is no lock: two sweepers at once do no harm, since each change is one commit.
+Every worker has one, and one of them sweeps in each interval: the one that has set an expiring key
+in Redis. Two sweepers at once do no harm, since each change is one commit.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ log = structlog.get_logger("worker.background.sweeper")
 async def sweep_forever(operations: Operations, seconds: float, *, grace: float = 0.0) -> None:
     """Sweep until cancelled; one of the fleet's sweepers does, every `seconds`.
 
-    While Redis was away, or took no writes, no lease could be renewed, and none was lost for that:
-    when a turn can be taken again, whoever works on has `grace` seconds to say so before leases are
-    looked at.
+    While Redis was away, or accepted no writes, no lease could be renewed. When it is back, workers
+    have `grace` seconds to renew their leases before the sweeper takes any back.
     """
     away = False
     while True:

@@ -1,4 +1,4 @@
-"""Sender: takes what is due from the outbox, brings it, and notes what became of it."""
+"""Sends what is due in the outbox to the webhook, and records the result."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from worker.egress.webhooks import DeliveryFailed, Endpoint
 
 AT_ONCE = 8
 SPARE_SECONDS = 5.0
-"""How much longer a lease is than a try may take: nobody else sends it meanwhile."""
+"""How much longer a lease is than a try may take, so that no other worker sends it meanwhile."""
 
 log = structlog.get_logger("worker.background.webhooks")
 
 
 async def send_forever(store: RedisStore, endpoint: Endpoint, seconds: float) -> None:
-    """Send until cancelled. Each worker does; what one has taken no other has at that moment."""
+    """Send until cancelled. Every worker does; a lease keeps two from sending the same."""
 
     async def send() -> None:
         while await send_some(store, endpoint) == AT_ONCE:

@@ -9,7 +9,7 @@ from jobs.errors import JobsError
 
 
 class CheckpointUnreadable(Exception):
-    """Stored bytes that are no checkpoint, or hold a type that nobody here knows. Says which."""
+    """Stored bytes that are no checkpoint, or hold an unknown type. The text says which."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The names of a thread's keys. The package's docstring draws them."""
+"""The names of a thread's keys, as in the package's docstring."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class StoredCheckpoint:
     def from_reply(cls, reply: tuple[bytes, list[bytes], list[bytes | None]]) -> StoredCheckpoint:
         """From what the read script answers: id, the hash's fields, the values named in `v`.
 
-        Raises LookupError where a value is missing: better no state than one with a hole.
+        Raises LookupError where a value is missing: an incomplete state must not be used.
         """
         checkpoint_id, flat, blobs = reply
         fields = pairs(flat)

@@ -62,7 +62,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         self._reader = Reader(redis)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
-        """The version after `current`, which sorts behind it.
+        """The version after `current`, which sorts after it.
 
         The random end keeps branches of a thread apart: each has its own value after `current`.
         """
@@ -148,8 +148,8 @@ class RedisSaver(BaseCheckpointSaver[str]):
     # Whole threads
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Remove all that is kept of a thread, in bounded steps. Cut off half-way, it can be called
-        again: what is left stays in the index.
+        """Remove all that is kept of a thread, in bounded steps. After an interruption it can be
+        called again: the rest is still in the index.
         """
         names = await self._reader.names(ThreadKeys(thread_id))
         step = ("FORGET", keys.CHECKPOINT, encode(thread_id), FORGOTTEN_AT_ONCE)

@@ -1,1 +1,1 @@
-"""Reaching out: the only place where a worker opens a connection that a model has asked for."""
+"""Egress: the only place where a worker opens connections to hosts outside the deployment."""

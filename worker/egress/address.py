@@ -12,7 +12,7 @@ _CARRIES_IPV4 = tuple(
     IPv6Network(each)
     for each in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16")
 )
-"""IPv6 addresses that mean an IPv4 one to somebody on the way: compatible, NAT64, Teredo, 6to4."""
+"""IPv6 addresses that some router translates to IPv4: compatible, NAT64, Teredo, 6to4."""
 _NEVER = tuple(
     ip_network(each)
     for each in (
@@ -21,7 +21,7 @@ _NEVER = tuple(
         *("100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
     )
 )
-"""Unspecified, link-local (a cloud's metadata), multicast, reserved: nobody's intranet. And the
+"""Unspecified, link-local (a cloud's metadata), multicast, reserved: no intranet has these. And the
 metadata addresses of clouds that look like an intranet's, or like public ones."""
 
 

@@ -1,9 +1,9 @@
-"""Reach: GET requests to an operator's hosts, and to nothing else.
+"""EgressClient: GET requests to the operator's hosts, and to no others.
 
-Each hop of a redirect is held against the list again, and connects only to addresses that were
-looked at. Nothing is sent but the request itself: no cookies, no credentials of other places, and
-no proxy of this machine's environment. What comes back is bounded in size, time and kind, and is
-never decompressed here.
+Each hop of a redirect is checked against the list again, and connects only to checked addresses.
+Only the request itself is sent: no cookies, no credentials of other places, and no proxy of this
+machine's environment. Responses are bounded in size, time and kind, and are never decompressed
+here.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class EgressClient:
         raise ToolRefused(f"more than {HOPS} redirects")
 
     async def _one(self, url: httpx.URL) -> Page | httpx.URL:
-        """The page, or where it is said to be. A connection for each: no hop is taken unlooked."""
+        """The page, or the target of a redirect. Each hop has a checked connection of its own."""
         backend = Pinned(self.resolver, private=self.private)
         context = ssl.create_default_context() if url.scheme == "https" else None
         sent = {
@@ -116,7 +116,7 @@ def _redirected(url: httpx.URL, location: str) -> httpx.URL:
 
 
 def _kind(url: httpx.URL, headers: Message) -> tuple[str, str | None]:
-    """Media type, empty where none is told, and charset. Raises ToolRefused."""
+    """Media type, '' where none is given, and charset. Raises ToolRefused."""
     try:
         kind = headers.get_content_type() if headers["content-type"] else ""
         return kind, headers.get_content_charset()

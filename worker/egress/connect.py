@@ -1,4 +1,4 @@
-"""Connecting to an address that was looked at: what a name means now, not at the next question."""
+"""Connecting to an address that was checked, whatever the name resolves to later."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ async def resolved(host: str, port: int) -> Sequence[str]:
 
 
 class Pinned(httpcore.AsyncNetworkBackend):
-    """Connects by the address that was checked, so that a name which means another one the next
-    time it is asked for (DNS rebinding) leads nowhere. TLS still asks for the name's certificate.
+    """Connects to the address that was checked, so that a name which resolves to another one later
+    (DNS rebinding) has no effect. TLS still checks the certificate for the name.
     """
 
     def __init__(self, resolver: Resolver, *, private: bool) -> None:

@@ -23,7 +23,7 @@ class Hosts:
     http: bool = False
 
     def require(self, url: httpx.URL) -> None:
-        """Raise ToolRefused for a URL that does not lead to one of them."""
+        """Raise ToolRefused for a URL of another host."""
         if url.scheme not in _PORTS or (url.scheme == "http" and not self.http):
             raise ToolRefused(f"the address must begin with https://: {shown(url)}")
         if url.userinfo:
@@ -55,7 +55,7 @@ def authority(url: httpx.URL) -> str:
 
 
 def shown(url: httpx.URL) -> str:
-    """A URL as it may be repeated: without what stands before an @."""
+    """A URL as it may be shown: without credentials."""
     return str(url.copy_with(username="", password="") if url.userinfo else url)[:200]
 
 

@@ -1,6 +1,6 @@
 """Proxy: an HTTP proxy on loopback for a process that may reach an operator's hosts, and no others.
 
-Each connection is held against the list and goes to an address that was checked, as with `Reach`.
+Each connection is checked against the list and goes to a checked address, as with `EgressClient`.
 TLS passes through it unread (CONNECT). A plain request has a connection to itself, so that a second
 one on it cannot go to another host. What comes back is bounded in size, over all connections.
 """
@@ -27,7 +27,7 @@ _PORTS = {"https": 443, "http": 80}
 
 @dataclass(slots=True)
 class Proxy:
-    """`refused` says what was asked for and not allowed, in order."""
+    """`refused` are the requests that were not allowed, in order."""
 
     hosts: Hosts
     backend: Pinned

@@ -1,7 +1,10 @@
-"""Endpoint: the operator's address, and one try to bring it a message.
+"""Endpoint: the operator's webhook, and one try to deliver a message to it, signed.
 
-Nothing is followed, no proxy of this machine's environment is asked, and the connection goes to an
-address that was looked at: what is not public is refused unless the operator allows it.
+Redirects are not followed, no proxy of this machine's environment is used, and the connection goes
+to a checked address: one that is not public is refused unless the operator allows it.
+
+Signed as https://www.standardwebhooks.com says: HMAC-SHA256 over id, time and body, in base64,
+after the scheme's version; one signature per secret, so that a receiver can change its secret.
 """
 
 from __future__ import annotations
@@ -25,13 +28,13 @@ from settings.webhooks import WebhookSettings
 from worker.egress.connect import Pinned, Resolver, resolved
 
 READ = 65_536
-"""Bytes of an answer that are waited for: what it says beyond its status is nobody's."""
+"""Bytes of an answer that are read: only its status counts."""
 GONE = 410
 
 
 @dataclass(frozen=True)
 class DeliveryFailed(Exception):
-    """It did not arrive. `gone`: the receiver wants no more of it."""
+    """A message did not arrive. `gone`: the receiver answered 410, and wants no more tries."""
 
     why: str
     gone: bool = False
@@ -42,7 +45,8 @@ class DeliveryFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`seconds` bounds a whole try; `private`: addresses of an intranet, and loopback, will do."""
+    """`seconds` bounds a whole try; `private` also allows addresses of an intranet, and
+    loopback."""
 
     url: httpx.URL
     keys: tuple[bytes, ...]
@@ -51,7 +55,7 @@ class Endpoint:
     resolver: Resolver = field(default=resolved)
 
     async def deliver(self, delivery: Delivery, now_ms: int) -> None:
-        """Bring a message. Raises Missed where it is not known to have arrived."""
+        """Deliver a message. Raises DeliveryFailed where it is not known to have arrived."""
         body = message(delivery)
         sent = {
             "Host": self.url.netloc.decode("ascii"),

@@ -1,6 +1,6 @@
-"""Figures of one worker process for Prometheus, and the port that serves them with its probes.
+"""Metrics of one worker process for Prometheus, and the port that serves them with its probes.
 
-figures  what is counted, in a registry of the process's own
+figures  the metrics, in a registry of the process's own
 store    jobs and money, counted where they are put on record
 sandbox  runs of code
 health   whether this worker lives, and whether it takes jobs

@@ -1,4 +1,4 @@
-"""Figures: everything that a worker counts. They begin at zero with the process and never fall."""
+"""Figures: every metric of a worker. Counters begin at zero with the process."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Figures:
             self._unapproved.labels(end)
 
     def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
-        """A gauge that is looked at when somebody asks; `value` is called from another thread."""
+        """A gauge that is read at each scrape; `value` is called from another thread."""
         self._gauge(name, about).set_function(value)
 
     def changed(self, change: Change) -> None:
@@ -125,7 +125,7 @@ class Figures:
         self._overhead.observe(max(seconds - result.seconds, 0.0))
 
     def unrun(self) -> None:
-        """A run that the sandbox's own trouble has kept from happening."""
+        """A run that did not happen, since the sandbox failed."""
         self._runs.labels("unavailable").inc()
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:

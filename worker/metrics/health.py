@@ -1,4 +1,4 @@
-"""Health: whether this worker lives, and whether it takes jobs. Asked from any thread."""
+"""Health: whether this worker is alive and takes jobs. Safe from any thread."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Health:
         self._beat = self._clock()
 
     def looped(self) -> None:
-        """The event loop came round."""
+        """The event loop has run."""
         self._looped = self._clock()
 
     @property
     def beat_age(self) -> float:
-        """Seconds since Redis has answered a heartbeat; since ever, infinite."""
+        """Seconds since Redis has answered a heartbeat; infinite before the first answer."""
         return float("inf") if self._beat is None else self._clock() - self._beat
 
     def sandbox_works(self) -> bool:
@@ -73,7 +73,7 @@ class Health:
 
     @contextlib.asynccontextmanager
     async def watched(self, figures: Figures) -> AsyncIterator[None]:
-        """Look how late the loop is, for the length of the block, and show what is known here."""
+        """Measure how late the loop is, for the length of the block, and export the metrics."""
         figures.watch(
             "fettle_worker_heartbeat_age_seconds",
             "Since Redis has taken a heartbeat",

@@ -1,6 +1,6 @@
 """The port of a worker: `/metrics`, `/healthz` and `/readyz`, without a key.
 
-It has threads of its own: a worker whose event loop hangs can still say so.
+It has threads of its own: a worker whose event loop hangs can still answer.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class _Server(ThreadingHTTPServer):
     server_bind = TCPServer.server_bind  # HTTPServer's asks the network for its own name
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no event of ours."""
+        """A client that hangs up is not logged."""
 
 
 def _handler(figures: Figures, health: Health) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 5
-        """Seconds: one that asks nothing holds no thread for longer."""
+        """Seconds after which a silent client is disconnected."""
 
         def do_GET(self) -> None:
             match self.path.partition("?")[0]:
@@ -68,7 +68,7 @@ def _handler(figures: Figures, health: Health) -> type[BaseHTTPRequestHandler]:
                     self._send(404, TEXT, b"/metrics, /healthz, /readyz\n")
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
-            """Asked every few seconds: no line each."""
+            """Scrapes and probes are not logged."""
 
         def _judge(self, well: str, why_not: str) -> None:
             self._send(503 if why_not else 200, TEXT, f"{why_not or well}\n".encode())

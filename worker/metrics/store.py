@@ -1,7 +1,7 @@
-"""The store of a worker that counts what it puts on record: changes of jobs, and what was paid.
+"""The store of a worker that counts what it records: changes of jobs, and what was paid.
 
-Here, since every change and every payment comes by, once, when it is on record; those of the
-sweeper, too, which ends jobs that no attempt could end.
+It counts here, since every change and payment passes the store once; those of the sweeper, too,
+which ends jobs that no attempt could end.
 """
 
 from __future__ import annotations

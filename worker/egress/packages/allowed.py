@@ -45,7 +45,7 @@ class Allowed:
 
 
 def read(text: str) -> Allowed:
-    """The list in `text`. Raises ListUnfit: an option that is not understood may mean anything."""
+    """The list in `text`. Raises ListUnfit, also for an unknown option."""
     lines: dict[str, tuple[tuple[Requirement, frozenset[str]], ...]] = {}
     for line in _logical(text):
         hashes = frozenset(_HASH.findall(f" {line}"))

@@ -1,8 +1,8 @@
 """PipPackages: the port Packages, by pip in a process of its own.
 
-pip resolves and downloads, and installs nothing. It has no configuration but ours: an empty
-environment, no configuration files, no cache, wheels only. It reaches the network by a proxy of
-this worker, which lets it to the operator's index and the hosts named for it (`worker.egress`).
+pip resolves and downloads, and installs nothing. It has an empty environment, no configuration
+files, no cache, and takes wheels only. It reaches the network by a proxy of this worker, which
+allows the operator's index and the hosts named for it (`worker.egress`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from worker.egress.packages.stubs import local_version, write_stub
 from worker.egress.proxy import Proxy
 
 PAGE_BYTES = 32 * MIB
-"""What pages of the index may have beside the wheels: of the largest packages they have some MB."""
+"""Bytes allowed for pages of the index, besides the wheels: those of large packages have some
+MB."""
 MEMORY_BYTES = 2_048 * MIB
 AT_ONCE = 4
 """Processes of pip in one worker: each takes 60 MB, and half a second to start."""
@@ -202,7 +203,7 @@ def _command(files: _Files, target: Target, proxy: str) -> list[str]:
 
 
 def _bound(pid: int, file_bytes: int) -> None:
-    """A wheel is a zip file that somebody packed: reading its metadata has bounds of memory."""
+    """A wheel is an untrusted zip file: reading its metadata is bounded in memory."""
     with suppress(ProcessLookupError):
         resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
@@ -230,7 +231,7 @@ def _is_there(wheel: Wheel, target: Target) -> bool:
 
 
 def _error(out: bytes, err: bytes, files: _Files) -> str:
-    """What pip says: its errors, and who needs what where that is in conflict."""
+    """pip's errors, and the requirements that are in conflict."""
     said = err.decode(errors="replace").replace(f"{files.folder}/", "")
     errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if "ERROR: " in line]
     _, _, conflict = out.decode(errors="replace").partition("The conflict is caused by:\n")

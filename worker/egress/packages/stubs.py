@@ -1,4 +1,4 @@
-"""Stubs: empty wheels in place of what the sandbox has already, so that pip counts with it.
+"""Stubs: empty wheels for packages that the sandbox has already, so that pip takes them as given.
 
 pip resolves for an interpreter that it does not run in, and cannot ask what is installed there. A
 stub has a local version (`2.4.6+there`), which no index can have: a constraint to it keeps pip
