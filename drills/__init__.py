@@ -4,5 +4,4 @@ chaos      everything is killed under load, and J1 to J14 are checked (`fettle c
 attacks    the sandbox is attacked from within (`fettle attack`)
 restart    everything is killed while jobs wait for a person; nothing is lost or done twice
 leaks      thousands of runs in a row leave nothing behind
-humaneval  every canonical solution passes its tests in a fresh sandbox
 """

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cases.tiny_humaneval import GOOD, WRONG, written
 from support.servers import docker_engine
 
 from benchmarks.sandbox.figures import GOALS
@@ -82,28 +81,6 @@ def test_a_file_of_a_sandboxes_user_is_counted_unless_it_was_there(
         left.touch()
         os.chown(left, uid, -1)
         assert list(counting._files()) == [left]
-
-
-@pytest.mark.parametrize("backend", ["local", *docker_engine.BACKENDS])
-def test_every_solution_passes_in_a_sandbox_of_its_own(
-    tmp_path: Path, backend: str, request: pytest.FixtureRequest
-) -> None:
-    data = written(tmp_path / "tiny.jsonl.gz", *GOOD)
-    env = {}
-    if backend == "docker":
-        env["FETTLE_SANDBOX_ENGINE"] = request.getfixturevalue("docker_engine").host
-    code, outcome = told("drills.humaneval", "--data", str(data), "--backend", backend, **env)
-    assert (code, outcome["tasks"], outcome["passed"]) == (0, 2, 2)
-    assert outcome["seconds"] > 0
-    assert outcome["bare_seconds"] > 0
-
-
-def test_a_solution_that_fails_its_tests_is_named(tmp_path: Path) -> None:
-    data = written(tmp_path / "tiny.jsonl", *GOOD, WRONG)
-    code, outcome = told("drills.humaneval", "--data", str(data), "--backend", "local")
-    assert (code, outcome["tasks"], outcome["passed"]) == (1, 3, 2)
-    (failure,) = outcome["failures"]
-    assert failure == {"task_id": "Tiny/2", "why": "exited: AssertionError"}
 
 
 def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:
