@@ -36,7 +36,7 @@ def failures(outcomes: Iterable[Outcome]) -> Iterator[str]:
             category, _, name = each.name.partition("/")
             yield (
                 f"{each.name} on {each.backend}: {kind}: {printed(each.verdict.evidence)}\n"
-                f"    {name} in drills/attacks/{category}: {LOOK_AT[kind]}"
+                f"    {name} in drills/attacks/catalogue/{category}: {LOOK_AT[kind]}"
             )
 
 

@@ -104,16 +104,16 @@ def of_another_kind() -> str | None:
     return str(SEEN)
 
 
-def told(probe: Any) -> Report | None:
+def report_of(probe: Any) -> Report | None:
     code = program(probe, {"mark": MARK, "word": 'it\'s "so" '})
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     return report(replace(EXITED, stdout=Stream(ran.stdout), stderr=Stream(ran.stderr)), MARK)
 
 
 def test_a_probe_runs_from_its_source_with_what_it_uses_and_reports() -> None:
-    assert told(without_words) == Report(reached="wordword/")
-    assert told(reaching) == Report(reached='it\'s "so" it\'s "so" ')
-    broken = told(failing)
+    assert report_of(without_words) == Report(reached="wordword/")
+    assert report_of(reaching) == Report(reached='it\'s "so" it\'s "so" ')
+    broken = report_of(failing)
     assert broken is not None
     assert broken.reached is None
     assert "OSError: it's" in str(broken.broken)
@@ -121,12 +121,12 @@ def test_a_probe_runs_from_its_source_with_what_it_uses_and_reports() -> None:
 
 def test_what_cannot_be_sent_with_a_probe_is_said() -> None:
     with pytest.raises(TypeError, match="SEEN, Observation"):
-        told(of_another_kind)
+        report_of(of_another_kind)
 
 
 def test_only_the_probe_reports_not_its_children_and_not_its_closed_outputs() -> None:
-    assert told(forking) == Report()
-    assert told(closing) == Report(reached="said all the same")
+    assert report_of(forking) == Report()
+    assert report_of(closing) == Report(reached="said all the same")
 
 
 def test_a_report_bears_the_mark_and_the_last_one_counts() -> None:
@@ -167,7 +167,7 @@ def test_the_summary_counts_each_attack_once_a_backend() -> None:
     blind, reached = summary.failures(outcomes)
     assert "nothing is proved" in blind
     assert reached.startswith("kernel/b on docker: reached: 55 bytes\\x1b[2J\n")
-    assert "b in drills/attacks/kernel" in reached
+    assert "b in drills/attacks/catalogue/kernel" in reached
 
 
 def test_nothing_tried_is_nothing_proved() -> None:

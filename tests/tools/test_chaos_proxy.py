@@ -98,8 +98,8 @@ async def test_bytes_and_ends_are_passed_on_both_ways(echo):
     assert await client.ask(b"") == b""
     client.writer.close()
     await until(lambda: server.ended == ["closed"] and proxy.counters()["ended"] == 1)
-    told = proxy.counters()
-    assert (told["accepted"], told["bytes_up"], told["bytes_down"]) == (1, 5, 5)
+    counters = proxy.counters()
+    assert (counters["accepted"], counters["bytes_up"], counters["bytes_down"]) == (1, 5, 5)
 
 
 async def test_much_is_passed_on_whole_under_latency(echo):

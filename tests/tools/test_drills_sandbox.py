@@ -19,7 +19,7 @@ from settings.sandbox import Backend, SandboxSettings
 TOP = Path(__file__).resolve().parents[2]
 
 
-def told(*argv: str, **env: str) -> tuple[int, dict[str, Any]]:
+def run_drill(*argv: str, **env: str) -> tuple[int, dict[str, Any]]:
     """The exit code, and the object on the last line of stdout."""
     done = subprocess.run(
         [sys.executable, "-m", *argv, "--json"],
@@ -35,7 +35,7 @@ def told(*argv: str, **env: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_a_hundred_runs_leave_nothing_behind() -> None:
-    code, outcome = told("drills.leaks", "--runs", "100", "--backend", "local")
+    code, outcome = run_drill("drills.leaks", "--runs", "100", "--backend", "local")
     assert code == 0, outcome
     assert outcome["passed"] is True
     assert outcome["wrong"] == {}
@@ -85,7 +85,7 @@ def test_a_file_of_a_sandboxes_user_is_counted_unless_it_was_there(
 
 def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:
     quick = ("--pairs", "1", "--slices", "1", "--seconds", "0.3")
-    code, found = told("benchmarks.sandbox", "--backend", "local", *quick)
+    code, found = run_drill("benchmarks.sandbox", "--backend", "local", *quick)
     assert code == 0
     assert {key for key in GOALS if key.startswith("local")} <= found.keys()
     ratio = found["local_print_ms"] / found["local_print_baseline_ms"]
@@ -109,9 +109,9 @@ def fettle(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
 def test_the_command_runs_the_attacks_that_are_asked_for() -> None:
     done = fettle("attack", "--backend", "local", "--only", "resources/zombie_bomb", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
+    run_drill = json.loads(done.stdout.splitlines()[-1])
     counted = {"attacks": 1, "backends": ["local"], "tried": 1, "held": 1}
-    assert told == {**counted, "failed": [], "unproved": []}
+    assert run_drill == {**counted, "failed": [], "unproved": []}
 
 
 def test_an_engine_that_is_not_there_is_no_success() -> None:

@@ -220,15 +220,15 @@ async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
         await (held.reached.wait() if held else engine.orders.get())
         for each in STEPS.keys() - {step if held else ""}:
             engine.gate(each)
-        told = pytest.raises(SandboxUnavailable, match="this sandbox was closed")
+        found = pytest.raises(SandboxUnavailable, match="this sandbox was closed")
         if step == "remove":
             run.cancel()
             await engine.gates["remove"].reached.wait()
-            told = pytest.raises(asyncio.CancelledError)
+            found = pytest.raises(asyncio.CancelledError)
         monkeypatch.setattr(dialogue, "_PING_SECONDS", 0.05)  # all that went before was answered
         async with asyncio.timeout(WAIT_SECONDS):
             await backend.close()
-        with told:
+        with found:
             await run
 
 

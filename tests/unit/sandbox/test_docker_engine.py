@@ -159,9 +159,9 @@ async def test_a_refused_stream_carries_the_engines_text(tmp_path: Path) -> None
     async with serving(place, answer):
         engine = Engine(Address("unix", str(place)))
         for asking in (engine.attach("abc"), engine.events("a", ["oom"])):
-            with pytest.raises(SandboxUnavailable, match=r"refused.*404.*No such") as told:
+            with pytest.raises(SandboxUnavailable, match=r"refused.*404.*No such") as found:
                 await asking
-            assert not isinstance(told.value, EngineLost)  # it answers
+            assert not isinstance(found.value, EngineLost)  # it answers
 
 
 async def test_an_answer_that_was_cut_where_its_length_is_unknown_is_none(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from sandbox.protocol import SandboxUnavailable
 TOP = Path(__file__).resolve().parents[3]
 
 
-def told(**labels: str) -> dict:
+def engine_answer(**labels: str) -> dict:
     return {"Id": "sha256:abc", "Config": {"Labels": labels}}
 
 
 def test_an_image_with_our_digest_is_taken_by_its_id() -> None:
-    found = image.require("sandboxes", told(**{image.LABEL: image.digest()}))
+    found = image.require("sandboxes", engine_answer(**{image.LABEL: image.digest()}))
     assert (found.id, found.name) == ("sha256:abc", "sandboxes")
 
 
@@ -27,8 +27,8 @@ def test_an_image_with_our_digest_is_taken_by_its_id() -> None:
     ("found", "words"),
     [
         (None, "has no image 'sandboxes'"),
-        (told(**{image.LABEL: "0" * 64}), "of another release"),
-        (told(), "no sandbox of Fettle's"),
+        (engine_answer(**{image.LABEL: "0" * 64}), "of another release"),
+        (engine_answer(), "no sandbox of Fettle's"),
         ({"Id": "sha256:abc", "Config": {"Labels": None}}, "no sandbox of Fettle's"),
         ({"Id": "sha256:abc", "Config": None}, "no sandbox of Fettle's"),
     ],

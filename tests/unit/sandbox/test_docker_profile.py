@@ -102,11 +102,6 @@ def test_what_the_local_backend_masks_is_masked_here(body) -> None:
     assert "/sys" in body["HostConfig"]["MaskedPaths"]
 
 
-def test_a_made_container_can_take_other_counts() -> None:
-    common = profile.container_limits(Limits())
-    assert set(profile.update(common)) == {"Memory", "MemorySwap", "PidsLimit"}
-
-
 def test_the_runtime_is_named_only_where_it_is_another() -> None:
     container_limits = profile.container_limits(Limits())
     assert "Runtime" not in profile.container(TEMPLATE, container_limits, (), UID)["HostConfig"]

@@ -78,8 +78,8 @@ def _as_nobody(top: str, work: str) -> dict[str, bytes]:
         finally:
             os._exit(0)
     os.close(write)
-    with os.fdopen(read, "rb") as told:
-        changed: dict[str, bytes] = ast.literal_eval(told.read().decode())
+    with os.fdopen(read, "rb") as found:
+        changed: dict[str, bytes] = ast.literal_eval(found.read().decode())
     os.waitpid(pid, 0)
     return changed
 

@@ -30,13 +30,13 @@ FOUND = {
 FACTS: dict[str, Any] = {"bubblewrap": "bubblewrap 0.8", "uid": 1234, "cgroup": "memory by v2"}
 
 
-def told(found: dict[str, Any] | None = None, **facts: object) -> dict[str, Layer]:
+def layers_of(found: dict[str, Any] | None = None, **facts: object) -> dict[str, Layer]:
     shown = layers(json.dumps(FOUND | (found or {})), FACTS | facts)
     return {layer.name: layer for layer in shown}
 
 
 def test_where_everything_holds_every_layer_is_active() -> None:
-    assert [layer for layer in told().values() if not layer.active] == []
+    assert [layer for layer in layers_of().values() if not layer.active] == []
 
 
 @pytest.mark.parametrize(
@@ -60,26 +60,26 @@ def test_where_everything_holds_every_layer_is_active() -> None:
 def test_a_layer_that_is_off_says_what_that_means(
     found: dict[str, Any], name: str, meaning: str
 ) -> None:
-    shown = told(found)
+    shown = layers_of(found)
     assert [layer.name for layer in shown.values() if not layer.active] == [name]
     assert meaning in shown[name].detail
 
 
 def test_a_shared_namespace_is_named() -> None:
-    shown = told({"namespaces": {"net": _own("net"), "pid": "pid:[1]"}})
+    shown = layers_of({"namespaces": {"net": _own("net"), "pid": "pid:[1]"}})
     assert not shown["namespaces"].active
     assert "host: net;" in shown["namespaces"].detail
 
 
 def test_without_a_cgroup_it_says_why_and_what_a_burst_may_do() -> None:
-    shown = told(cgroup="", no_cgroup="no control groups are mounted here")["cgroup"]
+    shown = layers_of(cgroup="", no_cgroup="no control groups are mounted here")["cgroup"]
     assert not shown.active
     assert shown.detail.startswith("no control groups are mounted here; a burst between")
     assert "twice the memory limit" in shown.detail
 
 
 def test_root_of_the_host_is_reported() -> None:
-    assert not told(uid=0)["unprivileged"].active
+    assert not layers_of(uid=0)["unprivileged"].active
 
 
 def _own(name: str) -> str:

@@ -9,13 +9,13 @@ from sandbox.protocol import Command, Limits
 PYTHON = "/opt/venv/bin/python"
 
 
-def told(command: Command, limits: Limits | None = None) -> tuple[list[tuple[str, str]], bytes]:
+def found(command: Command, limits: Limits | None = None) -> tuple[list[tuple[str, str]], bytes]:
     made = order(command, limits or Limits(), PYTHON)
     return lines(made.header), b"|".join(made.blobs)
 
 
 def test_code_is_a_script_not_a_word() -> None:
-    pairs, blobs = told(Command.python("print(1)", {"a/b": b"x"}))
+    pairs, blobs = found(Command.python("print(1)", {"a/b": b"x"}))
     assert [pair for pair in pairs if pair[0] in {"file", "stdin", "word", "code"}] == [
         ("file", "1 a/b"), ("stdin", "0"), ("code", "8"),
     ]  # fmt: skip
@@ -23,19 +23,19 @@ def test_code_is_a_script_not_a_word() -> None:
 
 
 def test_python_is_the_sandboxs_interpreter() -> None:
-    assert told(Command(("python", "-m", "pytest")))[1] == f"|{PYTHON}|-m|pytest".encode()
-    assert told(Command(("python", "-c", "x", "word")))[1] == f"|{PYTHON}|-c|x|word".encode()
-    assert told(Command(("python3.9",)))[1] == b"|python3.9"
+    assert found(Command(("python", "-m", "pytest")))[1] == f"|{PYTHON}|-m|pytest".encode()
+    assert found(Command(("python", "-c", "x", "word")))[1] == f"|{PYTHON}|-c|x|word".encode()
+    assert found(Command(("python3.9",)))[1] == b"|python3.9"
 
 
 def test_every_limit_is_in_the_header() -> None:
-    pairs = dict(told(Command(("x",)), Limits(wall_seconds=1.5, memory_bytes=7))[0])
+    pairs = dict(found(Command(("x",)), Limits(wall_seconds=1.5, memory_bytes=7))[0])
     assert (pairs["wall_seconds"], pairs["memory_bytes"]) == ("1.5", "7")
     assert {"flood_bytes", "inodes", "sample_seconds", "rlimit"} <= pairs.keys()
 
 
 def test_words_hold_newlines_and_odd_text() -> None:
-    pairs, blobs = told(Command(("echo", "a\nb", "é\udcff")))
+    pairs, blobs = found(Command(("echo", "a\nb", "é\udcff")))
     assert [value for key, value in pairs if key == "word"] == ["4", "3", "3"]
     assert blobs == "|echo|a\nb|é?".encode()
 
@@ -60,5 +60,5 @@ def test_what_cannot_be_ordered_is_a_value_error(command: Command, limits: Limit
 
 
 def test_a_seed_is_in_the_header_where_there_is_one() -> None:
-    assert dict(told(Command(("x",), seed=7))[0])["seed"] == "7"
-    assert "seed" not in dict(told(Command(("x",)))[0])
+    assert dict(found(Command(("x",), seed=7))[0])["seed"] == "7"
+    assert "seed" not in dict(found(Command(("x",)))[0])

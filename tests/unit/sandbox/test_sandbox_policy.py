@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 from sandbox import policy
 from sandbox.agent import resource_monitor
 from sandbox.local.base_container import Descriptors, command
@@ -24,50 +22,19 @@ def words() -> list[str]:
     return command(HOST_ENV, GIVEN, libraries=True)
 
 
-def after(word: str) -> list[str]:
-    """The words that follow each `word`."""
-    return [second for first, second in pairwise(words()) if first == word]
-
-
 def isolation() -> dict[str, list[str]]:
     """What the sandboxes put up, by key."""
-    told: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for line in policy.isolation(HOST_ENV).split("\n"):
         key, _, value = line.partition(" ")
-        told.setdefault(key, []).append(value)
-    return told
-
-
-def test_every_namespace_is_its_own() -> None:
-    for name in ("user", "pid", "net", "ipc", "uts", "cgroup-try"):
-        assert f"--unshare-{name}" in words()
-    assert "--share-net" not in words()
-
-
-def test_it_ends_with_its_supervisor_and_holds_no_terminal() -> None:
-    # As the first process of its pid namespace the zygote takes every sandbox with it.
-    assert {"--die-with-parent", "--new-session", "--as-pid-1"} <= set(words())
-
-
-def test_no_capabilities_and_an_ordinary_user() -> None:
-    assert after("--cap-drop") == ["ALL"]
-    assert after("--uid") == after("--gid") == ["1000"]
-    assert isolation()["uid"] == ["1000"]
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def test_sockets_keep_small_buffers() -> None:
-    told = dict(each.split(" ", 1) for each in isolation()["sysctl"])
-    assert set(told) == {f"/proc/sys/net/ipv4/tcp_{way}mem" for way in "wr"}
-    assert all(int(sizes.split()[2]) < resource_monitor.SOCKET_BYTES for sizes in told.values())
-
-
-def test_nothing_of_the_host_is_writable() -> None:
-    assert not {"--bind", "--bind-try", "--dev-bind", "--dev-bind-try"} & set(words())
-    assert after("--ro-bind") == ["/usr", "/tmp/0"]
-    assert after("--remount-ro") == ["/dev", "/"]
-    assert words().index("--remount-ro") > max(
-        at for at, word in enumerate(words()) if word in {"--tmpfs", "--file", "--ro-bind"}
-    )
+    found = dict(each.split(" ", 1) for each in isolation()["sysctl"])
+    assert set(found) == {f"/proc/sys/net/ipv4/tcp_{way}mem" for way in "wr"}
+    assert all(int(sizes.split()[2]) < resource_monitor.SOCKET_BYTES for sizes in found.values())
 
 
 def test_what_a_sandbox_writes_lies_in_a_tmpfs_of_bounded_size_and_count() -> None:
@@ -116,18 +83,6 @@ def test_the_zygotes_environment_is_the_codes() -> None:
     assert not {"--clearenv", "--unsetenv"} & set(every)
 
 
-def test_the_environment_is_fixed_and_small() -> None:
-    env = policy.environment(HOST_ENV)
-    assert env["PATH"] == "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin"
-    assert (env["HOME"], env["PYTHONPATH"]) == ("/tmp", "/work")
-    assert len(env) < 16
-
-
-def test_the_zygote_starts_as_the_codes_interpreter_does() -> None:
-    assert words()[-4:-1] == ["/opt/venv/bin/python", "-P", "-c"]
-    assert words()[-1].endswith("trampoline(lambda: main(7, libraries=True))")
-
-
 def test_rlimits_follow_the_limits() -> None:
     limits = policy.rlimits(Limits(processes=10, cpu_seconds=3, file_bytes=5, open_files=6))
     assert limits["RLIMIT_NPROC"] == (11, 11)
@@ -137,16 +92,6 @@ def test_rlimits_follow_the_limits() -> None:
     assert limits["RLIMIT_CORE"] == (1, 1)
     nothing = ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_RTPRIO")
     assert {limits[name] for name in nothing} == {(0, 0)}
-
-
-def test_address_space_leaves_sandbox_above_the_memory_limit() -> None:
-    default = Limits()
-    assert policy.rlimits(default)["RLIMIT_AS"][0] > 4 * default.memory_bytes
-
-
-def test_the_workspace_has_sandbox_for_every_file_it_may_have() -> None:
-    limits = Limits(workspace_bytes=10, workspace_files=3)
-    assert policy.work_bytes(limits) == 10 + 3 * 4096
 
 
 def test_the_uid_of_the_host_is_nobodys() -> None:

@@ -32,46 +32,46 @@ BUSY = "bwrap: Creating new namespace failed: Resource temporarily unavailable"
 def test_a_switch_that_is_off_is_named_with_its_command(
     said: str, sysctls: dict[str, str], command: str
 ) -> None:
-    told = explain(said, Host(sysctls))
-    assert f"sysctl -w {command}" in told
-    assert f"echo {command} >> /etc/sysctl.d/60-fettle.conf" in told
-    assert said in told
+    found = explain(said, Host(sysctls))
+    assert f"sysctl -w {command}" in found
+    assert f"echo {command} >> /etc/sysctl.d/60-fettle.conf" in found
+    assert said in found
 
 
 def test_switches_that_are_right_are_not_named() -> None:
     right = {"kernel.unprivileged_userns_clone": "1", "user.max_user_namespaces": "9"}
-    told = explain(NAMESPACE, Host(right))
-    assert "sysctl" not in told
-    assert "docker backend" in told
+    found = explain(NAMESPACE, Host(right))
+    assert "sysctl" not in found
+    assert "docker backend" in found
 
 
 def test_a_kernel_without_user_namespaces_is_named_as_the_cause() -> None:
-    told = explain(NAMESPACE, Host(namespaces=False))
-    assert "CONFIG_USER_NS" in told
+    found = explain(NAMESPACE, Host(namespaces=False))
+    assert "CONFIG_USER_NS" in found
 
 
 def test_in_a_container_it_names_the_profile_and_proc() -> None:
-    told = explain(PROC, Host(contained=True))
-    assert "seccomp=deploy/seccomp-worker.json" in told
-    assert "systempaths=unconfined" in told
-    assert "apparmor" not in told
-    told = explain(NAMESPACE, Host(filtered=True))
-    assert "seccomp=" in told
-    assert "systempaths" not in told
+    found = explain(PROC, Host(contained=True))
+    assert "seccomp=deploy/seccomp-worker.json" in found
+    assert "systempaths=unconfined" in found
+    assert "apparmor" not in found
+    found = explain(NAMESPACE, Host(filtered=True))
+    assert "seccomp=" in found
+    assert "systempaths" not in found
     assert "systempaths" in explain(NAMESPACE, Host(filtered=True, masked_proc=True))
 
 
 def test_a_profile_of_apparmor_that_forbids_mounts_is_named() -> None:
-    told = explain(ROOT, Host(contained=True, apparmor="docker-default"))
-    assert "profile docker-default" in told
-    assert "apparmor=unconfined" in told
+    found = explain(ROOT, Host(contained=True, apparmor="docker-default"))
+    assert "profile docker-default" in found
+    assert "apparmor=unconfined" in found
 
 
 def test_too_many_processes_is_not_taken_for_a_lack_of_rights() -> None:
     assert "ulimit -u" in explain(BUSY, Host())
-    told = explain(BUSY, Host(contained=True))
-    assert "--pids-limit" in told
-    assert "seccomp" not in told
+    found = explain(BUSY, Host(contained=True))
+    assert "--pids-limit" in found
+    assert "seccomp" not in found
 
 
 @pytest.mark.parametrize("host", [Host(), Host(contained=True, filtered=True, masked_proc=True)])

@@ -177,7 +177,7 @@ def test_sockets_are_local_or_tcp_or_udp_or_ask_routes(machine: str) -> None:
 
 
 @both
-def test_a_wish_for_larger_buffers_is_granted_in_words_alone(machine: str) -> None:
+def test_larger_buffers_are_granted_but_not_given(machine: str) -> None:
     for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
         assert judged(machine, "setsockopt", 3, socket.SOL_SOCKET, option) == refused(0)
         assert judged(machine, "setsockopt", 3, socket.IPPROTO_UDP, option) != refused(0)
@@ -239,7 +239,7 @@ def test_no_memory_comes_from_a_machines_pool_of_huge_pages(machine: str) -> Non
 
 
 @both
-def test_no_lease_no_note_and_no_lock_of_an_open_file(machine: str) -> None:
+def test_leases_notes_and_locks_of_open_files_are_refused(machine: str) -> None:
     for command in (1024, 1025, 1026, 36, 37, 38):  # F_SETLEASE, F_GETLEASE, F_NOTIFY, F_OFD_*
         assert judged(machine, "fcntl", 3, command) == refused(errno.EINVAL), command
 
@@ -271,7 +271,7 @@ def test_limits_are_ones_own(machine: str) -> None:
 
 
 @both
-def test_nobody_says_when_the_agent_runs(machine: str) -> None:
+def test_no_program_decides_when_the_agent_runs(machine: str) -> None:
     agent, own, truncated = 1, (0, 2, 3, 4_194_303), 0x1_0000_0001
     for name in ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"):
         assert {judged(machine, name, pid) for pid in own} == {ALLOW}, name
@@ -301,15 +301,15 @@ def test_personality_is_asked_not_changed(machine: str) -> None:
 
 
 def test_a_condition_can_be_written_with_single_values() -> None:
-    told = list(CONDITIONS["socket"].single())
-    assert (Where(0, (2,)), Where(1, (1,), 0xF), Where(2, (6,))) in told
-    assert all(len(where.values) == 1 for alternative in told for where in alternative)
-    assert len(told) == 1 + 4 + 4 + 1
+    found = list(CONDITIONS["socket"].single())
+    assert (Where(0, (2,)), Where(1, (1,), 0xF), Where(2, (6,))) in found
+    assert all(len(where.values) == 1 for alternative in found for where in alternative)
+    assert len(found) == 1 + 4 + 4 + 1
 
 
 def test_unlike_a_number_is_written_bit_by_bit() -> None:
-    told = Where(1, (0b01,), 0b11, unlike=True).single()
-    assert told == [Where(1, (0b00,), 0b01), Where(1, (0b10,), 0b10)]
+    found = Where(1, (0b01,), 0b11, unlike=True).single()
+    assert found == [Where(1, (0b00,), 0b01), Where(1, (0b10,), 0b10)]
 
 
 def test_other_machines_have_no_filter() -> None:

@@ -40,5 +40,5 @@ def test_a_sandbox_that_cannot_be_reported_is_killed(sandbox: str) -> None:
         check=False,
         env={"PYTHONPATH": "."},
     )
-    told = "failed to report a new sandbox: Too many references: cannot splice True\n"
-    assert (ran.stdout, ran.stderr, ran.returncode) == (told, "", 0)
+    found = "failed to report a new sandbox: Too many references: cannot splice True\n"
+    assert (ran.stdout, ran.stderr, ran.returncode) == (found, "", 0)
