@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Annotated, cast
@@ -12,21 +13,25 @@ import structlog
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
+from api import problems
 from api.auth.attempts import Attempts
 from api.auth.rate_limit import RateLimit
 from api.auth.slots import Slots, searches, streams
 from api.fail_points import MortalStore, mortal
 from api.metrics import Metrics
 from api.pages.session import Sessions
+from api.problems import Refused
 from api.submission.admission import Admission
 from jobs.blobs.directory import Blobs, open_blobs
 from jobs.fail_point import FailPoint
+from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
 from jobs.queue.admission import AdmissionLimits
 from jobs.queue.hints import Hints
 from jobs.queue.ready import Waiting
 from jobs.redis.check import RedisReport, check_redis
 from jobs.service import Operations
+from jobs.store import Loaded
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
 from settings.api import ApiSettings
@@ -105,3 +110,14 @@ async def services(request: Request) -> Services:  # a plain function would cost
 
 
 ServicesDep = Annotated[Services, Depends(services)]
+
+_ID = re.compile(r"[0-9a-f]{20}")
+
+
+async def find_job(services: Services, caller: Credential, job_id: str) -> Loaded:
+    """The job and the time. Another tenant's job is a 404, like one that does not exist."""
+    # an id becomes part of a Redis key: nothing but an id may be used
+    loaded = await services.store.load(job_id) if _ID.fullmatch(job_id) else None
+    if loaded is None or loaded.record.tenant != caller.tenant:
+        raise Refused(problems.NOT_FOUND, "this job does not exist")
+    return loaded

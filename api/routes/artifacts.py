@@ -14,10 +14,9 @@ from api.http import links
 from api.http.answers import as_json, unchanged, untrusted_headers
 from api.openapi import conditional, download, headers, responses
 from api.problems import Refused
-from api.routes.lookup import find_job
 from api.schemas import patterns
 from api.schemas.run import Artifact, ArtifactList, Part
-from api.services import Services, ServicesDep
+from api.services import Services, ServicesDep, find_job
 from jobs.blobs.directory import digest_of
 from jobs.view import job as view
 from jobs.view.recording import SUFFIX, recording

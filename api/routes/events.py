@@ -15,10 +15,9 @@ from api.auth.access_recheck import AccessRecheck
 from api.auth.caller import Reader, holder, stamp_of
 from api.http.token_stream import with_tokens
 from api.openapi import responses
-from api.routes.lookup import find_job
 from api.schemas import patterns
 from api.schemas.event import EventList
-from api.services import Services, ServicesDep
+from api.services import Services, ServicesDep, find_job
 from jobs.errors import StoreUnavailable
 from jobs.model.codec import dump
 from jobs.model.events import Event

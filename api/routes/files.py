@@ -15,9 +15,8 @@ from api.http.answers import as_json, unchanged, untrusted_headers
 from api.http.archive import archived
 from api.openapi import conditional, download, responses
 from api.problems import Refused
-from api.routes.lookup import find_job
-from api.schemas.file import File, FileList
-from api.services import ServicesDep
+from api.schemas.job import File, FileList
+from api.services import ServicesDep, find_job
 from jobs.blobs import manifest
 from jobs.model.record import JobRecord
 

@@ -17,11 +17,10 @@ from api.http import body, links
 from api.http.answers import as_json
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
-from api.routes.lookup import find_job
 from api.schemas import patterns
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest
-from api.services import Services, ServicesDep
+from api.services import Services, ServicesDep, find_job
 from api.submission import checks, job_requests
 from jobs.blobs import manifest
 from jobs.model.credentials import Credential, Scope

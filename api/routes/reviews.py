@@ -17,10 +17,9 @@ from api.openapi import as_table, body_responses, responses, with_body
 from api.problems import Refused
 from api.refusals import from_refusal
 from api.routes.jobs import changed_answer
-from api.routes.lookup import find_job
 from api.schemas.job import JobReceipt
 from api.schemas.review import Decided, DecidedList, ReviewRequest
-from api.services import Services, ServicesDep
+from api.services import Services, ServicesDep, find_job
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
 from jobs.model.review import Action, Decision, Review, ReviewKind

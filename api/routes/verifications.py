@@ -11,10 +11,9 @@ from api.http import body
 from api.openapi import body_responses, makes_job, with_body
 from api.refusals import from_refusal
 from api.routes.jobs import IdempotencyKey, replayed, submitted_answer
-from api.routes.lookup import find_job
 from api.schemas.checks import VerificationRequest
 from api.schemas.job import JobReceipt
-from api.services import ServicesDep
+from api.services import ServicesDep, find_job
 from api.submission import checks, job_requests, verification_requests
 from jobs.store import Idempotency
 from jobs.store.blob_index import PinnedBlobs

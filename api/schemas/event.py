@@ -1,4 +1,4 @@
-"""Events: one response model a kind, derived from the kind's declaration."""
+"""Events, and webhook messages that were not delivered."""
 
 from __future__ import annotations
 
@@ -39,3 +39,26 @@ EventList = create_model(
     events=(list[Event], ...),
     final=(bool, Field(description="whether the last of these is the job's final event")),
 )
+
+
+class Delivery(ResponseModel):
+    """An undelivered message."""
+
+    id: str = Field(description="the header webhook-id, the same at every try")
+    type: str
+    tenant: str
+    job_id: str
+    at: Time
+    tries: int
+    error: str = Field(description="why the last try failed")
+    due_at: Time | None = Field(description="the time of the next try; of a dead one, its end")
+    data: dict[str, Any]
+
+
+class DeliveryList(ResponseModel):
+    """Waiting messages, the next first, and dead ones, the newest first; 100 of each."""
+
+    waiting: list[Delivery]
+    waiting_total: int
+    dead: list[Delivery]
+    dead_total: int

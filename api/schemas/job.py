@@ -1,4 +1,4 @@
-"""Jobs as responses show them."""
+"""Jobs as responses show them, with the files of their workspaces."""
 
 from __future__ import annotations
 
@@ -241,3 +241,19 @@ class JobReceipt(ResponseModel):
     status: Status
     version: int = Field(description="the number of the job's changes")
     links: dict[str, str]
+
+
+class File(ResponseModel):
+    """A file of the workspace."""
+
+    path: str
+    digest: str
+    size: int
+    href: str
+
+
+class FileList(ResponseModel):
+    """The workspace."""
+
+    files: list[File]
+    digest: str | None

@@ -16,8 +16,7 @@ from markupsafe import Markup
 
 from api.pages.rendering import drawn, known_templates
 from api.pages.visitor import Visitor
-from api.routes.lookup import find_job
-from api.services import Services
+from api.services import Services, find_job
 from jobs.model.events import Event, current
 from jobs.model.record import JobRecord
 from jobs.store import Charge

@@ -14,9 +14,8 @@ from api.http.answers import unchanged, untrusted_headers
 from api.pages.visitor import Reader
 from api.problems import Refused
 from api.routes import artifacts, files
-from api.routes.lookup import find_job
 from api.schemas.run import Part
-from api.services import ServicesDep
+from api.services import ServicesDep, find_job
 
 router = APIRouter(prefix="/jobs/{job_id}")
 

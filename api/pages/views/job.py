@@ -13,8 +13,7 @@ from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import Refused
 from api.routes import jobs as asked_over_http
-from api.routes.lookup import find_job
-from api.services import ServicesDep
+from api.services import ServicesDep, find_job
 from jobs.blobs import manifest
 from jobs.view import job as view
 

@@ -16,10 +16,9 @@ from api.pages.format.code import coloured
 from api.pages.format.difference import Row, side_by_side
 from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Reviewer
-from api.routes.lookup import find_job
 from api.routes.reviews import settle
 from api.schemas.review import ReviewRequest
-from api.services import Services, ServicesDep
+from api.services import Services, ServicesDep, find_job
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
 from jobs.errors import BlobMissing
