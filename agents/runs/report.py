@@ -57,9 +57,7 @@ def ending(end: str, exit_code: int | None, number: int | None, limits: Limits) 
         case End.MEMORY:
             return f"stopped: it used more than {limits.memory_bytes // MIB} MiB of memory"
         case End.OUTPUT:
-            return (
-                f"stopped: it printed far more than the limit ({limits.output_bytes // 1024} KiB)"
-            )
+            return f"stopped: it printed far more than is kept ({limits.output_bytes // 1024} KiB)"
         case End.DISK:
             return f"stopped: its files took more than {limits.workspace_bytes // MIB} MiB"
         case End.PROCESSES:

@@ -86,7 +86,7 @@ def journey_of(
 
 MENDED = [
     PLAN,
-    *passing("Acceptance checks will be run over your work: tests/test_add.py", WRONG, 0),
+    *passing("Acceptance checks will run on your work: tests/test_add.py", WRONG, 0),
     verdict("- tests/test_add.py::test_add: failed", "approve", run="r1"),
     *passing("tests/test_add.py::test_add: failed", RIGHT, 2),
     verdict("Acceptance checks of revision 2: passed", "approve", run="r2"),
@@ -265,7 +265,7 @@ async def test_a_job_goes_on_without_where_no_test_is_left(
 
 def asking(*questions: tuple[str, str]) -> dict[str, Any]:
     asked = [{"question": question, "default": default} for question, default in questions]
-    return turn("planner", "What has to be asked first?", call("Questions", questions=asked))
+    return turn("planner", "What do you need to ask first?", call("Questions", questions=asked))
 
 
 async def test_questions_wait_for_answers_and_what_is_left_blank_has_its_default(

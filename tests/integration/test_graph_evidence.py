@@ -186,7 +186,7 @@ async def test_what_was_paid_for_is_verified_where_the_budget_is_spent(tmp_path:
     assert only(journey.told("repaired"))["run"] == "r2"
     ended = await journey.outcome()
     assert (ended.approved, ended.artifacts[0]["name"]) == (False, "sums.py")
-    assert "spent its budget" in ended.answer
+    assert "used up its budget" in ended.answer
     for _ in range(2):
         with pytest.raises(BudgetExhausted):
             await journey.go_on()

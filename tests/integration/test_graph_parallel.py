@@ -110,7 +110,7 @@ def clash(resolves: str) -> list[Written]:
         PLAN,
         *branch(1, "one", path="sums.txt", content="of step 1"),
         *branch(2, "two", path="sums.txt", content="of step 2"),
-        turn("executor", "beside it", call("python", code=resolves), after=0),
+        turn("executor", "the other versions are", call("python", code=resolves), after=0),
         turn("executor", "of the whole", "Joined.", after=1),
         verdict("(revision 1)", "approve"),
     ]
@@ -140,7 +140,7 @@ async def test_a_conflict_goes_to_the_executor_to_resolve(tmp_path: Path) -> Non
 async def test_no_wave_begins_on_top_of_a_conflict(tmp_path: Path) -> None:
     first = plan(step("A."), step("B."), step("C.", 1), step("D.", 1), step("E.", 3, 4))
     turns = [first, *clash("resolve")[1:]]
-    turns[-3] = turn("executor", "left of the plan: steps 3, 4, 5", call("python", code="resolve"))
+    turns[-3] = turn("executor", "rest of the plan: steps 3, 4, 5", call("python", code="resolve"))
     journey = await played(tmp_path, turns, PlannedSandbox({**ANSWERS, "resolve": RESOLVED}))
     assert only(journey.told("planned"))["waves"] == [[1, 2], [3, 4]]
     assert only(journey.told("merged"))["steps"] == [1, 2]
@@ -184,7 +184,7 @@ async def test_what_was_merged_is_run_before_it_counts(tmp_path: Path) -> None:
         *branch(2, "two", path="draw.py", content="draw"),
     ]
     joining = [
-        turn("executor", "Some of these steps have been done", "Nothing is left to do.", after=0),
+        turn("executor", "Some of these steps are done", "Nothing is left to do.", after=0),
         turn("executor", ASKED, "Nothing to verify.", after=1),
         verdict("(revision 1)", "approve"),
     ]
@@ -209,7 +209,7 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
         *branch(1, "whole"),
         *branch(2, "one"),
         *branch(3, "two"),
-        turn("executor", "Do what is left of the plan: step 4", call("python", code="more")),
+        turn("executor", "do the rest of the plan: step 4", call("python", code="more")),
         turn("executor", "of more", "Joined.", after=1),
         verdict("(revision 1)", "approve"),
     ]

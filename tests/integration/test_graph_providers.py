@@ -61,5 +61,5 @@ async def test_a_call_that_the_provider_kept_back_is_asked_for_again(tmp_path: P
     # Groq's client asks once more of its own accord before it gives up.
     journey, requests = await play(NAMES[0], tmp_path, KEPT_BACK, KEPT_BACK)
     assert (await journey.outcome()).approved_by == "critic"
-    assert "was not a valid call" in requests[3].last_text
+    assert "contained a tool call that is not valid" in requests[3].last_text
     assert requests[3].messages[-2].text == "<python>{"

@@ -150,9 +150,7 @@ async def test_a_critic_does_not_approve_what_a_person_broke(tmp_path: Path) -> 
 
 
 async def test_the_executor_hears_of_a_person_s_code(tmp_path: Path) -> None:
-    heard = (
-        "Ada has run this code of their own:\n\n```python\nmine\n```\n\nIt ended so: exit code 0"
-    )
+    heard = "Ada ran this code:\n\n```python\nmine\n```\n\nResult: exit code 0"
     journey, _ = paused(tmp_path, turn("executor", heard, "I see."))
     await journey.begin(JOB)
     await journey.decide("edit", code="mine")
@@ -209,7 +207,7 @@ async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_s
     shown = only(first["__interrupt__"]).value
     assert (sandbox.ran, shown["revision"]) == (["bad"], 1)
     assert shown["unproven"] is not None
-    assert "a person looks at it" in shown["answer"]
+    assert "A person now looks at it" in shown["answer"]
     second = await journey.decide("revise", feedback="Go on.")
     shown = only(second["__interrupt__"]).value
     assert (sandbox.ran, shown["unproven"]) == (["bad", "good"], None)

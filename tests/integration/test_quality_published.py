@@ -89,8 +89,8 @@ async def test_a_solution_that_takes_too_long_is_reported_so(sandbox, tmp_path):
     limits = replace(LIMITS, wall_seconds=2.0)
     report = await judged(sandbox, exercise, exercise.right["solution.py"], limits)
     assert not report["passed"]
-    assert why(report) == "the time for all checks was over"
-    assert [test["detail"] for test in report["tests"]] == ["the time for all checks was over"]
+    assert why(report) == "the time for all checks was used up"
+    assert [test["detail"] for test in report["tests"]] == ["the time for all checks was used up"]
 
 
 @pytest.mark.parametrize("cheat", CHEATS)

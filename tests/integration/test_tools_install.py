@@ -147,8 +147,8 @@ NOT_ALLOWED = {
     "newer-numpy": "numpy==2.4.6+there",
     "numpy<1": "numpy==2.4.6+there",
     "colour @ https://evil.test/colour.whl": "a package comes from the index",
-    "--index-url=https://evil.test": "this is no package with its versions",
-    "../colour": "this is no package with its versions",
+    "--index-url=https://evil.test": "is not a valid requirement",
+    "../colour": "is not a valid requirement",
     "colour; python_version > '3'": "a package comes from the index, under its name",
 }
 

@@ -17,7 +17,7 @@ from jobs.model.record import Status
 from jobs.model.spec import CASES_PATH, CheckSpec, JobSpec, Kind
 
 TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
-TOO_LONG = ("the time for all checks was over", "the checks ran for longer than they may")
+TOO_LONG = ("the time for all checks was used up", "the checks ran for longer than they may")
 """Said by who judges in the room, or for him where he is late himself."""
 SLOW = f"import time\ntime.sleep(2)\n{TEST}"
 
@@ -148,7 +148,7 @@ async def test_questions_outlive_their_worker_and_get_their_defaults_in_time(
     model = deployment.record(
         "asked",
         [
-            turn("planner", "asked first?", calls("Questions", questions=[question])),
+            turn("planner", "ask first?", calls("Questions", questions=[question])),
             *one_run(said, "print('ok')", seen="ok"),
         ],
     )

@@ -38,7 +38,7 @@ PLAN = plan(step("Write count.py."), step("Write draw.py."), step("Join them.", 
 
 def branch(number: int, *programs: str, path: str = "", content: str = "") -> list[Written]:
     """The turns of one that takes a step: perhaps a file, programs, an answer."""
-    said = f"You do step {number} of this plan"
+    said = f"Do step {number} of this plan"
     first = [call("write_file", path=path, content=content)] if path else []
     turns = []
     for place, code in enumerate(programs):
@@ -53,7 +53,7 @@ BRANCHES = [
     *branch(2, "two", path="draw.txt", content="draw"),
 ]
 JOINING = [
-    turn("executor", "Some of these steps have been done", call("python", code="whole"), after=0),
+    turn("executor", "Some of these steps are done", call("python", code="whole"), after=0),
     turn("executor", "of the whole", "All of it works.", after=1),
     verdict("(revision 1)", "approve", run="r4"),
 ]

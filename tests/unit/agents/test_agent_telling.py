@@ -56,7 +56,7 @@ def test_the_same_run_reads_the_same_however_long_it_took() -> None:
         (End.TIMEOUT, None, None, "stopped: it ran for longer than 15 s"),
         (End.CPU, None, None, "stopped: it used more than 20 s of processor time"),
         (End.MEMORY, None, None, "stopped: it used more than 512 MiB of memory"),
-        (End.OUTPUT, None, None, "stopped: it printed far more than the limit (64 KiB)"),
+        (End.OUTPUT, None, None, "stopped: it printed far more than is kept (64 KiB)"),
         (End.DISK, None, None, "stopped: its files took more than 64 MiB"),
         (End.KILLED, None, None, "stopped: it was killed from outside"),
     ],

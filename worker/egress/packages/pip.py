@@ -213,7 +213,7 @@ def _requirement(text: str) -> Requirement:
     try:
         requirement = Requirement(text)
     except InvalidRequirement as error:
-        raise ToolRefused(f"this is no package with its versions: {text!r}: {error}") from None
+        raise ToolRefused(f"{text!r} is not a valid requirement: {error}") from None
     if requirement.url or requirement.marker or "\n" in text:
         raise ToolRefused(f"a package comes from the index, under its name: {text!r}")
     return requirement
