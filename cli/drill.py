@@ -13,11 +13,11 @@ from settings.sandbox import SandboxSettings
 
 def drill(name: str, words: Sequence[str]) -> int:
     """The exit code of `python -m drills.NAME`. Raises Stopped when it has ended, if we shall."""
-    # -P: a folder `drills` in the user's own project must not stand in for ours.
+    # -P: a folder `drills` in the user's own project must not shadow Fettle's.
     argv = [sys.executable, "-P", "-m", f"drills.{name}", *words]
     with Signals() as signals:
         try:
-            with signals.held():  # from its first moment on it is ours to end
+            with signals.held():  # from its start on, this process must end it
                 process = subprocess.Popen(argv)
             return process.wait()
         except Stopped as stopped:

@@ -1,7 +1,7 @@
 """What ends a command, with its exit code.
 
 CliError            1  it could not be done here; `next_step` says what to do
-  +-- Refused       1  the service said no (2 where the request itself was wrong)
+  +-- Refused       1  the service refused (2 where the request itself was wrong)
   +-- Unreachable   3  no service answers
   +-- BadSettings   2  a setting's value does not fit
 

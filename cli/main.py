@@ -41,7 +41,7 @@ COMMANDS = {
         "tenants": "List tenants, and limit what each may spend.",
         "decisions": "Export who decided what, for auditors.",
         "webhooks": "List webhook messages that have not arrived.",
-        "drain": "Have a worker hand over its jobs and stop.",
+        "drain": "Drain a worker: it returns its jobs to the queue and stops.",
     },
 }
 """By package of `cli.commands`: each command and its line under `--help`."""

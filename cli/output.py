@@ -90,7 +90,7 @@ class Screen:
         self.console.print(table)
 
     def _write(self, line: str) -> None:
-        """A plain line, at once: whoever reads the pipe follows along."""
+        """A plain line, flushed, so that a reader of the pipe sees it at once."""
         self.console.file.write(line + "\n")
         self.console.file.flush()
 

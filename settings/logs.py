@@ -75,7 +75,7 @@ def _renderers(log_format: str) -> list[Processor]:
 
 
 def _for_people(_logger: object, _method: str, event: EventDict) -> EventDict:
-    """What is said first, what it belongs to last, and nothing that goes without saying."""
+    """The message first, what it belongs to last, without redundant fields."""
     event["timestamp"] = datetime.fromisoformat(event["timestamp"]).astimezone().strftime("%X")
     del event["logger"]
     if event["level"] == "info":

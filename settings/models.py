@@ -69,7 +69,7 @@ class ModelSettings(ProviderSettings):
         if context is not None and output >= context:
             raise ValueError(
                 f"FETTLE_MAX_OUTPUT_TOKENS is {output} and FETTLE_CONTEXT_TOKENS {context}: a "
-                f"reply would leave its request no room; output tokens of {context // 4} will do"
+                f"reply would leave no space for its request: {context // 4} output tokens fit"
             )
         return self
 

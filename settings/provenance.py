@@ -28,7 +28,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting as it stands; `variable` is its name in the environment, secrets are masked."""
+    """One setting's value; `variable` is its name in the environment, secrets are masked."""
 
     name: str
     variable: str

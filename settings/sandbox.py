@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 class Backend(StrEnum):
-    """What runs the code. There is no third, and none stands in for the other."""
+    """What runs the code. There is no fallback from one to the other."""
 
     LOCAL = "local"
     DOCKER = "docker"

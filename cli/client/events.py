@@ -1,4 +1,4 @@
-"""Event: a fact about a job, as its stream tells it."""
+"""Event: a fact about a job, from its event stream."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ MOST_BYTES = 64 * 1024
 def text_of(service: Service, job_id: str) -> Callable[[Mapping[str, Any]], str | None]:
     """A function from an artifact ({name, digest, size}) to its text.
 
-    None where it is no text, too long, or has been replaced since: another version than the event
-    tells of is not shown in its place.
+    None where it is no text, too long, or was replaced since: only the version of the event is
+    shown.
     """
 
     def fetched(made: Mapping[str, Any]) -> str | None:

@@ -126,7 +126,7 @@ class Service:
     def events(self, job_id: str, after: int = 0, hear: Hear | None = None) -> Iterator[Event]:
         """GET /jobs/{id}/events: each event once, to the final one, over broken connections.
 
-        `hear` is told what models say meanwhile.
+        `hear` is called with the output of models while it streams.
         """
         path = f"{_path(job_id)}/events"
         return follow(self._http, path, after, self._sleep, self._trouble, hear)

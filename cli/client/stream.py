@@ -32,7 +32,7 @@ def follow(
 ) -> Iterator[Event]:
     """Every event after `after`, each once and in order, to the final one.
 
-    `hear` is told what models say meanwhile, as it comes.
+    `hear` is called with the output of models while it streams.
     Raises what `trouble` makes of a refusal, or of a failure that does not pass.
     """
     failures = 0

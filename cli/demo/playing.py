@@ -1,4 +1,4 @@
-"""Playing one job of the demo: submit, follow, review, tell what came of it."""
+"""Playing one job of the demo: submit, follow, review, show the outcome."""
 
 from __future__ import annotations
 

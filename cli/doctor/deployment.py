@@ -10,11 +10,11 @@ from typing import Any
 from api.quantities import plural
 
 SET_A_KEY = "set GROQ_API_KEY, GOOGLE_API_KEY or another provider's where the workers run"
-SEE = "`fettle webhooks list` tells why; `fettle webhooks retry ID` sends one again"
+SEE = "`fettle webhooks list` shows why; `fettle webhooks retry ID` sends one again"
 LATE_SECONDS = 600.0
 STALE_SECONDS = 20.0
 """Where the service does not say how lately a worker must have been seen."""
-WAITING = "mend it: the worker takes no job until then, and looks again by itself"
+WAITING = "repair it: the worker takes no job until then, and checks again by itself"
 
 
 class Health(StrEnum):
@@ -28,7 +28,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at; `advice` says what to do."""
+    """One thing that was checked; `advice` says what to do."""
 
     name: str
     health: Health
@@ -41,14 +41,14 @@ class Finding:
 
 
 def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
-    """All that a running service tells."""
+    """Everything that a running service reports."""
     counts = ", ".join(f"{count} {status}" for status, count in system["jobs"].items() if count)
     yield Finding("service", Health.GOOD, f"Fettle {system['version']}, {system['environment']}")
     yield Finding("jobs", Health.NOTE, counts.replace("_", " ") or "none yet")
     if system.get("workers") is None:
         if not system["serving"]:
-            yield Finding("workers", Health.BAD, "none was seen lately", "tell the operator")
-        text = "more of workers, queue and Redis is told to the operator alone"
+            yield Finding("workers", Health.BAD, "none was seen lately", "ask the operator")
+        text = "only an operator's key shows more of workers, queue and Redis"
         yield Finding("system", Health.NOTE, text, "ask with an admin key of the tenant default")
         yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
         return
@@ -75,7 +75,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _webhooks(found: Mapping[str, Any] | None) -> Iterator[Finding]:
-    """Messages that do not arrive; nothing where all have, or an older service does not tell."""
+    """Messages that do not arrive; nothing where all have, or an older service does not report."""
     if found is None or not (found["dead"] or found["waiting"]):
         return
     text = f"{found['waiting']} waiting, the oldest for {found['oldest_seconds']:.0f} s"
@@ -153,11 +153,11 @@ def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Itera
 def _room_for_files(
     workers: list[Mapping[str, Any]], limits: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """What the front lets a job bring, a worker must be able to hold."""
+    """A worker must be able to hold the files that the API accepts for a job."""
     most = limits.get("max_files_bytes", 0)
     found = [worker["workspace_bytes"] for worker in workers if "workspace_bytes" in worker]
     if found and min(found) < most:
-        text = f"holds {min(found):,} bytes, and a job may bring {most:,}: such a one cannot run"
+        text = f"holds {min(found):,} bytes, and a job may submit {most:,}, which could not run"
         advice = "set FETTLE_WORKSPACE_BYTES above FETTLE_MAX_FILES_BYTES"
         yield Finding("workspace", Health.WARN, text, advice)
 

@@ -44,7 +44,7 @@ def _redis(settings: WorkerSettings) -> Iterator[Finding]:
     try:
         fit = asyncio.run(_examine(settings.redis_url))
     except StoreUnavailable as error:
-        yield Finding("redis", Health.BAD, str(error), "start it, or mend FETTLE_REDIS_URL")
+        yield Finding("redis", Health.BAD, str(error), "start it, or correct FETTLE_REDIS_URL")
     else:
         yield from deployment.redis(fit.server, fit.version, [asdict(one) for one in fit.findings])
 
@@ -55,7 +55,7 @@ async def _examine(url: str) -> RedisReport:
 
 
 def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
-    """Tried in a process of its own: the sandbox is the worker's, not ours."""
+    """Tried in a process of its own, as in a worker."""
     argv = [sys.executable, "-P", "-m", "sandbox.doctor", "--json", *_flags(settings)]
     try:
         done = subprocess.run(argv, capture_output=True, timeout=SANDBOX_SECONDS, check=False)
@@ -74,6 +74,6 @@ def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
 
 
 def _flags(settings: WorkerSettings) -> list[str]:
-    """What the backend that is set needs to be told."""
+    """The options of the configured backend."""
     backend = ["--backend", settings.sandbox, "--python", str(settings.sandbox_python)]
     return [*backend, *engine_flags(settings)]

@@ -56,7 +56,7 @@ def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
     """Show what is asked; its files are saved to `folder`, and pictures drawn."""
     payload = job["review"]["payload"]
     if job["review"]["kind"] == "questions":
-        screen.title("before it begins: it would like to know")
+        screen.title("questions before the job starts")
         screen.parts(questions_parts(payload["questions"]))
         return
     screen.title("review: it is your decision")
@@ -149,7 +149,7 @@ LOOK_SECONDS = 0.2
 
 
 def ask_line(question: str) -> str:
-    """What was typed behind the question, without spaces around it. Raises EOFError at its end.
+    """What was typed after the question, without spaces around it. Raises EOFError at its end.
 
     Python's own `input` sleeps through a signal that comes just before it begins to wait.
     """

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from cli.local.processes import Program
 
 DRAIN_SECONDS = 20.0
-"""How long a worker takes to stop, at most, unless told otherwise."""
+"""How long a worker takes to stop, at most, by default."""
 HAND_BACK_SECONDS = 3.0
 API_STOP_SECONDS = 10.0
 
@@ -27,7 +27,7 @@ class Deployment:
         return Program("api", _python("api"), self.env, stop_seconds=API_STOP_SECONDS)
 
     def workers(self, count: int) -> list[Program]:
-        """Worker processes, which may take a while to hand back what they hold."""
+        """Worker processes, which may take a while to return their jobs."""
         names = ["worker"] if count == 1 else [f"worker {n}" for n in range(1, count + 1)]
         argv = _python("worker")
         drain = max(float(self.env["FETTLE_DRAIN_SECONDS"]), DRAIN_SECONDS)
@@ -35,7 +35,7 @@ class Deployment:
         return [Program(name, argv, self.env, stop_seconds=stop) for name in names]
 
     def flower(self, port: int, password: str) -> Program:
-        """Flower on loopback, behind a password. Secrets go by environment: argv is public."""
+        """Flower on loopback, with a password. Secrets go by environment: argv is public."""
         env = {
             **self.env,
             "BROKER_URL": self.env["FETTLE_BROKER_URL"],
@@ -61,7 +61,7 @@ def environment(
     port: int,
     drain_seconds: float = DRAIN_SECONDS,
 ) -> dict[str, str]:
-    """What every process of a deployment has to be told."""
+    """The environment of every process of a deployment."""
     return {
         "FETTLE_REDIS_URL": redis_url,
         "FETTLE_BROKER_URL": broker_url,
@@ -74,5 +74,5 @@ def environment(
 
 
 def _python(*module: str) -> tuple[str, ...]:
-    # -P: a folder `api` or `worker` in the user's own project must not stand in for ours.
+    # -P: a folder `api` or `worker` in the user's own project must not shadow Fettle's.
     return (sys.executable, "-P", "-m", *module)

@@ -1,8 +1,8 @@
 """Runs a program that dies with its parent: `python -I -S pdeathsig.py PARENT PROGRAM [ARG]...`.
 
 The kernel sends the program SIGTERM when the thread that started it ends, even by SIGKILL; the
-setting survives exec. So it must be started from a main thread. A file of its own, without
-imports of ours: it stands in for the program for a few milliseconds only.
+setting survives exec. So it must be started from a main thread. A file of its own, without imports
+of Fettle: it runs before the program for a few milliseconds only.
 """
 
 import os

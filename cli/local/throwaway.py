@@ -34,13 +34,13 @@ def throwaway(
 ) -> Iterator[Service]:
     """A service that is ready for jobs; `env` goes to its processes, over what they are given.
 
-    Its key is `key`, else one that nobody knows. In the folder `keep`, if there is one, everything
-    stays, and goes on where an earlier service in it has stopped, however that did.
+    Its key is `key`, else a random one. With the folder `keep`, everything is kept there, and
+    continues where an earlier service in it has stopped, however that did.
 
     Raises CliError where it cannot become so.
     """
     with Signals() as signals, ExitStack() as stack:
-        with signals.held():  # a signal in the middle of it would leave the directory behind
+        with signals.held():  # a signal in the middle of it would leave the directory
             folder = keep or stack.enter_context(
                 TemporaryDirectory(prefix="fettle-demo-", ignore_cleanup_errors=True)
             )
@@ -96,7 +96,7 @@ def _service(
 
 
 def _refuse_what_cannot_work(service: Service) -> None:
-    """Say at once what would make every job fail."""
+    """Fail at once where every job would fail."""
     for finding in deployment.findings(service.system()):
         if finding.health is Health.BAD:
             title = f"no job can run here: {finding.name.strip()}"

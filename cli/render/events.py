@@ -23,7 +23,7 @@ STEPS = frozenset({"step_started", "step_finished", "run_finished"})
 
 
 def parts(event: Event, detail: Detail) -> tuple[Part, ...]:
-    """What to show of an event; nothing where a person would learn nothing."""
+    """What to show of an event; nothing for kinds that only programs need."""
     draw = _DRAWN.get(event.kind)
     drawn = list(draw(event.data, detail)) if draw else []
     if detail.whole and event.kind in ("decided", "voted"):
@@ -165,13 +165,13 @@ def _bound(event: Event) -> Iterator[Part]:
 
 
 def _review_opened(data: Data, _detail: Detail) -> Iterator[Part]:
-    upgrade = "no worker can go on with it since an upgrade; " if data["kind"] == "upgrade" else ""
+    upgrade = "no worker can resume it after an upgrade; " if data["kind"] == "upgrade" else ""
     what = "asks a question first" if data["kind"] == "questions" else "waits for a person"
     yield Line("review", f"{upgrade}{what}", Tone.ASK)
 
 
 def _begun_anew(data: Data, _detail: Detail) -> Iterator[Part]:
-    yield Line("anew", f"begins again from the task, by {printable(data['by'])}", Tone.WARN)
+    yield Line("restarted", f"from the task, by {printable(data['by'])}", Tone.WARN)
 
 
 def _review_expired(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -194,11 +194,11 @@ def _given_back(data: Data, _detail: Detail) -> Iterator[Part]:
         yield Line("trouble", printable(data["detail"]) + again, Tone.WARN)
     else:
         why = printable(data["detail"]) or "the worker stops"
-        yield Line("handed on", f"{why}; another one goes on with the job", Tone.WARN)
+        yield Line("requeued", f"{why}; another worker continues the job", Tone.WARN)
 
 
 def _lease_lost(data: Data, _detail: Detail) -> Iterator[Part]:
-    yield Line("lost", f"worker {data['worker']} fell silent; another one goes on", Tone.WARN)
+    yield Line("lost", f"worker {data['worker']} does not answer; another continues", Tone.WARN)
 
 
 def _succeeded(data: Data, _detail: Detail) -> Iterator[Part]:

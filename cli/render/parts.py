@@ -21,7 +21,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A label and what is said of it."""
+    """A label and its text."""
 
     label: str
     text: str

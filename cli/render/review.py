@@ -39,7 +39,7 @@ def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
     if review["kind"] == "upgrade":
         choices: Mapping[str, str] = review["payload"]["choices"]
         return choices
-    two = review.get("approvals_needed", 1) > 1  # whom the critic's word does not stand for
+    two = review.get("approvals_needed", 1) > 1  # the critic cannot replace the second person
     return {name: does for name, does in CHOICES.items() if not (two and name == "delegate")}
 
 
@@ -49,7 +49,7 @@ def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
-    """Plan, what was said about it before, the last run with its code and output, the answer."""
+    """Plan, earlier decisions and critiques, the last run with its code and output, the answer."""
     yield Line("plan", plural(len(payload["plan"]), "step"))
     yield Steps(tuple(printable(step) for step in payload["plan"]))
     for decision in payload["decisions"]:

@@ -1,4 +1,4 @@
-"""What two lives of the same job have in common: pure, over jobs as the API tells them."""
+"""Comparison of a job and its replay. Pure, over jobs as the API returns them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _files(job: Job) -> Mapping[str, Any]:
 
 
 def _outcome(job: Job) -> Mapping[str, Any]:
-    """Which person has approved is no part of it: the one who plays it again answers for them."""
+    """Which person has approved is not compared: a replay has keys of its own."""
     result = job["result"] or {}
     by = result.get("approved_by")
     return {

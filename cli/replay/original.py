@@ -16,7 +16,7 @@ CASES_PATH = ".fettle/cases.json"
 """Where the files of the checks have their cases."""
 
 OF_NO_MATTER = (
-    *("priority", "labels", "record"),  # no prompt, no run and no verdict tells of them
+    *("priority", "labels", "record"),  # they change no prompt, run or verdict
     *("review_expires_seconds", "on_expiry", "review_remind_seconds", "review_escalate_seconds"),
     *("questions_expire_seconds", "approvals"),  # decided at once, as it was decided then
     *("max_cost_usd", "max_tokens"),  # a job that they ended is not played
@@ -48,7 +48,7 @@ class Original:
 
     @property
     def names(self) -> frozenset[str]:
-        """The people whose names the model was told."""
+        """The people whose names are in prompts."""
         events = (by for by, said in self.decisions if said["action"] in NAMED_IN_PROMPTS)
         return frozenset(events)
 
@@ -91,7 +91,7 @@ def _unfit(job: Job) -> str | None:
     if job["spec"]["retry_of"]:
         return f"it went on where {job['spec']['retry_of']} had stopped"
     if job["conversation_id"] != job["id"]:
-        return "it follows up other jobs, whose files and outcomes its prompts tell"
+        return "it follows up other jobs, whose files and outcomes are in its prompts"
     return None
 
 
@@ -115,9 +115,9 @@ def _file(service: Service, job_id: str, path: str, *, at: str = START) -> str:
 
 
 def _decisions(service: Service, job: Job) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What people decided, in order; of a job that was begun anew, since then.
+    """What people decided, in order; of a job that was restarted, since then.
 
-    A person's own code is not in the decision, but it has run: it is in the run behind it.
+    A person's own code is not in the decision, but in the run after it.
     """
     events = list(service.events(job["id"]))
     begun = [place for place, event in enumerate(events, 1) if event.kind == "begun_anew"]
@@ -128,13 +128,13 @@ def _decisions(service: Service, job: Job) -> Iterator[tuple[str, Mapping[str, A
 
 
 def _decision(
-    service: Service, job_id: str, data: Mapping[str, Any], behind: Sequence[Event]
+    service: Service, job_id: str, data: Mapping[str, Any], after: Sequence[Event]
 ) -> Mapping[str, Any]:
     said: dict[str, Any] = {"action": data["action"], "feedback": data["feedback"] or ""}
     if answers := data.get("answers"):
         said["answers"] = answers
     if data["action"] == "edit":
-        runs = (event.data for event in behind if event.kind == "run_finished")
+        runs = (event.data for event in after if event.kind == "run_finished")
         run = next((run for run in runs if run["by"] != EXECUTOR), None)
         if run is None:
             raise _unplayable(job_id, f"{data['by']}'s code never ran")

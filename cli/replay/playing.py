@@ -1,4 +1,4 @@
-"""Playing a job again in a throw-away deployment: no provider is called, nothing is left behind."""
+"""Playing a job again in a temporary deployment: no provider is called, nothing stays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _to_the_end(service: Service, original: Original, people: Mapping[str, Servi
 
 @contextmanager
 def _people(service: Service, names: frozenset[str]) -> Iterator[Mapping[str, Service]]:
-    """A key for each person whose name the model was told: the prompts must be the same."""
+    """A key for each person whose name is in prompts, which must be the same."""
     with ExitStack() as stack:
         people = {}
         for name in sorted(names - {DEVELOPMENT, OPERATOR}):

@@ -1,4 +1,4 @@
-"""`fettle drain`: have a worker stop in good order, wherever it runs."""
+"""`fettle drain`: drain a worker, wherever it runs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from cli.output import Screen
 @click.argument("worker")
 @click.pass_obj
 def command(flags: Mapping[str, Any], worker: str) -> None:
-    """Have WORKER (its id, as `fettle doctor` names it) hand on its jobs and stop.
+    """Drain WORKER (its id, as `fettle doctor` shows it): it returns its jobs to the queue and
+    stops.
 
-    It hears of it by its next heartbeat, and does as at SIGTERM. What supervises it may start
+    It reads the request at its next heartbeat, and acts as at SIGTERM. Its supervisor may start
     another in its place.
     """
     with open_service(flags) as service:
         service.drain(worker)
-    Screen().line("asked", f"{worker} hands on what it holds, and stops")
+    Screen().line("asked", f"{worker} returns its jobs to the queue, and stops")

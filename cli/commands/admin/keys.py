@@ -1,4 +1,4 @@
-"""`fettle keys`: who may do what."""
+"""`fettle keys`: API keys, their scopes and limits."""
 
 from __future__ import annotations
 
@@ -77,9 +77,10 @@ def create(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def limit(flags: Mapping[str, Any], /, key_id: str, *, as_json: bool, **limited: Any) -> None:
-    """Set what the jobs of the key ID may spend on a day; what is not given is as the settings say.
+    """Set what the jobs of the key ID may spend on a day; a limit that is not given is removed, and
+    the settings apply.
 
-    Only the operator may: an admin of the tenant `default`.
+    Needs an operator's key: scope `admin`, tenant `default`.
     """
     with open_service(flags) as service:
         key = service.limit_key(key_id, limited)

@@ -1,4 +1,4 @@
-"""`fettle models`: which models answer for which role, what they cost, and whether they answer."""
+"""`fettle models`: the models of each role, their prices, and whether they answer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from cli.render.models import checks_shown, models_shown
 def command(
     flags: Mapping[str, Any], /, *, names: Sequence[str], check: bool, as_json: bool
 ) -> int:
-    """List the models of the workers: by role, with prices for a million tokens.
+    """List the models of the workers: by role, with prices per million tokens.
 
-    With --check, or with names, a worker asks each one short question (some tokens, charged to no
-    job; needs a key with the scope `admin`): exit 1 if one does not answer.
+    With --check, or with names, a worker asks each model one short question (a few tokens, charged
+    to no job; needs a key with the scope `admin`): exit 1 if one does not answer.
     """
     wanted = check or bool(names)
     with open_service(flags) as service:

@@ -21,7 +21,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def list_tenants(flags: Mapping[str, Any], *, as_json: bool) -> None:
-    """List your tenant; to the operator, an admin of the tenant `default`, all of them."""
+    """List your tenant, or with an operator's key (scope `admin`, tenant `default`) all tenants."""
     with open_service(flags) as service:
         tenants = service.tenants()
     if as_json:
@@ -37,9 +37,10 @@ def list_tenants(flags: Mapping[str, Any], *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def limit(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **limited: Any) -> None:
-    """Set what all jobs of TENANT may spend on a day; what is not given is as the settings say.
+    """Set what all jobs of TENANT may spend on a day; a limit that is not given is removed, and the
+    settings apply.
 
-    Only the operator may: an admin of the tenant `default`.
+    Needs an operator's key: scope `admin`, tenant `default`.
     """
     with open_service(flags) as service:
         tenant = service.limit_tenant(name, limited)

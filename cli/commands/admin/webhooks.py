@@ -16,14 +16,14 @@ from cli.render.words import printable
 
 @click.group()
 def command() -> None:
-    """See the webhook's outbox. Needs an operator's key with the scope `admin`."""
+    """Show the webhook's outbox. Needs an operator's key: scope `admin`, tenant `default`."""
 
 
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def listing(flags: Mapping[str, Any], /, *, as_json: bool) -> None:
-    """List messages that have not arrived, and those that are tried no more."""
+    """List messages that have not arrived, and dead ones, which are no longer tried."""
     with open_service(flags) as service:
         outbox = service.webhooks()
     if as_json:

@@ -16,9 +16,9 @@ from cli.output import Screen, print_json
 @click.option("--json", "as_json", is_flag=True, help="Print {deleted: [ids]} as one JSON object.")
 @click.pass_obj
 def command(flags: Mapping[str, Any], job_ids: tuple[str, ...], *, as_json: bool) -> None:
-    """Delete the jobs ID, which have ended, with all that is kept of them. Takes an admin key.
+    """Delete the jobs ID, which have ended, with all that is kept of them. Needs an admin key.
 
-    Who decided what on them goes too. Their files follow after FETTLE_BLOB_GRACE_SECONDS.
+    The record of decisions on them is deleted, too; their files after FETTLE_BLOB_GRACE_SECONDS.
     """
     screen = Screen(stderr=as_json)
     with open_service(flags) as service:

@@ -24,8 +24,8 @@ from cli.replay.playing import play
 def command(flags: Mapping[str, Any], job_id: str, *, as_json: bool) -> int:
     """Play the finished, recorded job ID again, and compare plan, runs, verdicts and outcome.
 
-    The model's side comes from the job's recording, what people decided from the job; the code
-    truly runs again, in the sandbox of a throw-away deployment on this machine. Exits 1 where
+    The replies of models come from the job's recording, the decisions of people from the job; the
+    code runs again, in the sandbox of a temporary deployment on this machine. Exits 1 where
     something differs.
     """
     screen = Screen(stderr=as_json)

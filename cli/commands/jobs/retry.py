@@ -1,4 +1,4 @@
-"""`fettle retry`: try a failed or cancelled job anew, by intent."""
+"""`fettle retry`: retry a failed or cancelled job as a new one."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from cli.output import Screen, print_json
 )
 @click.pass_obj
 def command(flags: Mapping[str, Any], job_id: str, *, no_wait: bool, as_json: bool) -> int:
-    """Try the failed or cancelled job ID anew, as a new job that goes on where it stopped.
+    """Retry the failed or cancelled job ID as a new job that continues where it stopped.
 
-    What it has paid for is not paid again; one that ended unapproved gets fresh revisions. It is
-    followed as `fettle run` does.
+    What was paid for is not paid again; the retry of an unapproved job gets fresh revisions. The
+    command follows the new job as `fettle run` does.
     """
     with open_service(flags) as service:
         job = service.retry(job_id)

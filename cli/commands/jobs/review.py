@@ -33,8 +33,10 @@ from cli.render.review import CHOICES
     multiple=True,
     help="For answer: one for each question, in their order; an empty one is the default.",
 )
-@click.option("--review-id", metavar="ID", help="The review meant; refused if another is open.")
-@click.option("--digest", metavar="SHA256", help="What you looked at, as the review says it.")
+@click.option("--review-id", metavar="ID", help="The review to decide; refused if another is open.")
+@click.option(
+    "--digest", metavar="SHA256", help="The digest of what you saw, as the review shows it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the job's id and status as JSON.")
 @click.pass_obj
 def command(
@@ -57,8 +59,8 @@ def command(
 
     Where the job has questions, answer answers them, and reject ends it.
 
-    Where no worker can resume the job since an upgrade, approve begins it anew, delegate leaves it
-    to a worker that can (start one first), and reject ends it.
+    Where no worker can resume the job after an upgrade, approve restarts it from its task, delegate
+    leaves it to a worker that can resume it (start one first), and reject ends it.
     """
     if action in ("revise", "reject") and not feedback:
         raise click.UsageError(f"{action} needs a message: -m TEXT")
@@ -85,7 +87,7 @@ def command(
 
 
 def _where(job: Mapping[str, Any]) -> str:
-    """Where the decision has left the job."""
+    """The state of the job after the decision."""
     if job["status"] == "awaiting_review":  # only a first approval of two leaves it there
         return "that is 1 of 2 approvals, and another person's is needed"
     return f"the job is {job['status'].replace('_', ' ')}"

@@ -33,27 +33,27 @@ OF_THE_CHECKS = frozenset({"check_command", "cases"})
     help="How long a review waits for a person, as in 2h.",
 )
 @click.option(
-    "--on-expiry", type=click.Choice(["approve", "reject", "stay"]), help="What counts then."
+    "--on-expiry", type=click.Choice(["approve", "reject", "stay"]), help="What happens then."
 )
 @click.option(
     "--remind",
     "review_remind_seconds",
     metavar="TIME",
     type=Duration(),
-    help="Tell of a review again after it.",
+    help="When an open review is announced again.",
 )
 @click.option(
     "--escalate",
     "review_escalate_seconds",
     metavar="TIME",
     type=Duration(),
-    help="Tell of it as escalated after.",
+    help="When an open review is escalated.",
 )
 @click.option("--approvals", type=click.IntRange(1, 2), help="People who have to approve.")
 @click.option(
     "--pause",
     type=click.Choice(["before_critic", "every_run"]),
-    help="When a reviewed job asks: before the critic, or behind every run of code, too.",
+    help="When a reviewed job asks: before the critic, or also after every run of code.",
 )
 @click.option("--model", metavar="P:M", help="provider:model, from the operator's allow-list.")
 @click.option(
@@ -88,7 +88,7 @@ OF_THE_CHECKS = frozenset({"check_command", "cases"})
 @click.option(
     "--on-exhausted",
     type=click.Choice(["accept", "fail"]),
-    help="When nobody has approved it in the end: accept the best result, or fail (the default).",
+    help="Without approval in the end: accept the best result, or fail (the default).",
 )
 @click.option(
     "--check",
@@ -101,8 +101,8 @@ OF_THE_CHECKS = frozenset({"check_command", "cases"})
 @click.option(
     "--check-command",
     metavar="COMMAND",
-    help="How they are run; else by pytest. pytest and unittest are told test by test; of anything "
-    "else but `python PATH` the exit code alone decides.",
+    help="The command that runs them (default: pytest). pytest and unittest report each test; for "
+    "other commands, except `python PATH`, the exit code decides.",
 )
 @click.option(
     "--cases",
@@ -111,15 +111,15 @@ OF_THE_CHECKS = frozenset({"check_command", "cases"})
     help="Programs to start, and what each must print and leave: a list of {argv, stdin, stdout, "
     "...}, see docs/checks.md.",
 )
-@click.option("--write-tests", is_flag=True, help="Have a tester write such tests first.")
+@click.option("--write-tests", is_flag=True, help="Let a tester write acceptance tests first.")
 @click.option("--questions", is_flag=True, help="Let the planner ask up to three questions first.")
-@click.option("--parallel", is_flag=True, help="Let independent steps of the plan go side by side.")
+@click.option("--parallel", is_flag=True, help="Run independent steps of the plan in parallel.")
 @click.option(
     "--questions-expire",
     "questions_expire_seconds",
     type=int,
     metavar="SECONDS",
-    help="How long they wait; then its own answers count.",
+    help="How long questions wait; then the planner's own answers apply.",
 )
 @click.option(
     "--timeout", "timeout_seconds", type=int, metavar="SECONDS", help="Bound on the running time."
@@ -130,7 +130,7 @@ OF_THE_CHECKS = frozenset({"check_command", "cases"})
     "--record",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the model's side down, to be played as recording:NAME.",
+    help="Record the model's replies, to be played as recording:NAME.",
 )
 @click.option("--no-wait", is_flag=True, help="Print the job's id and leave.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final job as one JSON object.")
@@ -180,7 +180,7 @@ def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _can_be_written(path: Path, *, no_wait: bool) -> bool:
-    """Said before the job is paid for."""
+    """Fail before the job costs anything."""
     if no_wait:
         raise click.UsageError("--record waits for the job's end: it goes without --no-wait")
     if not path.parent.is_dir():

@@ -42,9 +42,9 @@ def command(
 ) -> int:
     """Try to break out of the sandbox on this machine; exit 1 where any attack got through.
 
-    Each attack has a control that shows it would notice success. Canaries and stand-ins are on this
-    machine alone: nothing is sent to any other address. `docker` uses the engine that
-    FETTLE_SANDBOX_ENGINE names; without one, as root, an engine of its own is started.
+    Each attack has a control that shows it would notice success. Nothing is sent to another
+    machine. `docker` uses the engine that FETTLE_SANDBOX_ENGINE names; without one, as root, an
+    engine of its own is started.
     """
     settings = load(SandboxSettings)
     wanted = [Backend(name) for name in names] or [settings.sandbox]

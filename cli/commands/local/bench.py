@@ -51,7 +51,7 @@ class Sets(click.Group):
 @click.group(
     cls=Sets,
     subcommand_metavar="SET|FILE.jsonl [OPTIONS] | compare A B | show FILE",
-    epilog="SET is humaneval, mbpp or custom; `fettle bench SET --help` tells the options.",
+    epilog="SET is humaneval, mbpp or custom; `fettle bench SET --help` lists the options.",
 )
 def command() -> None:
     """Measure how good the agent is: exercises as jobs, judged by tests that it never sees."""
@@ -76,7 +76,7 @@ def command() -> None:
     show_default=True,
     help="Where results are kept; the same command goes on with them.",
 )
-@click.option("--fresh", is_flag=True, help="Put earlier results aside, and begin anew.")
+@click.option("--fresh", is_flag=True, help="Put earlier results aside, and start again.")
 @click.option(
     "--at-once", type=click.IntRange(1, 64), default=AT_ONCE, show_default=True, metavar="N"
 )
@@ -85,8 +85,8 @@ def command() -> None:
 def run(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options: Any) -> int:
     """Work on a set of exercises (humaneval, mbpp, custom, or a file of your own), and judge.
 
-    With --url or FETTLE_URL the jobs go to that service, else to one that is started for them. What
-    is finished is kept at once: after a crash the same command goes on, and pays for nothing twice.
+    With --url or FETTLE_URL the jobs go to that service, else to one that is started for them. Each
+    result is kept at once: after a crash the same command continues, and pays for nothing twice.
     """
     screen = Screen(stderr=as_json)
     of = sets.load(name, options["data"], CACHE)

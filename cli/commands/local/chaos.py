@@ -1,4 +1,4 @@
-"""`fettle chaos`: break everything under load, and look whether J1 to J14 held."""
+"""`fettle chaos`: break everything under load, and check whether J1 to J14 held."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ from cli.local import bubblewrap
     help="With --url: kill, too, what runs below this process, such as `fettle up`.",
 )
 @click.option(
-    "--lease", type=click.FloatRange(min=0.5), help="Seconds, as it is told; 2, with --url 15."
+    "--lease",
+    type=click.FloatRange(min=0.5),
+    help="The deployment's setting, in seconds; 2, with --url 15.",
 )
 @click.option(
-    "--sweep", type=click.FloatRange(min=0.1), help="Seconds, as it is told; 0.5, with --url 2."
+    "--sweep",
+    type=click.FloatRange(min=0.1),
+    help="The deployment's setting, in seconds; 0.5, with --url 2.",
 )
 @click.option(
     "--slack",
@@ -44,9 +48,8 @@ def command(
 ) -> int:
     """Kill workers, API and Redis under load; exit 1 where a job is lost or a rule is broken.
 
-    Without an address it all happens on a deployment of its own. With one, the servers are left
-    alone, and only clients misbehave, unless their supervisor is told. No model is paid:
-    recordings answer.
+    Without an address it uses a deployment of its own. With one, only clients misbehave, and the
+    servers are killed only where their supervisor is named. No model is paid: recordings answer.
     """
     flags_given = {**flags_given, "url": flags_given["url"] or flags.get("url")}
     if flags_given["url"] is None:

@@ -18,14 +18,15 @@ from cli.render.parts import Tone
 from settings.client import model_keys
 
 RECORDED = (
-    "no GROQ_API_KEY or GOOGLE_API_KEY: the models' side is played from recordings; "
-    "the code in them truly runs in the sandbox"
+    "no GROQ_API_KEY or GOOGLE_API_KEY: recordings play the models; "
+    "the code runs in the sandbox in any case"
 )
 
 HOPELESS = {
-    "model_unavailable": "the other jobs would end alike; mend the key or unset it: without one, "
-    "recordings are played",
-    "sandbox_unavailable": "the other jobs would end alike; `fettle doctor` says what is missing",
+    "model_unavailable": "the other jobs would fail the same way; correct the key or unset it: "
+    "without one, recordings are played",
+    "sandbox_unavailable": "the other jobs would fail the same way; `fettle doctor` says what is "
+    "missing",
 }
 """Why no other job of the demo could do better, and what to do."""
 
@@ -35,7 +36,7 @@ def command() -> int:
     """Run four jobs through a throw-away deployment, by its HTTP API, and show them.
 
     It has its own Redis, API and worker on free ports, in a temporary directory. Without a model
-    key the models' side is played from recordings; the code truly runs in the sandbox.
+    key recordings play the models; the code runs in the sandbox in any case.
     """
     begun = time.monotonic()
     screen = Screen()
@@ -63,7 +64,7 @@ def command() -> int:
 
 
 def _well(job: Job) -> bool:
-    """Whether the job did what it should; that a person said no is the person's affair."""
+    """Whether the job did what it should; a rejection by a person is no failure of the demo."""
     return bool(job["status"] == "succeeded" or job["reason"] == "rejected")
 
 

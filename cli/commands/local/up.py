@@ -40,7 +40,7 @@ LOOK_SECONDS = 0.5
 def command(**flags: int | None) -> None:
     """Run Redis, the API, workers and Flower, with their logs, until Ctrl-C.
 
-    Jobs are kept in .fettle (FETTLE_DATA_DIR). What dies is started again.
+    Jobs are kept in .fettle (FETTLE_DATA_DIR). A program that dies is restarted.
     """
     given = {name: value for name, value in flags.items() if value is not None}
     api = load(ApiSettings, **_of(ApiSettings, given))
@@ -60,7 +60,7 @@ def command(**flags: int | None) -> None:
                 _run(supervisor, screen, api, up, worker)
             except Stopped:  # which is how this command is meant to end
                 screen.text()
-                screen.line("stopping", "workers hand back what they hold; again: at once")
+                screen.line("stopping", "workers return their jobs; Ctrl-C again stops at once")
         supervisor.show_last_lines()
         screen.line("stopped", "Redis, API, workers and Flower have ended", Tone.GOOD)
 
@@ -110,7 +110,7 @@ def _run(
 
 
 def _until_ready(service: Service, supervisor: Supervisor) -> None:
-    """Ask at a steady pace: the service logs every question, and each line wakes the supervisor."""
+    """Poll at a steady pace: the service logs every request."""
     while not service.ready(workers=1):
         next_look = time.monotonic() + LOOK_SECONDS
         while time.monotonic() < next_look:

@@ -314,7 +314,7 @@ def test_delete(fettle, tiny):
 def test_drain(fettle, tiny):
     tiny.on("POST /workers/host:7:ab/drain", Answer(202, {}))
     code, told, _ = fettle("drain", "host:7:ab")
-    assert (code, told) == (0, "asked: host:7:ab hands on what it holds, and stops\n")
+    assert (code, told) == (0, "asked: host:7:ab returns its jobs to the queue, and stops\n")
     code, _, said = fettle("drain", "nobody")
     assert code == 1
     assert "`fettle doctor` names the workers" in said

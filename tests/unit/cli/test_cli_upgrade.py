@@ -41,9 +41,9 @@ def waiting(tiny):
 def test_watch_says_why_nobody_goes_on_and_how_to_decide(waiting, capsys):
     run(["--url", waiting.url, "watch", "j1"])
     told = capsys.readouterr().out
-    assert "no worker can go on with it since an upgrade" in told
+    assert "no worker can resume it after an upgrade" in told
     assert "decide: fettle review j1 approve|delegate|reject [-m TEXT]\n" in told
-    assert "begins again from the task, by ann" in told
+    assert "restarted: from the task, by ann" in told
 
 
 def test_show_says_why(waiting, capsys):

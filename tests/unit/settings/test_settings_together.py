@@ -57,7 +57,11 @@ def told(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: str
         ),
         ("SANDBOX_RUNTIME=runsc", "code would run without it", "FETTLE_SANDBOX=docker"),
         ("SANDBOX_ENGINE_TLS=/certs", "Docker's usual socket", "FETTLE_SANDBOX_ENGINE=tcp:"),
-        ("CONTEXT_TOKENS=8192 MAX_OUTPUT_TOKENS=8192", "leave its request no room", "2048 will do"),
+        (
+            "CONTEXT_TOKENS=8192 MAX_OUTPUT_TOKENS=8192",
+            "no space for its request",
+            "2048 output tokens",
+        ),
         ("S3_ENDPOINT=https://s3.example", "none is named", "FETTLE_BLOBS_BUCKET"),
         ("BLOBS_BUCKET=jobs S3_ACCESS_KEY=a", "go together", "set both, or neither"),
     ],
