@@ -14,11 +14,10 @@ answered as it was the first time. What that gives away:
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox
@@ -71,7 +70,7 @@ class _Scoped:
     image: str
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
-        key = digest((self.scope, self.image, command, limits))
+        key = _key(self.scope, self.image, command, limits)
         known = self.cache.get(key)
         if known is not None:
             return known
@@ -87,34 +86,12 @@ class _Scoped:
         await self.inner.close()
 
 
-def digest(value: object) -> bytes:
-    """One for each value of plain data: dataclasses, mappings, tuples, texts, bytes and numbers.
-
-    Every field of a dataclass counts, one that is added later too. Raises TypeError for others.
-    """
-    return hashlib.sha256(_spelled(value)).digest()
-
-
-def _spelled(value: object) -> bytes:
-    """Kind, length and content, so that no two values are spelled alike."""
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = [(each.name, getattr(value, each.name)) for each in fields(value)]
-        data = b"".join(map(_spelled, parts))
-    elif isinstance(value, Mapping):
-        data = b"".join(sorted(_spelled(pair) for pair in value.items()))
-    elif isinstance(value, tuple):
-        data = b"".join(map(_spelled, value))
-    elif isinstance(value, bytes):
-        # A workspace may be large and in many commands: what is spelled is its digest.
-        data = hashlib.sha256(value).digest()
-    elif isinstance(value, str):
-        data = value.encode(errors="surrogatepass")
-    elif value is None or isinstance(value, bool | int | float):
-        data = repr(value).encode()
-    else:
-        raise TypeError(f"no digest of {type(value).__name__}")
-    kind = "mapping" if isinstance(value, Mapping) else type(value).__name__
-    return f"{kind}:{len(data)}:".encode() + data
+def _key(scope: str, image: str, command: Command, limits: Limits) -> bytes:
+    """One for each run: every field counts, one that is added later too."""
+    # Files may be large and in many commands: their digests stand for them.
+    files = {path: sha256(data).digest() for path, data in sorted(command.files.items())}
+    short = replace(command, files=files, stdin=sha256(command.stdin).digest())
+    return sha256(repr((scope, image, short, limits)).encode()).digest()
 
 
 def environment(python: Path) -> str:
@@ -123,7 +100,7 @@ def environment(python: Path) -> str:
     for packages in sorted(python.parent.parent.glob("lib/python*/site-packages")):
         places += [packages, *sorted(packages.iterdir())]
     known = tuple((str(place), place.stat().st_mtime_ns) for place in places if place.exists())
-    return digest(known).hex()
+    return sha256(repr(known).encode()).hexdigest()
 
 
 def _own(result: RunResult) -> RunResult:
