@@ -46,10 +46,10 @@ class Client:
             with urlopen(request, timeout=30) as answer:  # noqa: S310
                 return bytes(answer.read())
         except HTTPError as error:
-            told = f"{request.get_method()} {path}: {error.code} {error.read().decode()}"
+            shown = f"{request.get_method()} {path}: {error.code} {error.read().decode()}"
             if error.code != SERVICE_UNAVAILABLE:
-                sys.exit(told)
-            print(told, file=sys.stderr)
+                sys.exit(shown)
+            print(shown, file=sys.stderr)
             time.sleep(float(error.headers["Retry-After"]))
             return None
 

@@ -1,4 +1,4 @@
-"""Loading what belongs to an extra, so that an error names the command that installs it."""
+"""Loads modules of an extra, so that an error names the command that installs it."""
 
 from __future__ import annotations
 

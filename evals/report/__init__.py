@@ -1,1 +1,1 @@
-"""What a measurement has found, as figures, tables and pictures. Pure."""
+"""A measurement's results as statistics, tables and plots. Pure."""

@@ -1,4 +1,4 @@
-"""What is drawn of results: bars with intervals. Pure."""
+"""The data of plots: bars with intervals. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Bars:
 
 
 def of_one(header: Header, summary: Summary) -> Bars | None:
-    """What is drawn of a measurement; None where nothing was judged by tests."""
+    """The bars of a measurement; None where nothing was judged by tests."""
     if summary.first is None or summary.final is None:
         return None
     groups: dict[str, Sequence[Rate]] = {"all": (summary.first, summary.final), **summary.levels}
@@ -32,13 +32,13 @@ def of_one(header: Header, summary: Summary) -> Bars | None:
 
 
 def of_two(pairs: Sequence[Paired], names: tuple[str, str]) -> Bars:
-    """What is drawn of a comparison."""
+    """The bars of a comparison."""
     groups = {pair.measure: (pair.first, pair.second) for pair in pairs}
     return Bars(f"{names[0]} and {names[1]}, {pairs[0].shared} exercises", names, groups)
 
 
 def names_of(first: Measured, second: Measured) -> tuple[str, str]:
-    """How two measurements differ: by what differs in their settings."""
+    """Names for two measurements: the setting in which they differ."""
     one, other = first[0].settings, second[0].settings
     if one["model"] != other["model"]:
         return str(one["model"]), str(other["model"])

@@ -15,11 +15,11 @@ from evals.report.summing import Which, counted, final_of, first_of
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """One measure of both, over the `shared` exercises that both have.
+    """One measure of two measurements, over the `shared` exercises that both have.
 
-    `only_first` and `only_second` are the exercises that one alone passes (more often than the
-    other, where they were tried more than once); `p` is McNemar's exact test on these;
-    `difference` is second less first, with its bootstrap interval.
+    `only_first` and `only_second` are the exercises that only one passes (or passes more often,
+    with several tries); `p` is McNemar's exact test on these; `difference` is second minus first,
+    with its bootstrap interval.
     """
 
     measure: str
@@ -40,11 +40,11 @@ Measured = tuple[Header, Sequence[Result]]
 
 
 def compare(first: Measured, second: Measured) -> list[Paired]:
-    """First attempts, and what the jobs ended with. Raises BadResults for other exercises."""
+    """Compare first attempts, and final results. Raises BadResults for different exercises."""
     if first[0].set["digest"] != second[0].set["digest"]:
         raise BadResults(
             "these are not the same exercises",
-            f"{_named(first[0])} against {_named(second[0])}: a paired comparison says nothing",
+            f"{_named(first[0])} and {_named(second[0])}: a paired comparison has no meaning",
         )
     measures = {"first attempt": first_of, "at the end": final_of}
     pairs = (_paired(name, first, second, which) for name, which in measures.items())

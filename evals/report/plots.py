@@ -1,4 +1,4 @@
-"""Pictures of results. Its libraries are the extra `plots`: see `extra`."""
+"""Plots of results. The libraries belong to the extra `plots`: see `evals.extra`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from matplotlib.figure import Figure
 from evals.report.bars import Bars
 
 LEAST_INCHES = 5.2
-"""Of width: the title has to stand on it."""
+"""The least width, for the title."""
 DOTS_PER_INCH = 144
 BLUES = ("#9ecae1", "#2171b5", "#c7a27c", "#8c510a")
-"""Bars beside each other: first attempt and end, of one measurement and of another."""
+"""Colours of neighbouring bars: first attempt and end, of one measurement and of another."""
 
 
 def png(path: Path, bars: Bars) -> None:
-    """Write the picture to `path`: shares in percent, with their intervals."""
+    """Write a plot to `path`: shares in percent, with their intervals."""
     inches = max(LEAST_INCHES, 2.2 + 1.5 * len(bars.groups))
     figure = Figure(figsize=(inches, 4.4), layout="constrained")
     axes = figure.add_subplot()
@@ -43,7 +43,7 @@ def png(path: Path, bars: Bars) -> None:
 
 
 def terminal(bars: Bars, columns: int) -> str:
-    """The shares as bars of characters, for a terminal of so many columns."""
+    """The shares as bars of characters, for a terminal with so many columns."""
     named = {
         f"{group}, {name}" if len(bars.groups) > 1 else name: 100 * rate.share
         for group, rates in bars.groups.items()

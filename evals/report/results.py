@@ -1,7 +1,7 @@
-"""The file of results: JSON lines, the first of which says what is measured.
+"""The file of results: JSON lines, with a header as the first.
 
-Each line is on the disk before the next exercise counts, so `kill -9` loses at most what was not
-finished; a line that it cut short is taken away when the file is opened again.
+Each line is synced to the disk, so `kill -9` loses only unfinished exercises. A truncated last line
+is removed when the file is opened again.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What is measured, and with what. `id` is this measurement's own: its jobs' keys have it.
+    """What is measured. `id` identifies the measurement; its jobs' idempotency keys contain it.
 
     `set` is {name, source, digest, exercises}; `settings` {model, repair, judge, max_revisions};
-    `versions` says what ran: fettle, python, the service's own word.
+    `versions` has those of fettle, python and the service.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the hidden tests (or the judge) said of a candidate; `verification` is the job."""
+    """The verdict of the hidden tests on a candidate; `verification` is the job's id."""
 
     passed: bool
     why: str = ""
@@ -48,11 +48,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One exercise, tried once. Without verdicts it was not measured: `why_not` says why.
+    """One try at an exercise. Without verdicts it was not measured: `why_not` has the reason.
 
-    `failures` are the classes of its failed runs, in order, `models` those that have answered (a
-    fallback may stand in); times in seconds, money in US dollars as a decimal string (null: not
-    known). `score` is the judge's {score, reason, cost_usd, ...}.
+    `failures` are the classes of its failed runs, in order, `models` those that answered (perhaps
+    fallbacks); times are in seconds, money in US dollars as a decimal string (null: unknown).
+    `score` is the judge's {score, reason, cost_usd, ...}.
     """
 
     id: str
@@ -77,12 +77,12 @@ class Result:
 
     @property
     def measured(self) -> bool:
-        """Whether it says anything of the model."""
+        """Whether the result counts for the model."""
         return self.why_not is None
 
 
 def read(path: Path) -> tuple[Header, list[Result]]:
-    """A file of results; of several lines of one try the last counts. Raises BadResults."""
+    """A file of results; the last line of a try counts. Raises BadResults."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -99,16 +99,16 @@ def read(path: Path) -> tuple[Header, list[Result]]:
                 result = _result(content)
                 found[result.id, result.repeat] = result
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadResults(f"{path}:{number} is no result", str(error)) from None
+            raise BadResults(f"{path}:{number} is not a result", str(error)) from None
     if header is None:
-        raise BadResults(f"{path} has no results in it")
+        raise BadResults(f"{path} has no results")
     if header.format != FORMAT:
         raise BadResults(f"{path} has format {header.format}", f"this release reads {FORMAT}")
     return header, list(found.values())
 
 
 class ResultFile:
-    """A file that is being written, locked for as long as the `with` block lasts."""
+    """A file that is being written, locked within the `with` block."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -123,7 +123,7 @@ class ResultFile:
         except OSError:
             os.close(self._descriptor)
             raise BadResults(f"{self.path} is being written by another run") from None
-        self._mend()
+        self._remove_truncated_line()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -131,19 +131,19 @@ class ResultFile:
 
     @property
     def begun(self) -> bool:
-        """Whether there is anything in it."""
+        """Whether the file is not empty."""
         return os.fstat(self._descriptor).st_size > 0
 
     def write(self, line: Header | Result) -> None:
-        """Append one line; it is on the disk when this returns. For many threads."""
+        """Append one line and sync it to the disk. Thread-safe."""
         kind = "header" if isinstance(line, Header) else "result"
         text = json.dumps({"kind": kind, **asdict(line)}, ensure_ascii=False) + "\n"
         with self._lock:
             os.write(self._descriptor, text.encode("utf-8", "replace"))
             os.fsync(self._descriptor)
 
-    def _mend(self) -> None:
-        """Take away a last line that was cut short, and go on after what is whole."""
+    def _remove_truncated_line(self) -> None:
+        """Remove a truncated last line, and continue after the last complete one."""
         size = os.fstat(self._descriptor).st_size
         whole = os.pread(self._descriptor, size, 0).rfind(b"\n") + 1
         os.ftruncate(self._descriptor, whole)

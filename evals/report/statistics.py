@@ -15,7 +15,7 @@ from statistics import NormalDist, fmean
 CONFIDENCE = 0.95
 RESAMPLES = 5_000
 SEED = 20_261_122
-"""Of the bootstrap: the same results always give the same interval."""
+"""The bootstrap's seed: the same results always give the same interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Rate:
 
 
 def wilson(successes: int, of: int, confidence: float = CONFIDENCE) -> Rate:
-    """The share of successes with Wilson's interval; of none it is all that can be."""
+    """The share of successes with Wilson's interval; 0 to 1 without any tries."""
     if of == 0:
         return Rate(0.0, 0.0, 1.0)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
@@ -41,9 +41,9 @@ def wilson(successes: int, of: int, confidence: float = CONFIDENCE) -> Rate:
 
 
 def rate(tries: Sequence[tuple[int, int]]) -> Rate:
-    """pass@1 over exercises of (passed, tried): Wilson's where each was tried once.
+    """pass@1 over exercises of (passed, tried), with Wilson's interval where each was tried once.
 
-    Tries of one exercise are not independent: with several, exercises are drawn again (bootstrap).
+    Tries of one exercise are not independent: with several, the bootstrap resamples exercises.
     """
     if all(tried == 1 for _, tried in tries):
         return wilson(sum(passed for passed, _ in tries), len(tries))
@@ -61,7 +61,7 @@ def resampled(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[
 
 
 def pass_at(k: int, tried: int, passed: int) -> float:
-    """Chen's unbiased estimate that one of `k` tries passes, from `tried` >= k of them."""
+    """Chen's unbiased estimate that one of `k` tries passes, from `tried` >= k tries."""
     if tried - passed < k:
         return 1.0
     return 1.0 - prod(1.0 - k / n for n in range(tried - passed + 1, tried + 1))

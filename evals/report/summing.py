@@ -1,4 +1,4 @@
-"""A file of results, summed up. Pure."""
+"""The summary of a file of results. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from evals.report.results import Header, Result, Verdict
 from evals.report.statistics import Rate, pass_at, rate
 
 WRONG = "hidden_tests"
-"""The class of what ran well and was wrong all the same."""
+"""The class of a try that ran without failure but did not pass the hidden tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`first` and `final` are pass@1 of the first attempt and of what the jobs ended with.
+    """`first` and `final` are pass@1 of the first attempts and of the final results.
 
-    `at_k` is pass@k for k from 2 to the number of tries; `failures` counts why first attempts did
-    not pass, `models` the tries in which each has answered; money is None where nothing was paid,
-    or a call has no known price. Times are medians, in seconds.
+    `at_k` is pass@k for k from 2 to the number of tries; `failures` counts the reasons why first
+    attempts did not pass, `models` the tries in which each answered; money is None where nothing
+    was paid, or a call's price is unknown. Times are medians, in seconds.
     """
 
     exercises: int
@@ -60,7 +60,7 @@ class Summary:
 
 
 def sum_up(header: Header, results: Sequence[Result]) -> Summary:
-    """All results of a file, whose set has `header.set["exercises"]` exercises."""
+    """Summarize all results of a file."""
     measured = [result for result in results if result.measured]
     judged = [result for result in measured if result.final is not None]
     scores = [result.score["score"] for result in measured if result.score]
@@ -98,7 +98,7 @@ def first_of(result: Result) -> Verdict | None:
 
 
 def final_of(result: Result) -> Verdict | None:
-    """The verdict on what the job ended with."""
+    """The verdict on the job's final files."""
     return result.final
 
 
@@ -106,7 +106,7 @@ Which = Callable[[Result], Verdict | None]
 
 
 def counted(results: Iterable[Result], which: Which) -> dict[str, tuple[int, int]]:
-    """(passed, tried) of each exercise that was judged."""
+    """(passed, tried) of each judged exercise."""
     tried: dict[str, list[bool]] = defaultdict(list)
     for result in results:
         if (verdict := which(result)) is not None:
@@ -115,7 +115,7 @@ def counted(results: Iterable[Result], which: Which) -> dict[str, tuple[int, int
 
 
 def failure(result: Result) -> str | None:
-    """Why the first attempt did not pass: its own run's failure, else the hidden tests."""
+    """Why the first attempt did not pass: the failure of its own run, else the hidden tests."""
     if result.first is None or result.first.passed:
         return None
     return result.failures[0] if result.failures else WRONG

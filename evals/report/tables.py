@@ -1,4 +1,4 @@
-"""Results and comparisons as tables, and as bars for a plot."""
+"""Results and comparisons as tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES_SHOWN = 12
 
 
 def show(screen: Screen, header: Header, summary: Summary) -> None:
-    """A measurement as a table, and what it took."""
+    """A measurement as a table, with cost and time."""
     settings = header.settings
     repair = "repair" if settings["repair"] else "no repair"
     screen.title(f"{header.set['name']}, {settings['model']}, {repair}")
@@ -30,11 +30,11 @@ def show(screen: Screen, header: Header, summary: Summary) -> None:
         screen.line("failures", f"of first attempts: {listed}")
     if set(summary.models) - {settings["model"]}:
         listed = ", ".join(f"{name} in {count}" for name, count in summary.models.items())
-        screen.line("models", f"another than the one asked for has answered: {listed}", Tone.WARN)
+        screen.line("models", f"another model than the requested one answered: {listed}", Tone.WARN)
     tokens = f"{summary.input_tokens:,} tokens in, {summary.output_tokens:,} out"
     screen.line("cost", f"{money(summary.cost_usd)}, {plural(summary.calls, 'call')}, {tokens}")
     worked, job = duration(summary.worked_seconds), duration(summary.job_seconds)
-    screen.line("time", f"median of a job: {worked} of work, {job} from submission to end")
+    screen.line("time", f"median of a job: {worked} running, {job} from submission to end")
     if summary.not_measured:
         listed = ", ".join(f"{why} {count}" for why, count in summary.not_measured.items())
         screen.line("missing", f"not measured: {listed}; the same command tries again", Tone.BAD)
@@ -61,7 +61,7 @@ def show_compared(screen: Screen, pairs: Sequence[Paired], names: tuple[str, str
     for pair in pairs:
         for name, found in zip(names, (pair.only_first, pair.only_second), strict=True):
             if found:
-                screen.line(pair.measure, f"{name} alone passes {len(found)}: {_names(found)}")
+                screen.line(pair.measure, f"only {name} passes {len(found)}: {_names(found)}")
 
 
 def _rows(summary: Summary) -> Iterator[tuple[str, str, str, str]]:

@@ -1,1 +1,1 @@
-"""A measurement: exercises worked on as jobs, and judged."""
+"""A measurement: exercises as jobs, and their judgement."""

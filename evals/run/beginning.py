@@ -1,4 +1,4 @@
-"""Where a measurement's results go, and whether it goes on with an earlier one."""
+"""The file of a measurement's results, and whether it continues an earlier one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def path(folder: Path, of: ExerciseSet, asked: Asked) -> Path:
 
 
 def put_aside(file: Path) -> None:
-    """Rename an earlier file of results, so that a new one can begin."""
+    """Rename an earlier file of results, for a new one."""
     if not file.exists():
         return
     number = 1
@@ -41,9 +41,9 @@ def put_aside(file: Path) -> None:
 def begin(
     file: ResultFile, of: ExerciseSet, asked: Asked, system: Mapping[str, Any]
 ) -> tuple[Header, Sequence[Result]]:
-    """The header of a file, written if it is new, and what it holds already.
+    """The header of a file, written if it is new, and its results so far.
 
-    Raises BadResults where it is of another measurement.
+    Raises BadResults where it belongs to another measurement.
     """
     if not file.begun:
         header = _header(of, asked, system)
@@ -56,9 +56,9 @@ def begin(
     if differing:
         what = ", ".join("the exercises" if name == "digest" else name for name in differing)
         raise BadResults(
-            f"{file.path} is of another measurement",
+            f"{file.path} belongs to another measurement",
             f"different: {what}",
-            "another --out, or --fresh to put it aside",
+            "use another --out, or --fresh to rename it",
         )
     return header, results
 

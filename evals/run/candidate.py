@@ -1,9 +1,9 @@
-"""What of a job is judged. Pure.
+"""The files of a job that are judged. Pure.
 
-The **first attempt** is the workspace as the executor's first run has left it, or as it stood at
-the executor's first answer, if it answered before anything had run. What is changed after that, the
-model has changed with an outcome before its eyes: that is repair. Where the workspace does not have
-the file that the tests look for, the program of that run stands for it, since that is what was run.
+The **first attempt** is the workspace after the executor's first run, or at its first answer, if it
+answered before any run. The model makes later changes after it has seen an outcome: they are
+repairs. If the workspace does not have the file that the tests import, the program of that run
+takes its place.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from cli.client.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Files by path and digest, and the number of the run whose program stands for the solution."""
+    """Files by path and digest, and the number of the run whose program is the solution."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
     program: int | None = None
 
 
 def first_attempt(events: Iterable[Event], solution: str, given: Iterable[str] = ()) -> Candidate:
-    """The job's first attempt; `given` are the files that it started with."""
+    """The job's first attempt; `given` are its first files."""
     versions: dict[str, str] = {}
     there = set(given)
     for event in events:
@@ -41,8 +41,8 @@ def first_attempt(events: Iterable[Event], solution: str, given: Iterable[str] =
 
 
 def stand_in(runs: Sequence[Mapping[str, Any]]) -> int | None:
-    """The run whose program stands for a solution that was never saved: the last of Python that
-    succeeded."""
+    """The run whose program replaces a solution file that was never saved: the last successful
+    Python run."""
     runs = [run for run in runs if run.get("tool", "python") == "python"]
     numbers = [run["number"] for run in runs if run["succeeded"]] or [run["number"] for run in runs]
     return numbers[-1] if numbers else None

@@ -1,6 +1,6 @@
-"""The solutions that come with exercises, through the judge: no model is asked.
+"""Judges the solutions that come with exercises, without a model.
 
-A right one has to pass its tests; where a wrong one is there, too, the tests have to find it out.
+A right solution has to pass its tests; a wrong one, if there is one, has to fail.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evals.sources.exercise import Exercise, Files
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One solution that was tried: `well` is whether the tests said what they should."""
+    """One tried solution: `well` is whether the tests' verdict was the expected one."""
 
     exercise: str
     kind: str
@@ -34,7 +34,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """`passed` are the exercises whose right solution passes, and whose wrong one does not."""
+    """`passed` counts the exercises whose right solution passes, and whose wrong one fails."""
 
     tasks: int
     passed: int
@@ -59,7 +59,7 @@ def canonical(
     at_once: int,
     shown: Callable[[Shown], None],
 ) -> Canonical:
-    """Try all solutions, each exercise's tests in a verification job of their own.
+    """Try all solutions, each in its own verification job.
 
     Raises NotVerified where the service cannot run them.
     """

@@ -1,16 +1,16 @@
-"""A model server whose pass rates are known beforehand, to check the harness itself.
+"""A model server with known pass rates, to check the evaluation itself.
 
     python -m evals.run.designed humaneval --data HumanEval.jsonl.gz
 
-It answers as a model would that is
+It answers like a model of one of these kinds:
 
     right      right at once
-    mends      wrong at first, so that its own run fails; right once it sees the failure
-    never      wrong at first, so that its own run fails, and no better when it sees the failure
-    plausible  wrong, but its own run ends well: nobody but the hidden tests finds out
+    repairs    wrong at first, so that its own run fails; right after the failure
+    never      wrong at first, so that its own run fails, and wrong after the failure
+    plausible  wrong, but its own run succeeds: only the hidden tests fail
 
-The exercise at place n of the set (from 0) is of the kind PATTERN[n % len(PATTERN)]. So the first
-attempt passes for the `right` ones, and with repair for the `right` and the `mends`.
+The exercise at place n of the set (from 0) has the kind PATTERN[n % len(PATTERN)]. So the first
+attempts pass for `right`, and the final results, with repair, for `right` and `repairs`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Tokens,
 from evals.sources import sets
 from evals.sources.exercise import Exercise
 
-Kind = Literal["right", "mends", "never", "plausible"]
+Kind = Literal["right", "repairs", "never", "plausible"]
 
-PATTERN: Sequence[Kind] = ("right", "mends", "right", "never", "right", "mends", "plausible")
+PATTERN: Sequence[Kind] = ("right", "repairs", "right", "never", "right", "repairs", "plausible")
 FAULT = "\n\nprint(total_that_nobody_defined)\n"
 CHECK = ["python", "-c", "import solution; print('imported', solution.__name__)"]
 FAILED = "NameError"
@@ -41,29 +41,29 @@ STEPS = ["Write the solution into solution.py.", "Verify that it can be imported
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Which exercise is of which kind."""
+    """The kind of each exercise."""
 
     exercises: Sequence[Exercise]
     pattern: Sequence[Kind] = PATTERN
 
     def kind(self, exercise: Exercise) -> Kind:
-        """What the model is like at this exercise."""
+        """The model's kind at this exercise."""
         return self.pattern[self.exercises.index(exercise) % len(self.pattern)]
 
     @property
     def counts(self) -> dict[Kind, int]:
-        """How many there are of each."""
+        """The number of exercises of each kind."""
         return dict(Counter(map(self.kind, self.exercises)))
 
     @property
     def first(self) -> int:
-        """How many first attempts pass; without repair, how many pass in the end."""
+        """The number of first attempts that pass; without repair, of final results."""
         return self.counts.get("right", 0)
 
     @property
     def final(self) -> int:
-        """How many pass with repair."""
-        return self.first + self.counts.get("mends", 0)
+        """The number of final results that pass with repair."""
+        return self.first + self.counts.get("repairs", 0)
 
     def answer(self, request: Request) -> Turn:
         """The script of the server."""
@@ -72,17 +72,17 @@ class Design:
         said = "\n".join(message.text for message in request.messages)
         exercise = self._meant(said)
         if exercise is None:
-            return Refusal(400, f"no exercise is meant by: {said[:200]}")
+            return Refusal(400, f"no exercise matches: {said[:200]}")
         return _executor(request, exercise, self.kind(exercise))
 
     def _meant(self, said: str) -> Exercise | None:
-        """The exercise whose task is in the request; the longest, where one holds another."""
+        """The exercise whose task is in the request; the longest, where one contains another."""
         found = [each for each in self.exercises if each.task.strip() in said]
         return max(found, key=lambda each: len(each.task), default=None)
 
 
 def _structured(request: Request) -> Turn:
-    """A plan, or a verdict by what the last run shows; nothing else is ever asked of it."""
+    """A plan, a verdict on the last run, or a score."""
     if request.forced_tool == "Plan":
         return _call("Plan", {"steps": STEPS})
     if request.forced_tool == "Verdict":
@@ -91,11 +91,11 @@ def _structured(request: Request) -> Turn:
         return _call("Verdict", said if failed else {**said, "feedback": ""})
     if request.forced_tool == "Score":
         return _call("Score", {"score": 2, "reason": "It is what it was designed to be."})
-    return Refusal(400, f"nobody has designed an answer to {request.forced_tool}")
+    return Refusal(400, f"no answer is designed for {request.forced_tool}")
 
 
 def _executor(request: Request, exercise: Exercise, kind: Kind) -> Turn:
-    """Write, verify, and after a failure once more; then words."""
+    """Write, verify, repeat both after a failure, then answer."""
     writes = sum(call.name == "write_file" for call in _calls(request))
     verified = sum(call.name == "verify" for call in _calls(request))
     if writes > verified:
@@ -104,7 +104,7 @@ def _executor(request: Request, exercise: Exercise, kind: Kind) -> Turn:
     if failed and kind == "never" and writes % 2 == 0:
         return _reply("I could not make it work.")
     if writes == 0 or failed or request.messages[-1].speaker == "user":
-        right = kind == "right" or (kind == "mends" and writes > 0)
+        right = kind == "right" or (kind == "repairs" and writes > 0)
         return _call(
             "write_file", {"path": exercise.solution, "content": _code(exercise, kind, right=right)}
         )
@@ -112,7 +112,7 @@ def _executor(request: Request, exercise: Exercise, kind: Kind) -> Turn:
 
 
 def _code(exercise: Exercise, kind: Kind, *, right: bool) -> str:
-    """The whole file. The plausible one is there, runs, and is wrong."""
+    """The solution file; the plausible one runs, and is wrong."""
     assert exercise.right is not None
     code = exercise.right[exercise.solution]
     if right:
@@ -123,7 +123,7 @@ def _code(exercise: Exercise, kind: Kind, *, right: bool) -> str:
 
 
 def _hollow(exercise: Exercise, code: str) -> str:
-    """The shipped wrong solution, else the right one whose functions all give None."""
+    """The shipped wrong solution, else the right one with functions that all return None."""
     if exercise.wrong is not None:
         return exercise.wrong[exercise.solution]
     emptied = "\nfor _name, _value in list(globals().items()):\n    if callable(_value):\n"

@@ -1,4 +1,4 @@
-"""One exercise through the service: a job, and when that has ended, the hidden tests."""
+"""One exercise through the service: a job, then the hidden tests."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from evals.sources.exercise import Exercise
 NOT_THE_MODELS = frozenset(
     {"model_unavailable", "sandbox_unavailable", "poisoned", "incompatible", "internal"}
 )
-"""Reasons of a failed job that say nothing of the model: such a try counts as not measured."""
+"""Reasons of a failed job that are not the model's fault: such a try is not measured."""
 
-NO_SOLUTION = "it has made no {name}"
+NO_SOLUTION = "it did not make {name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One try at an exercise. Made again it has the same `key`, so that nothing is paid twice."""
+    """One try at an exercise. A repeated try has the same `key`, so that nothing is paid twice."""
 
     exercise: Exercise
     repeat: int
@@ -35,7 +35,7 @@ class Try:
 
 
 def work(service: Service, asked: Asked, at: Try) -> Result:
-    """Submit the job, follow it to its end, then judge. Raises what the service's client raises."""
+    """Submit the job, follow it to its end, then judge. Raises the client's errors."""
     begun = time.monotonic()
     job_id = str(service.submit(asked.spec(at.exercise), once=at.key)["id"])
     events = list(service.events(job_id))
@@ -57,7 +57,7 @@ def work(service: Service, asked: Asked, at: Try) -> Result:
 
 
 def result_of(job: Job) -> Result:
-    """What a finished job shows of itself. Pure."""
+    """The result of a finished job, without verdicts. Pure."""
     reason = job["reason"]
     lost = f"{reason}: {job['detail']}" if reason in NOT_THE_MODELS else None
     runs: Sequence[Mapping[str, Any]] = job["runs"]
@@ -78,7 +78,7 @@ def result_of(job: Job) -> Result:
 
 
 class _Judging:
-    """What of one job is judged, fetched from the service."""
+    """Fetches the candidates of one job from the service, and judges them."""
 
     def __init__(self, service: Service, at: Try, job: Job) -> None:
         self._service = service
@@ -88,7 +88,7 @@ class _Judging:
         self._id = str(job["id"])
 
     def verdicts(self, events: Sequence[Event]) -> tuple[Verdict, Verdict]:
-        """On the first attempt, and on what the job ended with; if that is the same, run once."""
+        """Verdicts on the first attempt and on the final files; the same files are run once."""
         begun, ended = self._first(events), self._last()
         first = self._judged(begun, "first", self._files(begun))
         if digest(begun.versions) == digest(ended.versions):
@@ -107,7 +107,7 @@ class _Judging:
         return self._whole(Candidate(state, stand_in(self._job["runs"]) if missing else None))
 
     def _whole(self, found: Candidate) -> Candidate:
-        """With the digest of the program that stands for the solution, or without one."""
+        """The candidate with the digest of the program that replaces the solution, if any."""
         program = None if found.program is None else self._program(found.program)
         if program is None:
             return replace(found, program=None)
@@ -115,7 +115,7 @@ class _Judging:
         return replace(found, versions={**found.versions, name: digest_of(program)})
 
     def _files(self, found: Candidate) -> dict[str, str]:
-        """The texts of a candidate; what is no text goes over no JSON, and is left out."""
+        """The text files of a candidate; others cannot be sent as JSON."""
         files = dict(self._exercise.files)
         for name, version in found.versions.items():
             if name in files and version == digest_of(files[name]):
@@ -141,7 +141,7 @@ class _Judging:
         return replace(verdict, digest=state)
 
     def _program(self, number: int) -> str | None:
-        """The code of a run of Python; a command line is no program that could be imported."""
+        """The code of a Python run; None for a command line, which cannot be imported."""
         run = next(run for run in self._job["runs"] if run["number"] == number)
         if run.get("tool", "python") != "python":
             return None
@@ -155,7 +155,7 @@ def _models(events: Sequence[Event]) -> tuple[str, ...]:
 
 
 def _failure(run: Mapping[str, Any]) -> str:
-    """The class of a failed run; what has none is named by how it ended."""
+    """The class of a failed run, else how it ended."""
     failure = run.get("failure")
     return str(failure["class"]) if failure else str(run["end"])
 

@@ -1,4 +1,4 @@
-"""The hidden tests, as verification jobs: they run in a worker's sandbox, and no model is asked."""
+"""The hidden tests as verification jobs: they run in a worker's sandbox, without a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evals.sources.exercise import Exercise, Files
 LABEL = "bench"
 WHY_CHARACTERS = 300
 BY_EXIT_CODE = "by exit code alone"
-"""What stands with a verdict that rests on nothing else."""
+"""The note on a verdict with no other basis."""
 
 
 class NotVerified(Exception):
@@ -29,7 +29,7 @@ def verify(
     once: str,
     base: str | None = None,
 ) -> Verdict:
-    """Run the exercise's tests over `files`, over the last workspace of the job `base`.
+    """Run the exercise's tests over `files`, on top of the final workspace of the job `base`.
 
     Raises NotVerified where that could not be done.
     """
@@ -45,17 +45,17 @@ def verify(
 
 
 def digest(versions: Mapping[str, str]) -> str:
-    """What makes two workspaces the same."""
+    """The digest of a workspace."""
     return hashlib.sha256(json.dumps(sorted(versions.items())).encode()).hexdigest()
 
 
 def digest_of(text: str) -> str:
-    """A text's digest, as workspaces have it."""
+    """The digest of a text, as in a workspace."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def verdict_of(job: Job) -> Verdict:
-    """What a verification has found. Raises NotVerified where it could not be done."""
+    """The verdict of a verification. Raises NotVerified where it could not be done."""
     if job["status"] != "succeeded":
         raise NotVerified(job["reason"] or job["status"])
     report = job["result"]["checks"]
@@ -65,8 +65,8 @@ def verdict_of(job: Job) -> Verdict:
 
 
 def why(report: Mapping[str, Any]) -> str:
-    """In one line, why checks have not passed. What ended all of them comes first: a test that was
-    not done when the time was over is missing for that reason."""
+    """Why checks have not passed, in one line. A problem that ended all of them comes first, since
+    it is also why tests are missing."""
     if report["problem"]:
         return str(report["problem"])[:WHY_CHARACTERS]
     bad = [test for test in report["tests"] if test["outcome"] != "passed"]

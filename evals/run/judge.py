@@ -1,7 +1,7 @@
 """`python -m evals.run.judge P:M`: the judge's process, see `evals.run.judging`.
 
-A line of stdin is what is to be judged, {task, answer, files, run}; a line of stdout what the model
-says of it, {score, reason, model, input_tokens, output_tokens, cost_usd}, or {error}.
+A line of stdin is work to judge, {task, answer, files, run}. A line of stdout is the judgement,
+{score, reason, model, input_tokens, output_tokens, cost_usd}, or {error}.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Score(BaseModel):
     """The judgement of the work."""
 
     score: Literal[0, 1, 2, 3]
-    reason: str = Field(description="one or two sentences: what decided it")
+    reason: str = Field(description="one or two sentences: the deciding points")
 
 
 async def judged(model: BaseChatModel, name: ModelName, work: Mapping[str, Any]) -> dict[str, Any]:
-    """The model's score of `work`, or an error in words; a reply that does not fit costs, too."""
+    """The model's score of `work`, or an error; the cost includes invalid replies."""
     messages = [
         SystemMessage(_render("judge_system")),
         HumanMessage(_render("judge_evidence", **work)),
@@ -50,7 +50,7 @@ async def judged(model: BaseChatModel, name: ModelName, work: Mapping[str, Any])
         if answer.value is not None:
             return {**answer.value.model_dump(), "model": str(name), **_spent(name, replies)}
         error = answer.error or ""
-    return {"error": f"its reply did not fit: {error}"}
+    return {"error": f"its reply was invalid: {error}"}
 
 
 def _spent(name: ModelName, replies: list[AIMessage]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""A model as judge: a score from 0 to 3 for what an exercise without tests came to.
+"""A model as judge: a score from 0 to 3 for an exercise without tests.
 
-The judge is called by a process of its own, `python -m evals.run.judge`, which has the models'
-libraries and this environment's keys; this side speaks JSON lines to it. What it cost is in the
-result. A judge's word is an opinion: it is shown apart from tests everywhere.
+A separate process, `python -m evals.run.judge`, calls the model: it has the models' libraries and
+the environment's keys. It reads and writes JSON lines. Its cost is in the result. A judge's score
+is an opinion, so reports show it apart from tests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OUTPUT_CHARACTERS = 2_000
 
 
 class Judge:
-    """The process that asks the model `name` (provider:model). Many threads may share it."""
+    """The process that calls the model `name` (provider:model). Threads may share it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -43,7 +43,7 @@ class Judge:
             self._process.wait()
 
     def scored(self, service: Service, exercise: Exercise, result: Result) -> Result:
-        """The result with the judge's score, or as not measured where the judge gave none."""
+        """The result with the judge's score, or as not measured without one."""
         said = self._ask(_evidence(service, exercise, str(result.job)))
         if said.get("error"):
             return replace(result, why_not=f"judge: {said['error']}")
@@ -68,7 +68,7 @@ class Judge:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                start_new_session=True,  # a terminal's Ctrl-C is ours; its stdin's end is its end
+                start_new_session=True,  # no Ctrl-C of a terminal; it ends with its stdin
             )
         return self._process
 
@@ -79,7 +79,7 @@ class Judge:
 
 
 def _evidence(service: Service, exercise: Exercise, job_id: str) -> dict[str, Any]:
-    """What the judge sees: task, answer, files, and how the last run went."""
+    """The judge's input: task, answer, files, and the last run."""
     job = service.job(job_id)
     names = [file["path"] for file in service.files(job_id)][:FILES_SHOWN]
     texts = {name: as_text(service.file(job_id, name)) for name in names}

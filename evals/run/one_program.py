@@ -1,8 +1,8 @@
-"""Judging as the papers of HumanEval and MBPP do: one program, one namespace.
+"""Judges as the papers of HumanEval and MBPP do: one program, one namespace.
 
-The solution runs first, then the assertions run in the solution's own namespace. So a function may
-have any name (`_sum`, `test_duplicate`), and no test is collected. The program passes where it
-reaches its end: the judge of acceptance checks counts no exit that a solution calls for.
+The solution runs first, then the assertions run in its namespace. So a function may have any name
+(`_sum`, `test_duplicate`), and no test is collected. The program passes if it reaches its end: the
+judge of acceptance checks does not accept an exit by the solution.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ run({given!r}, scope)
 run(solution, scope)
 run(assertions, scope)
 """
-"""It imports nothing that a file of the workspace could stand in for, and takes nothing from the
-builtins once the solution has run."""
+"""It imports nothing that a file of the workspace could replace, and uses no builtins after the
+solution has run."""
 
 
 def one_program(assertions: str, given: str = "") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a measurement asks of the service, the same for every exercise."""
+"""The settings of a measurement, the same for every exercise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Asked:
     max_revisions: int = MAX_REVISIONS
 
     def spec(self, exercise: Exercise) -> dict[str, Any]:
-        """The body of POST /jobs. Nothing of the hidden tests is in it."""
+        """The body of POST /jobs, without anything of the hidden tests."""
         return {
             "task": exercise.task,
             "files": dict(exercise.files),

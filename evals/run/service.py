@@ -1,7 +1,7 @@
-"""The service that does the work: one that runs, or one of the measurement's own.
+"""The service of a measurement: a running one, or a temporary one.
 
-One of its own keeps its jobs beside the results until all are done, so that a measurement which was
-killed goes on with them: what was paid for is not paid again.
+A temporary service keeps its jobs in a folder next to the results until all are done, so that an
+interrupted measurement continues with them and nothing is paid again.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from settings.client import ClientSettings
 from settings.sandbox import SandboxSettings
 
 PATIENT_TRIES = 200
-"""A measurement of hours outlives a busy minute."""
+"""A measurement may take hours, and has to survive a busy minute."""
 RUN_SECONDS = 120.0
-"""A run of an own service may take at least so long. The slowest published solution (MBPP/123)
-needs 8 s of a processor, and on a busy machine it waits for that: it is the limit on processor
-time that ends a loop."""
+"""The least wall-clock limit of a run in a temporary service. The slowest published solution
+(MBPP/123) needs 8 s of processor time, which takes longer on a busy machine. The limit on processor
+time still ends a loop."""
 
 
 def named(flags: Mapping[str, Any]) -> ClientSettings | None:
-    """The running service that a flag or a setting names, or None."""
+    """The running service of a flag or a setting, or None."""
     settings = load(ClientSettings, **flags)
     return settings if "url" in settings.model_fields_set else None
 
@@ -39,7 +39,7 @@ def named(flags: Mapping[str, Any]) -> ClientSettings | None:
 def running(
     settings: ClientSettings | None, screen: Screen, keep: Path | None, models: tuple[str, ...] = ()
 ) -> Iterator[Service]:
-    """The named service, else one of our own over the folder `keep`, that may use `models`."""
+    """The named service, else a temporary one with the folder `keep`, which may use `models`."""
     if settings is not None:
         key = settings.api_key.get_secret_value()
         with Service(settings.url, key, tries=PATIENT_TRIES) as running:
@@ -57,5 +57,5 @@ def running(
 
 
 def forget(keep: Path) -> None:
-    """Remove what an own service has kept: all is measured."""
+    """Remove a temporary service's folder: everything is measured."""
     shutil.rmtree(keep, ignore_errors=True)

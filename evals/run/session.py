@@ -1,4 +1,4 @@
-"""One measurement from the command's options to its table: what `fettle bench SET --model` does."""
+"""One measurement from the command's options to its table, for `fettle bench SET --model`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from settings.client import ClientSettings
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`exercises` are those of the set that are tried, `repeats` times each; `at_once` bounds."""
+    """`exercises` of the set are tried `repeats` times each, at most `at_once` in parallel."""
 
     of: ExerciseSet
     exercises: Sequence[Exercise]
@@ -35,23 +35,23 @@ class Session:
 
     @property
     def keep(self) -> Path:
-        """Where a service of the measurement's own keeps its jobs until all are measured."""
+        """The folder in which a temporary service keeps its jobs until all are measured."""
         return self.file.with_suffix(".service")
 
     def run(self, settings: ClientSettings | None, screen: Screen) -> tuple[Header, list[Result]]:
-        """Measure what is not measured yet; returns all that is in the file then.
+        """Measure what is not measured yet; returns all results in the file.
 
-        Raises CliError where no service can be had, or the file is another measurement's.
+        Raises CliError where there is no service, or the file belongs to another measurement.
         """
         with ResultFile(self.file) as file:
             if file.begun and not self._todo(*beginning.begin(file, self.of, self.asked, {})):
-                screen.line("results", f"{self.file}: all is measured; --fresh starts over")
+                screen.line("results", f"{self.file}: everything is measured; --fresh starts over")
                 return read(self.file)
             with service.running(settings, screen, self.keep, (self.asked.model,)) as api:
                 header, known = beginning.begin(file, self.of, self.asked, api.system())
                 todo = self._todo(header, known)
                 if known:
-                    screen.line("going on", f"{self.file}: {len(todo)} left")
+                    screen.line("continuing", f"{self.file}: {len(todo)} left")
                 self._measure(api, file, todo, screen)
         header, results = read(self.file)
         if not self._todo(header, results):
@@ -69,13 +69,13 @@ class Session:
             result = work(api, self.asked, at)
             if judge is not None and result.measured and not at.exercise.tests:
                 result = judge.scored(api, at.exercise, result)
-            file.write(result)  # before it is shown: what was shown is on the disk
+            file.write(result)  # before it is shown
             return result
 
         def done(result: Result) -> None:
             nonlocal count
             count += 1
-            _tell(screen, result, count, len(todo))
+            _show(screen, result, count, len(todo))
 
         with judge or nullcontext():
             each(todo, one, self.at_once, done)
@@ -84,7 +84,7 @@ class Session:
         screen.line("measured", f"{count} in {duration(seconds)}, {duration(rate)} each")
 
 
-def _tell(screen: Screen, result: Result, count: int, of: int) -> None:
+def _show(screen: Screen, result: Result, count: int, of: int) -> None:
     if not result.measured:
         word, tone = f"not measured: {result.why_not}", Tone.BAD
     elif result.final is None:

@@ -1,7 +1,7 @@
-"""All tries of a measurement, some at a time; each result is written down at once.
+"""All tries of a measurement, some in parallel.
 
-Threads, since each does nothing but wait for the service; daemon ones, so that nobody waits for
-them when the command is stopped: their jobs go on, and are met again by their keys.
+Each try has a thread, which only waits for the service. The threads are daemons, so that the
+command can stop at once: the jobs continue, and the next measurement finds them by their keys.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 LOOK_SECONDS = 0.2
-"""How long a signal may have to wait for the main thread."""
+"""The longest time that a signal waits for the main thread."""
 
 
 def outstanding(
@@ -38,16 +38,16 @@ def outstanding(
 
 
 def _key(header: Header, exercise: Exercise, repeat: int, before: Result | None) -> str:
-    """Of a try that was not measured, the next one is another: it must not meet the failed job."""
+    """A try after one that was not measured has another key, so that it gets a new job."""
     after = f"-after-{before.job}" if before is not None and before.job else ""
     name = sha256(exercise.id.encode()).hexdigest()[:16]
     return f"bench-{header.id}-{name}-{repeat}{after}"
 
 
 def each(items: Sequence[T], do: Callable[[T], R], at_once: int, done: Callable[[R], None]) -> None:
-    """`do` every item, `at_once` at a time; `done` is called with each outcome in this thread.
+    """`do` every item, `at_once` in parallel; `done` is called with each outcome in this thread.
 
-    The first exception of any is raised; what is under way then is left to itself.
+    The first exception is raised; unfinished items are abandoned.
     """
     waiting: queue.SimpleQueue[T] = queue.SimpleQueue()
     for item in items:

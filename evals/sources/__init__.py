@@ -1,1 +1,1 @@
-"""Sets of exercises, from where they come."""
+"""Sources of exercise sets."""

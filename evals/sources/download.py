@@ -1,4 +1,4 @@
-"""Published sets of exercises, from where they are published; kept for the next time."""
+"""Downloads published sets of exercises, and caches them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = 30.0
 
 
 def downloaded(name: str, url: str, folder: Path) -> Path:
-    """The file, downloaded unless it is in `folder`. Raises BadSet, which names `--data`."""
+    """The file, downloaded unless it is in `folder`. Raises BadSet, which suggests `--data`."""
     path = folder / f"{name}-{url.rpartition('/')[2]}"
     if path.exists():
         return path
@@ -28,7 +28,7 @@ def downloaded(name: str, url: str, folder: Path) -> Path:
     except httpx.HTTPError as error:
         raise _unreachable(name, url, str(error) or type(error).__name__) from None
     if len(answer.content) > MOST_BYTES:
-        raise _unreachable(name, url, f"{len(answer.content)} bytes came, which is no such file")
+        raise _unreachable(name, url, f"{len(answer.content)} bytes are too many")
     folder.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
     part.write_bytes(answer.content)

@@ -15,11 +15,11 @@ Files = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """`task` and `files` are what a job is given; `tests` is what it never sees.
+    """`task` and `files` are the job's input; the job never sees `tests`.
 
-    `solution` is the file that the tests look for. `command` runs the tests where it is not pytest.
-    An exercise without `tests` can be judged by a model alone. `right` and `wrong` are solutions
-    that the tests must pass and must fail; either may be missing.
+    `solution` is the file that the tests import. `command` runs the tests, by default pytest. An
+    exercise without `tests` can only be judged by a model. `right` and `wrong` are solutions that
+    must pass and must fail; either may be missing.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Exercise:
 
 @dataclass(frozen=True, slots=True)
 class ExerciseSet:
-    """Exercises under a name, in order; `source` says where they come from."""
+    """Named exercises, in order, and their source."""
 
     name: str
     source: str
@@ -43,6 +43,6 @@ class ExerciseSet:
 
     @property
     def digest(self) -> str:
-        """sha256 over all that decides what is asked and how it is judged."""
+        """sha256 of all tasks, files and tests."""
         content = [asdict(exercise) for exercise in self.exercises]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

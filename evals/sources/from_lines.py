@@ -13,7 +13,7 @@ TEST_FILE = "test_hidden.py"
 
 
 class Line(BaseModel):
-    """One exercise. A text in place of files is the one file that is meant."""
+    """One exercise. A text in place of files is the content of the one file."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,8 +1,8 @@
 """MBPP as exercises: github.com/google-research/google-research, folder `mbpp` (CC-BY 4.0).
 
-A line is {task_id, text or prompt, code, test_list, test_setup_code or test_imports}. The names in
-a problem are known from its tests alone, so the first assertion comes with the task, as an
-example; the others are hidden. Where there is but one, the function's signature comes instead.
+A line is {task_id, text or prompt, code, test_list, test_setup_code or test_imports}. Only the
+tests show the names in a problem, so the first assertion is part of the task, as an example; the
+others are hidden. If there is only one, the function's signature is the example.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ imports it and checks it.
 
 
 def exercise(line: Mapping[str, Any]) -> Exercise:
-    """One problem. Raises KeyError, TypeError, ValueError or SyntaxError for what is none."""
+    """One problem. Raises KeyError, TypeError, ValueError or SyntaxError for an invalid record."""
     asserts = [str(each).strip() for each in line["test_list"]]
     code = str(line["code"]).replace("\r\n", "\n")
     imports = line.get("test_imports") or []
@@ -35,14 +35,14 @@ def exercise(line: Mapping[str, Any]) -> Exercise:
     return Exercise(
         id=f"MBPP/{line['task_id']}",
         task=TASK.format(
-            text=str(line.get("text") or line["prompt"]).strip(), example=_told(shown)
+            text=str(line.get("text") or line["prompt"]).strip(), example=_example(shown)
         ),
         right={SOLUTION: code.rstrip("\n") + "\n"},
         **one_program("\n".join([setup, *hidden])),
     )
 
 
-def _told(shown: str) -> str:
+def _example(shown: str) -> str:
     return f"For example:\n\n```python\n{shown}\n```"
 
 

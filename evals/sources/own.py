@@ -1,6 +1,6 @@
 """The exercises that come with Fettle: `evals/exercises/LEVEL/NAME/`.
 
-In it are `task.md`, `tests.py`, `right.py` and `wrong.py`; the last is wrong, but plausible.
+Each folder has `task.md`, `tests.py`, `right.py` and `wrong.py`, which is wrong, but plausible.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ The standard library is there, and numpy and pandas.
 
 
 def exercises(folder: Path = FOLDER) -> list[Exercise]:
-    """All of them, the easy ones first."""
+    """All exercises, the easy ones first."""
     return [_read(level, path) for level in LEVELS for path in sorted((folder / level).iterdir())]
 
 

@@ -14,7 +14,7 @@ NAMES = (*_PUBLISHED, "custom")
 
 
 def load(name: str, data: Path | None, cache: Path) -> ExerciseSet:
-    """The set of this name, or in the file of this name. Raises BadSet.
+    """The set with this name, or in the file with this name. Raises BadSet.
 
     `data` is the file of HumanEval or MBPP; without one it is downloaded into `cache`.
     """

@@ -31,8 +31,8 @@ def test_the_demo_shows_four_jobs_and_leaves_nothing(tmp_path, env):
     jobs = re.split(r"\n== (?=\d of 4)", demo.text)[1:]
     assert len(jobs) == 4
     for job in jobs:
-        for told in ("task: ", "\nplan: ", "\nrun 1: ", "    > ", "\nverdict: ", "\ncost: "):
-            assert told in job or (told == "\nverdict: " and "\ndecided: approve" in job), told
+        for shown in ("task: ", "\nplan: ", "\nrun 1: ", "    > ", "\nverdict: ", "\ncost: "):
+            assert shown in job or (shown == "\nverdict: " and "\ndecided: approve" in job), shown
         assert "\nsucceeded: approved by " in job
     assert "20" in jobs[0]
     assert "the demo approves by itself" in jobs[2]

@@ -46,7 +46,7 @@ def test_a_python_that_is_too_old_is_named_with_its_version(tmp_path):
         ((), "    su -c 'apt-get update && apt-get install"),
     ],
 )
-def test_who_is_no_root_is_told_the_command(tmp_path, there, command):
+def test_who_is_no_root_is_reported_the_command(tmp_path, there, command):
     """Also where `sudo` is there and wants a password."""
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -263,10 +263,10 @@ def test_a_page_misses_nothing_while_the_service_restarts(site):
         site.start()
         expect(page.locator("#review-panel")).to_be_visible(timeout=30_000)
         expect(page.locator("#link-state")).to_be_hidden()
-        told = site.call("GET", f"/jobs/{job_id}")["last_event"]
-        expect(page.locator(f"#e{told}")).to_be_attached()  # a region may be ahead of the events
+        report = site.call("GET", f"/jobs/{job_id}")["last_event"]
+        expect(page.locator(f"#e{report}")).to_be_attached()  # a region may be ahead of the events
         shown = page.eval_on_selector_all("#timeline > li", "all => all.map(e => +e.dataset.seq)")
-        assert shown == list(range(1, told + 1))
+        assert shown == list(range(1, report + 1))
         assert page.locator(".event-review_opened").count() == 1
         assert page.evaluate("window.here") == 1
 
@@ -388,7 +388,7 @@ def hostile(site):
     return job_id, failed
 
 
-def test_nothing_that_a_job_brings_acts(site, hostile):
+def test_nothing_that_a_job_contains_acts(site, hostile):
     asked = []
     with site.visiting() as visitor:
         visitor.context.on("request", lambda request: asked.append(request.url))

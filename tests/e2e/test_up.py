@@ -93,9 +93,9 @@ def test_run_list_and_show(deployment):
     assert job["status"] == "succeeded"
     listed = deployment.json("list", "--label", "first")
     assert [one["id"] for one in listed["jobs"]] == [job["id"]]
-    told = deployment.run("show", job["id"], "--save", "saved")
-    assert "run 1: verify, exit 0" in told
-    assert "verdict: approve" in told
+    shown = deployment.run("show", job["id"], "--save", "saved")
+    assert "run 1: verify, exit 0" in shown
+    assert "verdict: approve" in shown
     assert (deployment.cwd / "saved" / "binary_search.py").exists()
     assert "succeeded: approved by critic" in deployment.run("watch", job["id"])
 
@@ -150,9 +150,9 @@ def test_keys_open_and_close(deployment):
 
 
 def test_doctor_finds_it_well(deployment):
-    told = deployment.json("doctor")
-    findings = {finding["name"].strip(): finding for finding in told["findings"]}
-    assert told["ok"]
+    shown = deployment.json("doctor")
+    findings = {finding["name"].strip(): finding for finding in shown["findings"]}
+    assert shown["ok"]
     assert findings["appendfsync"]["text"] == "always"
     assert findings["sandbox"]["health"] == "good"
     assert "demo-kmeans" in findings["models"]["text"]

@@ -121,10 +121,10 @@ async def test_fronts_killed_again_and_again_under_load(deployment: Deployment) 
     keys = [f"load-{n}" for n in range(60)]
     body = {"task": "once", "model": "recording:once", "labels": ["load"]}
 
-    async def submit_all(url: str, mine: list[str]) -> list[str]:
+    async def submit_all(url: str, own: list[str]) -> list[str]:
         told = []
         async with caller(url, log) as client:
-            for key in mine:
+            for key in own:
                 told.append(await client.submit_until_told(key, **body))
                 await asyncio.sleep(0.05)
         return told

@@ -75,9 +75,9 @@ def test_a_killed_measurement_goes_on_and_pays_for_nothing_twice(tmp_path: Path)
 
 def table(output: str) -> dict[str, object]:
     """What must not depend on when the command was killed: all but times, and the file's name."""
-    told = json.loads(output.splitlines()[-1])
+    shown = json.loads(output.splitlines()[-1])
     times = ("job_seconds", "worked_seconds", "file")
-    return {name: value for name, value in told.items() if name not in times}
+    return {name: value for name, value in shown.items() if name not in times}
 
 
 def until(holds: object, seconds: float = 100) -> None:

@@ -146,12 +146,12 @@ async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
     seconds = "16.180339"
     scene.deployment.worker(**DEAF)
     await scene.submit("long", Work((sleeps(seconds),)))
-    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
     assert await scene.cancel("long")
     await until(lambda: not processes(seconds), 2, scene.deployment.logs)
     await asyncio.sleep(1.5)
     assert len(scene.asked["long"]) == 2
-    assert "run_finished" not in await scene.told("long")
+    assert "run_finished" not in await scene.event_kinds("long")
     await scene.judge()
 
 
@@ -200,6 +200,6 @@ async def test_a_cancel_that_a_frozen_worker_misses(scene: Scene) -> None:
     await asyncio.sleep(1)
     for name, (_, asked, charged) in jobs.items():
         assert len(scene.asked[name]) == asked, name
-        assert (await scene.told(name))[-1] == "cancelled"
+        assert (await scene.event_kinds(name))[-1] == "cancelled"
         assert len(await scene.operations.store.charges(scene.ids[name])) in charged, name
     await scene.judge()

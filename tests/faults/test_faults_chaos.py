@@ -26,8 +26,8 @@ BUSY = ("--slack", "60")
 
 
 def last_line(text: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
-    return told
+    shown: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
+    return shown
 
 
 @pytest.mark.timeout(300)
@@ -36,21 +36,21 @@ def test_a_quarter_of_a_minute_of_everything_loses_nothing(tmp_path: Path) -> No
     words = ("chaos", "--minutes", "0.25", "--seed", "5", *BUSY, "--keep", str(kept), "--json")
     with started(*words, cwd=tmp_path, env=environment(tmp_path), grace=2.0) as chaos:
         code = chaos.end(280)
-    told = last_line(chaos.text)
-    assert (code, told["passed"]) == (0, True), chaos.text
-    assert set(KEYS) <= told.keys()
-    assert not told["missed"].keys() - {Kind.CHILD_KILL, Kind.WORKER_KILL, Kind.FREEZE, Kind.DRAIN}
+    shown = last_line(chaos.text)
+    assert (code, shown["passed"]) == (0, True), chaos.text
+    assert set(KEYS) <= shown.keys()
+    assert not shown["missed"].keys() - {Kind.CHILD_KILL, Kind.WORKER_KILL, Kind.FREEZE, Kind.DRAIN}
     nothing = ("lost", "finished_twice", "violations", "repeated_paid_calls", "client_failures")
-    assert {told[key] for key in nothing} == {0}
-    assert told["jobs"] > 5
-    assert told["kills"] >= 0.8 * told["kills_planned"] > 0
-    assert told["not_looked_at"] == {}
+    assert {shown[key] for key in nothing} == {0}
+    assert shown["jobs"] > 5
+    assert shown["kills"] >= 0.8 * shown["kills_planned"] > 0
+    assert shown["not_looked_at"] == {}
     entries = list(read((kept / "operations.jsonl").read_text().splitlines()))
     struck = {entry.fault for entry in entries if isinstance(entry, Struck)}
     waits_for_the_fleet = {Kind.CHILD_KILL, Kind.WORKER_KILL, Kind.FREEZE}
     assert set(Kind) - struck <= waits_for_the_fleet
     assert any(isinstance(entry, Called) and entry.caller for entry in entries)
-    assert len((kept / "jobs.jsonl").read_text().splitlines()) == told["jobs"]
+    assert len((kept / "jobs.jsonl").read_text().splitlines()) == shown["jobs"]
 
 
 @pytest.mark.timeout(200)
@@ -93,20 +93,20 @@ def drilled(env: dict[str, str], *words: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(300)
-def test_a_deployment_that_is_named_is_spared_unless_its_supervisor_is_told(
+def test_a_deployment_that_is_named_is_spared_unless_its_supervisor_is_reported(
     up: tuple[Running, dict[str, str]],
 ) -> None:
     running, env = up
-    told = drilled(env, "--minutes", "0.1")
-    unseen = {rule for rule, what in told["not_looked_at"].items() if what == "all"}
+    shown = drilled(env, "--minutes", "0.1")
+    unseen = {rule for rule, what in shown["not_looked_at"].items() if what == "all"}
     assert unseen == {"J3", "J7", "J8", "J13", "J14"}
-    assert told["repeated_paid_calls"] is None
-    assert (told["kills"], told["faults"], told["lost"], told["violations"]) == (0, {}, 0, 0)
-    assert told["jobs"] > 5
+    assert shown["repeated_paid_calls"] is None
+    assert (shown["kills"], shown["faults"], shown["lost"], shown["violations"]) == (0, {}, 0, 0)
+    assert shown["jobs"] > 5
     supervisor = json.loads(running.report.read_text())["pid"]
-    told = drilled(env, "--minutes", "0.15", "--lease", "2", "--supervisor", str(supervisor))
-    assert told["kills"] > 0
-    assert (told["lost"], told["finished_twice"], told["violations"]) == (0, 0, 0)
-    assert {"api-kill", "worker-drain"} <= set(told["faults"])
-    assert "redis-kill" not in told["faults"]
-    assert not told["not_looked_at"].keys() & {"J7", "J8", "J14"}
+    shown = drilled(env, "--minutes", "0.15", "--lease", "2", "--supervisor", str(supervisor))
+    assert shown["kills"] > 0
+    assert (shown["lost"], shown["finished_twice"], shown["violations"]) == (0, 0, 0)
+    assert {"api-kill", "worker-drain"} <= set(shown["faults"])
+    assert "redis-kill" not in shown["faults"]
+    assert not shown["not_looked_at"].keys() & {"J7", "J8", "J14"}

@@ -63,7 +63,7 @@ async def test_only_a_job_that_kills_its_own_process_is_poison(deployment: Deplo
                 worker = deployment.worker(groq_base_url=server.groq_url)
                 await requests(server, crash)
                 if crash == 1:
-                    await deployment.told(operations, innocent, "run_finished")
+                    await deployment.wait_for_event(operations, innocent, "run_finished")
                 worker.kill()
                 worker.wait()
             survivor = deployment.worker(groq_base_url=server.groq_url)
@@ -77,8 +77,8 @@ async def test_only_a_job_that_kills_its_own_process_is_poison(deployment: Deplo
             assert (ended.status, ended.reason) == (Status.FAILED, Reason.POISONED)
             other = await deployment.until(operations, innocent)
             assert other.status is Status.SUCCEEDED, deployment.logs()
-            told = await deployment.kinds(operations, innocent)
-            assert (told.count("run_finished"), told.count("model_called")) == (2, 5)
+            shown = await deployment.kinds(operations, innocent)
+            assert (shown.count("run_finished"), shown.count("model_called")) == (2, 5)
             assert survivor.poll() is None
 
 
@@ -112,18 +112,18 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> No
     scene.deployment.worker()
     await scene.deployment.ready(2)
     await scene.submit("frozen", Work((sleeps(seconds),)))
-    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
     (room,) = processes(seconds)
     frozen = await scene.holder("frozen")
     frozen.send_signal(signal.SIGSTOP)
-    await until(lambda: len(processes(seconds)) == 2, told=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 2, shown=scene.deployment.logs)
     frozen.send_signal(signal.SIGCONT)
     await until(lambda: room not in processes(seconds), 5, scene.deployment.logs)
     other = await scene.holder("frozen")
     assert other.pid != frozen.pid
     await scene.succeeds("frozen")
     await scene.paid_once("frozen")
-    assert (await scene.told("frozen")).count("lease_lost") == 1
+    assert (await scene.event_kinds("frozen")).count("lease_lost") == 1
     assert "lease lost" in scene.deployment.logs()
     scene.kill(other)
     await scene.submit("after")
@@ -150,10 +150,10 @@ async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(sce
     frozen.send_signal(signal.SIGCONT)
     await scene.succeeds("frozen")
     assert len(scene.asked["frozen"]) == work.calls + 1
-    told = await scene.operations.store.events(job_id)
-    kinds = [event.kind for event in told]
+    shown = await scene.operations.store.events(job_id)
+    kinds = [event.kind for event in shown]
     assert (kinds.count("model_called"), kinds.count("run_finished")) == (work.calls, 2)
-    assert [event.data["attempt"] for event in told if event.kind == "started"] == [1, 2]
+    assert [event.data["attempt"] for event in shown if event.kind == "started"] == [1, 2]
     charges = await scene.operations.store.charges(job_id)
     assert len({charge.call for charge in charges}) == len(charges) == work.calls + 1
     assert await scene.holders(job_id) == [frozen.pid, other.pid]
@@ -180,8 +180,8 @@ async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
     assert "event loop does not answer" in scene.deployment.logs()
     assert "fail_point.py" in scene.deployment.logs(), "it says where it hung"
     await scene.succeeds("held")
-    told = await scene.told("held")
-    assert (told.count("lease_lost"), told.count("run_finished")) == (1, 2)
+    shown = await scene.event_kinds("held")
+    assert (shown.count("lease_lost"), shown.count("run_finished")) == (1, 2)
     verdict = await scene.judge()
     assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
 
@@ -196,7 +196,7 @@ async def test_a_job_that_its_worker_never_ends_is_ended_at_its_deadline(scene: 
     ended = await scene.end("late", 30)
     assert (ended.status, ended.reason) == (Status.FAILED, Reason.DEADLINE)
     assert "3 s" in ended.detail
-    assert (await scene.told("late"))[-2:] == ["lease_lost", "failed"]
+    assert (await scene.event_kinds("late"))[-2:] == ["lease_lost", "failed"]
     assert stuck.poll() is None
     scene.kill(stuck)
     await scene.judge()
@@ -241,6 +241,6 @@ async def submitted(
 
 async def assert_once(deployment: Deployment, operations: Operations, job_id: str) -> None:
     """Each call and each run of a job is told once, and so is its end."""
-    told = await deployment.kinds(operations, job_id)
-    counted = {kind: told.count(kind) for kind in ("model_called", "run_finished", "succeeded")}
-    assert counted == {"model_called": 4, "run_finished": 1, "succeeded": 1}, told
+    shown = await deployment.kinds(operations, job_id)
+    counted = {kind: shown.count(kind) for kind in ("model_called", "run_finished", "succeeded")}
+    assert counted == {"model_called": 4, "run_finished": 1, "succeeded": 1}, shown

@@ -65,12 +65,14 @@ async def test_an_engine_killed_in_the_middle_of_a_run(
     await docked.requests("ran", 3, seconds=60)
     await asyncio.sleep(1)
     os.kill(int((engine.folder / "pid").read_text()), signal.SIGKILL)
-    await docked.deployment.told(docked.operations, docked.ids["ran"], "given_back", seconds=60)
+    await docked.deployment.wait_for_event(
+        docked.operations, docked.ids["ran"], "given_back", seconds=60
+    )
     await docked.submit("waits")
     await asyncio.sleep(2)
     record = await docked.deployment.record_of(docked.operations, docked.ids["ran"])
     assert (record.retries, record.crashes) == (0, 0)
-    assert "started" not in await docked.told("waits")
+    assert "started" not in await docked.event_kinds("waits")
     start = ("engine.sh", "start", str(engine.folder), str(os.getpid()))
     await asyncio.to_thread(engines.script, *start)
     await docked.succeeds("ran", "waits", seconds=120)

@@ -72,23 +72,23 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                 await scene.requests(NAMES[-1], 2, seconds=90)
                 link.set(BEHIND, Way.DOWN)
                 scene.work["asked"] = Work()
-                told: list[str] = []
-                submitting = asyncio.create_task(ask(client, told))
-                await until(lambda: len(told) > 1, told=scene.deployment.logs)
+                shown: list[str] = []
+                submitting = asyncio.create_task(ask(client, shown))
+                await until(lambda: len(shown) > 1, shown=scene.deployment.logs)
                 await approve(client, decided)
                 scene.log.add(Struck(fault=FAULT, blinds=True))
                 primary.kill()
                 link.reset()
-                before = len(told)
+                before = len(shown)
                 await asyncio.sleep(1)
                 promoted_one = await asyncio.to_thread(promoted, first, second)
                 address.point_to("127.0.0.1", redis_servers.port_of(promoted_one))
                 scene.log.add(Mended(fault=FAULT))
                 async with moved(scene, promoted_one.url):
                     await submitting
-                    assert 0 < before < SUBMITTED == len(set(told)), "it was in their middle"
+                    assert 0 < before < SUBMITTED == len(set(shown)), "it was in their middle"
                     await scene.succeeds(*NAMES, "decided", seconds=90)
-                    for job_id in told:
+                    for job_id in shown:
                         job = await scene.deployment.until(scene.operations, job_id, seconds=60)
                         assert job.status is Status.SUCCEEDED
                     await scene.paid_once(*NAMES)
@@ -108,10 +108,10 @@ async def approve(client: Caller, job: JobRecord) -> None:
     assert answer.status_code == 202, answer.text
 
 
-async def ask(client: Caller, told: list[str]) -> None:
+async def ask(client: Caller, shown: list[str]) -> None:
     for number in range(SUBMITTED):
         key = f"asked-{number}"
-        told.append(await client.submit_until_told(key, task="x", model="groq:asked"))
+        shown.append(await client.submit_until_told(key, task="x", model="groq:asked"))
 
 
 @contextlib.asynccontextmanager

@@ -34,7 +34,7 @@ async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
     await scene.succeeds("copied")
     hints.close()
     assert (await scene.end("copied")).attempts == 1
-    assert (await scene.told("copied")).count("started") == 1
+    assert (await scene.event_kinds("copied")).count("started") == 1
     await scene.paid_once("copied")
     await scene.judge()
     assert scene.deployment.stop_workers() == [0, 0]
@@ -52,7 +52,7 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
     assert await scene.cancel("cancelled")
     await scene.succeeds("ended")
     await scene.deployment.until(scene.operations, scene.ids["asks"], Status.AWAITING_REVIEW)
-    before = {name: await scene.told(name) for name in scene.ids}
+    before = {name: await scene.event_kinds(name) for name in scene.ids}
     asked = {name: len(seen) for name, seen in scene.asked.items()}
     hints = Hints(scene.deployment.broker_url)
     for job_id in (*scene.ids.values(), "no-such-job", "", "../../etc", "j" * 5000):
@@ -61,7 +61,7 @@ async def test_hints_for_jobs_that_want_none(scene: Scene) -> None:
     hints.close()
     await scene.submit("after")  # its hint comes last, of the same queue's lower priority
     await scene.succeeds("after")
-    assert {name: await scene.told(name) for name in before} == before
+    assert {name: await scene.event_kinds(name) for name in before} == before
     assert {name: len(scene.asked[name]) for name in asked} == asked
     await scene.judge()
     assert scene.deployment.stop_workers() == [0]

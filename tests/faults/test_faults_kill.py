@@ -34,8 +34,8 @@ async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
     scene.kill(await scene.holder("called"))
     await scene.succeeds("called")
     assert len(scene.asked["called"]) == work.calls + 1
-    told = await scene.told("called")
-    assert (told.count("model_called"), told.count("run_finished")) == (work.calls, 2)
+    shown = await scene.event_kinds("called")
+    assert (shown.count("model_called"), shown.count("run_finished")) == (work.calls, 2)
     verdict = await scene.judge()
     assert (verdict.repeated_in_flight, verdict.repeated_paid_calls) == (1, 0)
     assert len(verdict.recoveries) == 1
@@ -52,13 +52,13 @@ async def test_in_the_middle_of_a_run(scene: Scene) -> None:
     second = "open('n', 'a').write('2'); " + sleeps(seconds)
     work = Work((TWICE[0], second))
     job_id = await scene.submit("ran", work)
-    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
     (room,) = processes(seconds)
     scene.kill(await scene.holder("ran"))
     await until(lambda: room not in processes(seconds), 2)
     await scene.succeeds("ran")
     assert len(scene.asked["ran"]) == work.calls
-    assert (await scene.told("ran")).count("run_finished") == 2
+    assert (await scene.event_kinds("ran")).count("run_finished") == 2
     assert await left_by(scene, job_id) == b"12"
     assert not processes(seconds)
     verdict = await scene.judge()
@@ -122,9 +122,9 @@ async def cut(folder: Path, point: str, gate: asyncio.Semaphore) -> bool:
         await asyncio.wait_for(asking, 60)
         await scene.succeeds("cut")
         assert await left_by(scene, job_id) == b"12"
-        told = await scene.told("cut")
-        calls, runs = told.count("model_called"), told.count("run_finished")
-        assert (calls, runs, told.count("review_opened")) == (work.calls, 2, 1), told
+        shown = await scene.event_kinds("cut")
+        calls, runs = shown.count("model_called"), shown.count("run_finished")
+        assert (calls, runs, shown.count("review_opened")) == (work.calls, 2, 1), shown
         assert len(scene.asked["cut"]) <= work.calls + 1, point
         assert len(await scene.operations.store.charges(job_id)) == work.calls
         await scene.judge()
@@ -144,8 +144,8 @@ async def test_while_the_job_of_another_that_died_is_released(scene: Scene, side
     await scene.died(scene.deployment.workers[-1])
     await scene.relieved()
     await scene.succeeds("swept")
-    told = await scene.told("swept")
-    assert (told.count("lease_lost"), told.count("run_finished")) == (1, 2)
+    shown = await scene.event_kinds("swept")
+    assert (shown.count("lease_lost"), shown.count("run_finished")) == (1, 2)
     verdict = await scene.judge()
     assert verdict.repeated_paid_calls == 0
 

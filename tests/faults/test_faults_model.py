@@ -55,9 +55,9 @@ async def test_a_model_that_is_down_from_the_start(down: Scene) -> None:
         assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE), mood
         assert job.detail, mood
         assert job.result is None or not job.result.answer, mood
-        told = await down.told(mood)
-        assert not {"model_called", "run_finished", "critiqued"} & set(told), mood
-        assert (told.count("given_back"), len(down.asked[mood])) == (TRIES - 1, TRIES), mood
+        shown = await down.event_kinds(mood)
+        assert not {"model_called", "run_finished", "critiqued"} & set(shown), mood
+        assert (shown.count("given_back"), len(down.asked[mood])) == (TRIES - 1, TRIES), mood
         assert await down.operations.store.charges(down.ids[mood]) == [], mood
     await down.judge()
 
@@ -69,19 +69,19 @@ async def test_a_model_that_refuses_for_good(down: Scene) -> None:
     assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
     assert job.detail
     assert len(down.asked["forbidden"]) == 1
-    assert "given_back" not in await down.told("forbidden")
+    assert "given_back" not in await down.event_kinds("forbidden")
     await down.judge()
 
 
-async def test_a_model_that_goes_down_behind_a_run(down: Scene) -> None:
+async def test_a_model_that_goes_down_after_a_run(down: Scene) -> None:
     """What was paid and run stays, the bound is the same, and nothing is called a success."""
     for mood, turn in TROUBLE.items():
         await down.submit(mood, Work(instead=from_request(3, turn)))
     for mood in TROUBLE:
         job = await down.end(mood)
         assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE), mood
-        told = await down.told(mood)
-        assert (told.count("model_called"), told.count("run_finished")) == (2, 1), mood
+        shown = await down.event_kinds(mood)
+        assert (shown.count("model_called"), shown.count("run_finished")) == (2, 1), mood
         charged = await down.operations.store.charges(down.ids[mood])
         # the attempt that had finished two calls has all its tries before it
         assert (len(charged), len(down.asked[mood])) == (2, 2 + TRIES), mood
@@ -94,11 +94,11 @@ async def test_a_model_that_comes_back(down: Scene) -> None:
         await down.submit(mood, Work(instead={1: turn, 2: turn, 5: turn}))
     await down.succeeds(*TROUBLE)
     for mood in TROUBLE:
-        told = await down.told(mood)
+        shown = await down.event_kinds(mood)
         calls = down.work[mood].calls
         assert len(await down.operations.store.charges(down.ids[mood])) == calls, mood
-        assert (told.count("model_called"), told.count("run_finished")) == (calls, 1), mood
-        assert (len(down.asked[mood]), told.count("given_back")) == (calls + 3, 3), mood
+        assert (shown.count("model_called"), shown.count("run_finished")) == (calls, 1), mood
+        assert (len(down.asked[mood]), shown.count("given_back")) == (calls + 3, 3), mood
     await down.judge()
 
 
@@ -130,15 +130,15 @@ async def test_a_model_that_says_nothing_of_use(down: Scene, reply: Reply, answe
         ("strict", (Status.FAILED, Reason.UNAPPROVED)),
     ):
         job = await down.end(name)
-        told = await down.told(name)
-        assert (job.status, job.reason) == wanted, told
+        shown = await down.event_kinds(name)
+        assert (job.status, job.reason) == wanted, shown
         assert job.result is not None
         assert job.result.approved_by is None
         assert answer in job.result.answer
         assert bool(answer) == bool(job.result.answer)
         assert len(down.asked[name]) < MOST - 1
         charged = await down.operations.store.charges(down.ids[name])
-        assert len(charged) == told.count("model_called")
+        assert len(charged) == shown.count("model_called")
     await down.judge()
 
 

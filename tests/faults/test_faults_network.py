@@ -76,7 +76,7 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
         await asyncio.sleep(LEASE + 1)
         if fault in SILENT:
             await until(
-                lambda: "heartbeat missed" in scene.deployment.logs(), told=scene.deployment.logs
+                lambda: "heartbeat missed" in scene.deployment.logs(), shown=scene.deployment.logs
             )
         elif fault in COUNTED:
             assert proxy.counters()[COUNTED[fault]] > 0
@@ -85,7 +85,7 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
         await scene.submit("later", Work())
         await scene.succeeds("one", "two", "three", "later", seconds=90)
         for name in ("one", "two", "three"):
-            assert "lease_lost" not in await scene.told(name), name
+            assert "lease_lost" not in await scene.event_kinds(name), name
         if fault == "latency":
             assert slowest(scene) > 0.4 + 2 * LATE.latency_seconds, "behind a call it is written"
         await scene.paid_once("one", "two", "three", "later")
@@ -105,7 +105,7 @@ def slowest(scene: Scene) -> float:
     )
 
 
-async def test_a_worker_behind_a_black_hole_loses_its_jobs_to_another(scene: Scene) -> None:
+async def test_a_worker_after_a_black_hole_loses_its_jobs_to_another(scene: Scene) -> None:
     """J4, J5, J8: the other goes on behind the last finished call; the first changes nothing."""
     with before_redis(scene) as (proxy, url):
         cut_off = scene.deployment.worker(redis_url=f"{url}/0", broker_url=f"{url}/1")
@@ -116,13 +116,15 @@ async def test_a_worker_behind_a_black_hole_loses_its_jobs_to_another(scene: Sce
         await scene.deployment.ready(2)
         scene.log.add(Struck(fault="worker-kill", pids=(cut_off.pid,)))
         proxy.set(BLACK_HOLE)
-        await scene.deployment.told(scene.operations, scene.ids["moves"], "lease_lost", seconds=30)
+        await scene.deployment.wait_for_event(
+            scene.operations, scene.ids["moves"], "lease_lost", seconds=30
+        )
         await asyncio.sleep(1)
         proxy.heal()
         await scene.succeeds("moves")
         record = await scene.deployment.record_of(scene.operations, scene.ids["moves"])
         assert record.attempts == 2
-        assert (await scene.told("moves")).count("run_finished") == 2
+        assert (await scene.event_kinds("moves")).count("run_finished") == 2
         await scene.judge()
 
 
@@ -241,7 +243,7 @@ async def test_readers_that_are_slow_hold_up_nobody_and_fill_no_memory(scene: Sc
         # not with the job's length (400 MB), but with what each is handed at a time
         most = 20 * EVENTS_AT_ONCE * size * 4 + 32 * 2**20
         assert grown < most, f"{grown / 2**20:.0f} MiB for 20 slow readers"
-        assert all(len(told) < facts for told in seen.values()), "they are slow"
+        assert all(len(shown) < facts for shown in seen.values()), "they are slow"
         for task in slow:
             task.cancel()
         await asyncio.gather(*slow, return_exceptions=True)

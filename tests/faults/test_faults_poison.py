@@ -76,8 +76,8 @@ async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> 
         await scene.succeeds(*names, seconds=120)
         for name in names:
             calls = scene.work[name].calls
-            told = await scene.told(name)
-            assert (told.count("model_called"), told.count("run_finished")) == (calls, 1)
+            shown = await scene.event_kinds(name)
+            assert (shown.count("model_called"), shown.count("run_finished")) == (calls, 1)
         heir = await anew(scene, "poison")
         job = await scene.deployment.until(scene.operations, heir)
         assert job.status is Status.SUCCEEDED, scene.deployment.logs()

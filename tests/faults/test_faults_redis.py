@@ -42,7 +42,7 @@ async def blameless(scene: Scene, *names: str) -> None:
     await scene.succeeds(*names, seconds=90)
     for name in names:
         record = await scene.deployment.record_of(scene.operations, scene.ids[name])
-        lost = (await scene.told(name)).count("lease_lost")
+        lost = (await scene.event_kinds(name)).count("lease_lost")
         assert (record.crashes, record.retries, lost) == (0, 0, 0), name
 
 
@@ -103,7 +103,7 @@ async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
     os.kill(scene.deployment.server.process.pid, signal.SIGCONT)
     mended(scene)
     await blameless(scene, *names)
-    handed = [name for name in names if "given_back" in await scene.told(name)]
+    handed = [name for name in names if "given_back" in await scene.event_kinds(name)]
     assert handed, f"no attempt ran out of patience in {time.monotonic() - began:.0f} s"
     await scene.paid_once(*names)  # the answers of those days were said before the jobs were let go
     await scene.judge()
@@ -209,7 +209,7 @@ async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
         calls = scene.work[name].calls
         assert answered[name] < calls, "it was cut in the middle"
         assert len(scene.asked[name]) == calls + 1, "the call in flight alone was made again"
-        assert (await scene.told(name)).count("model_called") == calls
+        assert (await scene.event_kinds(name)).count("model_called") == calls
         assert len(await scene.operations.store.charges(scene.ids[name])) == calls + 1
     await scene.judge()
 
@@ -281,8 +281,8 @@ async def test_the_disk_is_full_under_appendfsync_everysec(scene: Scene) -> None
             await refuses_writes(redis)
             answer = await client.submit("no-disk", task="x", model="groq:one")
             assert answer is not None
-            told = answer.json()
-            assert (answer.status_code, told["type"]) == (503, "/problems/store-unavailable")
+            report = answer.json()
+            assert (answer.status_code, report["type"]) == (503, "/problems/store-unavailable")
             said = [line for line in api.logged() if line["event"] == "store unavailable"]
             assert "MISCONF" in said[-1]["error"], "the operator reads why"
             shown = await client.client.get("/system")
@@ -324,7 +324,7 @@ async def test_the_disk_is_full_for_longer_than_any_patience(scene: Scene) -> No
     mended(scene)
     await redis.aclose()
     await blameless(scene, *names)
-    handed = [name for name in names if "given_back" in await scene.told(name)]
+    handed = [name for name in names if "given_back" in await scene.event_kinds(name)]
     assert handed, "no attempt ran out of patience"
     await scene.paid_once(*names)
     await scene.judge()

@@ -64,9 +64,9 @@ def statuses(answers: list[httpx.Response | None]) -> Counter[int]:
 def refused(answer: httpx.Response | None, state: str, kind: str = "no-open-review") -> None:
     """It was told, in words for people and programs, why nothing was done."""
     assert answer is not None
-    told = answer.json()
-    assert (answer.status_code, told["type"]) == (409, f"/problems/{kind}"), told
-    assert (told["state"], told["retryable"]) == (state, False)
+    report = answer.json()
+    assert (answer.status_code, report["type"]) == (409, f"/problems/{kind}"), report
+    assert (report["state"], report["retryable"]) == (state, False)
 
 
 async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) -> None:
@@ -79,7 +79,7 @@ async def test_fifty_duplicates_at_once_are_one_decision(scene: Scene, callers) 
     result = (await scene.deployment.record_of(scene.operations, job.id)).result
     assert result is not None
     assert (result.approved_by, result.override) == ("development", False)
-    assert (await scene.told("twice")).count("decided") == 1
+    assert (await scene.event_kinds("twice")).count("decided") == 1
     await scene.judge()
 
 
@@ -112,9 +112,9 @@ async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
             won[name] = name
     assert set(won.values()) == set(EFFECTS)
     for name, action in won.items():
-        told = await at_rest(scene, name)
-        assert [event.data["action"] for event in told if event.kind == "decided"] == [action]
-        assert effects(told) == EFFECTS[action], (name, action)
+        report = await at_rest(scene, name)
+        assert [event.data["action"] for event in report if event.kind == "decided"] == [action]
+        assert effects(report) == EFFECTS[action], (name, action)
         fed_back = any(FEEDBACK in str(request.body["messages"]) for request in scene.asked[name])
         assert fed_back == (action == "revise"), (name, action)
     await scene.judge()
@@ -124,24 +124,24 @@ async def at_rest(scene: Scene, name: str) -> list[Event]:
     """What was told of a job, when it has come to its end or to its second review."""
     async with asyncio.timeout(60):
         while True:
-            told = await scene.operations.store.events(scene.ids[name])
-            kinds = [event.kind for event in told]
+            report = await scene.operations.store.events(scene.ids[name])
+            kinds = [event.kind for event in report]
             if kinds.count("review_opened") == 2 or FINAL_KINDS & set(kinds):
-                return list(told)
+                return list(report)
             await asyncio.sleep(0.05)
 
 
-def effects(told: list[Event]) -> tuple[object, ...]:
+def effects(report: list[Event]) -> tuple[object, ...]:
     """How often a person was asked, the runs behind the decision, the critic's verdicts, the end
     and who or what for."""
-    behind = told[[event.kind for event in told].index("decided") + 1 :]
+    behind = report[[event.kind for event in report].index("decided") + 1 :]
     runs = [
         (event.data["by"], event.data["code"]["text"])
         for event in behind
         if event.kind == "run_finished"
     ]
-    kinds = Counter(event.kind for event in told)
-    last = told[-1]
+    kinds = Counter(event.kind for event in report)
+    last = report[-1]
     end = last.data.get("approved_by") or last.data.get("reason")
     return kinds["review_opened"], runs, kinds["critiqued"], last.kind, end
 
@@ -163,8 +163,8 @@ async def test_a_decision_in_the_wrong_state_does_nothing(scene: Scene, callers)
     refused(await two.decide(cancelled.id, review_of(cancelled), action="approve"), "cancelled")
     await scene.succeeds("runs", "behind")
     refused(await one.decide(scene.ids["runs"], "r", action="approve"), "succeeded")
-    told = [await scene.told(name) for name in ("runs", "behind", "cancelled")]
-    assert all("decided" not in kinds for kinds in told)
+    report = [await scene.event_kinds(name) for name in ("runs", "behind", "cancelled")]
+    assert all("decided" not in kinds for kinds in report)
     await scene.judge()
 
 
@@ -176,7 +176,7 @@ async def test_an_answer_to_an_earlier_question_does_not_touch_the_open_one(
     revised = await one.decide(first.id, review_of(first), action="edit", code="print('mine')")
     assert revised is not None
     assert revised.status_code == 202
-    await scene.deployment.told(scene.operations, first.id, "review_opened", times=2)
+    await scene.deployment.wait_for_event(scene.operations, first.id, "review_opened", times=2)
     second = await scene.deployment.until(scene.operations, first.id, WAITS)
     assert review_of(second) != review_of(first)
     late = [two.decide(first.id, review_of(first), **said) for said in ACTIONS]
@@ -205,7 +205,9 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
     assert (approved.result.approved_by, approved.result.override) == ("expiry", False)
     rejected = await scene.end("reject")
     assert (rejected.status, rejected.reason) == (Status.FAILED, Reason.REJECTED)
-    await scene.deployment.told(scene.operations, jobs[OnExpiry.STAY].id, "review_expired")
+    await scene.deployment.wait_for_event(
+        scene.operations, jobs[OnExpiry.STAY].id, "review_expired"
+    )
     for then, state in ((OnExpiry.APPROVE, "succeeded"), (OnExpiry.REJECT, "failed")):
         refused(await one.decide(jobs[then].id, review_of(jobs[then]), action="approve"), state)
     stays = jobs[OnExpiry.STAY]
@@ -216,8 +218,8 @@ async def test_after_expiry_what_the_job_said_counts_and_late_answers_hear_so(
     assert late.status_code == 202
     await scene.succeeds("stay")
     for then in OnExpiry:
-        told = await scene.told(str(then))
-        assert (told.count("review_expired"), told.count("decided")) == (1, 1)
+        report = await scene.event_kinds(str(then))
+        assert (report.count("review_expired"), report.count("decided")) == (1, 1)
     await scene.judge()
 
 
@@ -231,5 +233,5 @@ async def test_an_expiry_while_nobody_is_there_is_made_up_for(scene: Scene) -> N
     assert (await scene.deployment.record_of(scene.operations, job.id)).status is WAITS
     scene.deployment.worker()
     await scene.succeeds("alone")
-    assert (await scene.told("alone")).count("decided") == 1
+    assert (await scene.event_kinds("alone")).count("decided") == 1
     await scene.judge()

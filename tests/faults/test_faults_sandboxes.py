@@ -26,7 +26,7 @@ async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
     scene.deployment.worker()
     work = Work((TWICE[0], sleeps(seconds)))
     await scene.submit("ran", work)
-    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
     (sandbox,) = processes(seconds)
     supervisor = scene.deployment.child_of_worker("sandbox.local")
     assert supervisor is not None
@@ -47,9 +47,9 @@ async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
     job = await scene.end("unlucky", seconds=120)
     killing.cancel()
     assert (job.status, job.reason) == (Status.FAILED, Reason.SANDBOX_UNAVAILABLE)
-    told = await scene.told("unlucky")
-    assert (told.count("given_back"), told.count("run_finished")) == (3, 0)
-    assert told.count("model_called") == len(scene.asked["unlucky"]) == 2
+    shown = await scene.event_kinds("unlucky")
+    assert (shown.count("given_back"), shown.count("run_finished")) == (3, 0)
+    assert shown.count("model_called") == len(scene.asked["unlucky"]) == 2
     assert not processes(seconds)
     await scene.submit("after")
     await scene.succeeds("after")
@@ -69,16 +69,14 @@ async def kill_supervisors(scene: Scene, seconds: str) -> None:
 async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
     """Eight runs at once, each with a daemon of its own; the supervisor is killed with its worker,
     so that nobody is left to tidy up. Another worker's sandboxes are left alone."""
-    mine, other = "31.622776", "33.166247"
+    own, other = "31.622776", "33.166247"
     doomed = scene.deployment.worker(concurrency="8")  # so that the other run is another worker's
     await scene.deployment.ready()
-    daemon = (
-        f"import subprocess; subprocess.Popen(['/bin/sleep', '{mine}'], start_new_session=True)"
-    )
+    daemon = f"import subprocess; subprocess.Popen(['/bin/sleep', '{own}'], start_new_session=True)"
     names = [f"left-{number}" for number in range(8)]
     for name in names:
-        await scene.submit(name, Work((f"{daemon}; {sleeps(mine)}",)))
-    await until(lambda: len(processes(mine)) == 16, 60, scene.deployment.logs)
+        await scene.submit(name, Work((f"{daemon}; {sleeps(own)}",)))
+    await until(lambda: len(processes(own)) == 16, 60, scene.deployment.logs)
     bystander = scene.deployment.worker()
     await scene.deployment.ready(2)
     await scene.submit("other", Work((sleeps(other),)))
@@ -94,7 +92,7 @@ async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
     assert bystander.poll() is None
     for name in (*names, "other"):
         assert await scene.cancel(name)
-    await until(lambda: not processes(mine) and not processes(other), 10)
+    await until(lambda: not processes(own) and not processes(other), 10)
     await scene.judge()
 
 

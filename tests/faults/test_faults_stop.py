@@ -41,9 +41,9 @@ async def test_rolling_stops_under_load(scene: Scene) -> None:
     assert codes == [0] * ROLLS
     handed_on = 0
     for name in names:
-        told = await scene.told(name)
-        assert "lease_lost" not in told
-        handed_on += told.count("given_back")
+        shown = await scene.event_kinds(name)
+        assert "lease_lost" not in shown
+        handed_on += shown.count("given_back")
     assert handed_on >= ROLLS / 2  # or the load was none
     verdict = await scene.judge()
     assert verdict.repeated_paid_calls == 0
@@ -65,7 +65,7 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
     seconds = "27.18281"
     worker = scene.deployment.worker(drain_seconds="1")
     await scene.submit("stubborn", Work((IGNORES + sleeps(seconds),)))
-    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
     asked = time.monotonic()
     worker.send_signal(signal.SIGTERM)
     await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.deployment.logs)
@@ -87,7 +87,7 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     worker = scene.deployment.worker(drain_seconds="60")
     work = Work((TWICE[0], sleeps(seconds)))
     await scene.submit("hurried", work)
-    await until(lambda: len(processes(seconds)) == 1, told=scene.deployment.logs)
+    await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
     (room,) = processes(seconds)
     worker.send_signal(signal.SIGTERM)
     await asyncio.sleep(1.5)  # two signals within a second are one wish
@@ -99,8 +99,8 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     await scene.relieved()
     await scene.succeeds("hurried")
     assert len(scene.asked["hurried"]) == work.calls
-    told = await scene.told("hurried")
-    assert (told.count("lease_lost"), told.count("run_finished")) == (1, 2)
+    shown = await scene.event_kinds("hurried")
+    assert (shown.count("lease_lost"), shown.count("run_finished")) == (1, 2)
     await scene.judge()
 
 
@@ -114,14 +114,14 @@ async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene
     store = scene.operations.store
     assert isinstance(store, RedisStore)
     assert not await store.registry.ask_to_drain("nobody")
-    (told,) = await store.workers()
+    (shown,) = await store.workers()
     scene.deployment.worker()
-    assert await store.registry.ask_to_drain(told["id"])
+    assert await store.registry.ask_to_drain(shown["id"])
     await until(lambda: first.poll() is not None, 20, scene.deployment.logs)
     assert first.returncode == 0
     await scene.succeeds("moved")
-    assert "lease_lost" not in await scene.told("moved")
-    assert told["id"] not in [each["id"] for each in await store.workers()]
+    assert "lease_lost" not in await scene.event_kinds("moved")
+    assert shown["id"] not in [each["id"] for each in await store.workers()]
     await scene.judge()
 
 
@@ -133,7 +133,7 @@ async def test_a_stop_in_the_middle_of_a_hanging_call(scene: Scene) -> None:
     worker.send_signal(signal.SIGTERM)
     await until(lambda: worker.poll() is not None, 1 + HAND_OVER_SECONDS + 5, scene.deployment.logs)
     assert worker.returncode == 0
-    assert (await scene.told("hanging"))[-1] == "given_back"
+    assert (await scene.event_kinds("hanging"))[-1] == "given_back"
     scene.work["hanging"] = Work()
     scene.deployment.worker()
     await scene.succeeds("hanging")

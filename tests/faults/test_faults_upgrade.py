@@ -19,7 +19,7 @@ from support.graph.recorded import one_run
 from support.jobs.golden_job import Golden
 from support.processes.deployment import Deployment, ok
 from support.processes.preloaded import REPOSITORY, Process
-from support.processes.scene import KILL, Scene, processes, until, waits_to_be_told
+from support.processes.scene import KILL, Scene, processes, until, waits_for_signal
 
 from agents.graph.checkpoint_format import READS, WRITES
 from drills.chaos.checks.checkpoints import UNREAD
@@ -69,7 +69,7 @@ async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
 
     await decide(scene, job, Action.APPROVE)
     if left == PAUSED:
-        await deployment.told(operations, job.id, "answered", times=2)
+        await deployment.wait_for_event(operations, job.id, "answered", times=2)
         job = await deployment.until(operations, job.id, Status.AWAITING_REVIEW)
         await decide(scene, job, Action.DELEGATE)
     job = await deployment.until(operations, job.id)
@@ -146,7 +146,7 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
         deployment.worker()
         paid = len(await operations.store.charges(golden.job_id))
         for times in (1, 2):
-            await deployment.told(operations, golden.job_id, "review_opened", times=times)
+            await deployment.wait_for_event(operations, golden.job_id, "review_opened", times=times)
             job = await deployment.until(operations, golden.job_id, Status.AWAITING_REVIEW)
             assert job.review is not None
             assert job.review.kind is ReviewKind.UPGRADE
@@ -207,12 +207,12 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     what the older one began, the newer one goes on with."""
     deployment, operations = scene.deployment, scene.operations
     spec = JobSpec(
-        "waits", model=deployment.record("waits", one_run("waits", waits_to_be_told(MARK)))
+        "waits", model=deployment.record("waits", one_run("waits", waits_for_signal(MARK)))
     )
     newer = newer_worker(deployment, tmp_path)
     await deployment.ready(seconds=90)
-    theirs = await deployment.submit(operations, spec)
-    accepted(scene, theirs)
+    other_answer = await deployment.submit(operations, spec)
+    accepted(scene, other_answer)
     await until(lambda: bool(processes(MARK)), 60, deployment.logs)
     # else a person is asked after some 15 s: an interpreter may take longer to start
     reads = {"graph": {"writes": NEXT, "reads": sorted({*READS, NEXT})}}
@@ -220,9 +220,9 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     scene.kill(newer, last=True)
     await until(lambda: not processes(MARK))
     older = deployment.worker(drain_seconds="1", **PATIENT)
-    await deployment.until(operations, theirs, Status.QUEUED)
+    await deployment.until(operations, other_answer, Status.QUEUED)
     while "job left to a worker that reads it" not in deployment.logs():
-        assert (await deployment.record_of(operations, theirs)).status is Status.QUEUED
+        assert (await deployment.record_of(operations, other_answer)).status is Status.QUEUED
         await asyncio.sleep(0.1)
     ours = await deployment.submit(operations, spec)
     accepted(scene, ours)
@@ -233,10 +233,10 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     await until(lambda: older.poll() is not None, 60, deployment.logs)
     scene.log.add(Mended(fault=KILL))
     hints = Hints(deployment.broker_url)
-    hints.send(theirs, Priority.NORMAL)  # the sweeper's come ever further apart
+    hints.send(other_answer, Priority.NORMAL)  # the sweeper's come ever further apart
     hints.close()
     telling = asyncio.create_task(tell_runs())
-    for job_id, first in ((theirs, newer), (ours, older)):
+    for job_id, first in ((other_answer, newer), (ours, older)):
         job = await deployment.until(operations, job_id, seconds=60)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert "review_opened" not in await deployment.kinds(operations, job_id)

@@ -65,14 +65,14 @@ async def test_what_waits_for_another_job_fills_no_queue(url, tmp_path):
         paused = await front.paused()
         for _ in range(5):
             await front.submit(conversation_id=paused)
-        told = (await front.client.get("/metrics")).text
-        assert 'fettle_queue_jobs{priority="normal"} 0.0' in told
+        shown = (await front.client.get("/metrics")).text
+        assert 'fettle_queue_jobs{priority="normal"} 0.0' in shown
         for _ in range(2):
             await front.submit()
         await refused(front, 429, "queue-full")
 
 
-async def test_what_was_accepted_is_told_again_however_full_the_queue_is(url, tmp_path):
+async def test_what_was_accepted_is_reported_again_however_full_the_queue_is(url, tmp_path):
     async with started(settings_for(url, tmp_path, admit_queued=1)) as front:
         headers = {"Idempotency-Key": "once"}
         first = await front.client.post("/jobs", json={"task": "a"}, headers=headers)

@@ -89,11 +89,11 @@ def test_it_submits_a_job_follows_and_reads_it(generated: Generated) -> None:
     listed = generated.list_jobs(label="generated")
     assert [each.id for each in listed.jobs] == [accepted.id]
 
-    told = generated.follow_job(job_id=accepted.id, format="json")
-    assert told.final is True
-    assert isinstance(told.events[0], schemas.SubmittedEvent)
-    assert isinstance(told.events[-1], schemas.SucceededEvent)
-    (run,) = [event for event in told.events if isinstance(event, schemas.RunFinishedEvent)]
+    shown = generated.follow_job(job_id=accepted.id, format="json")
+    assert shown.final is True
+    assert isinstance(shown.events[0], schemas.SubmittedEvent)
+    assert isinstance(shown.events[-1], schemas.SucceededEvent)
+    (run,) = [event for event in shown.events if isinstance(event, schemas.RunFinishedEvent)]
     assert (run.data.stdout.text, run.data.succeeded) == ("x\n", True)
     assert run.data.end is schemas.RunEnd.EXITED
 

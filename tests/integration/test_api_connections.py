@@ -42,11 +42,11 @@ def connected(api) -> Iterator[socket.socket]:
 
 def answered(client: socket.socket) -> bytes:
     """All that comes until the server closes; a reset ends it, too."""
-    heard = b""
+    received = b""
     with contextlib.suppress(ConnectionResetError):
         while part := client.recv(65_536):
-            heard += part
-    return heard
+            received += part
+    return received
 
 
 def resident(pid: int) -> int:
@@ -72,8 +72,8 @@ def resident(pid: int) -> int:
 def test_an_endless_head_is_cut_off(api, before, part):
     with connected(api) as client:
         client.sendall(before + part * (HEAD_BYTES // len(part) + 500))
-        heard = answered(client)
-        assert not heard or heard.split()[1] in (b"431", b"401"), heard
+        received = answered(client)
+        assert not received or received.split()[1] in (b"431", b"401"), received
     assert httpx.get(f"{api.url}/healthz").status_code == 200
 
 
@@ -109,40 +109,40 @@ def test_half_a_head_is_not_waited_for(api, half):
 def test_a_head_that_comes_in_drops_is_not_waited_for(api):
     with connected(api) as client:
         client.settimeout(0.1)
-        heard, ends = b"", time.monotonic() + PATIENCE
+        received, ends = b"", time.monotonic() + PATIENCE
         client.sendall(START)
-        while not heard and time.monotonic() < ends:
+        while not received and time.monotonic() < ends:
             with contextlib.suppress(TimeoutError):
                 client.sendall(b"X-Drop: 1\r\n")
-                heard = client.recv(1_000)
-    assert b" 408 " in heard
+                received = client.recv(1_000)
+    assert b" 408 " in received
 
 
 def test_a_body_in_drops_after_its_answer_is_not_waited_for(api):
     with connected(api) as client:
         client.settimeout(0.1)
         client.sendall(START.replace(b"GET", b"POST") + b"Content-Length: 1000000\r\n\r\n")
-        heard, over, ends = b"", False, time.monotonic() + PATIENCE
+        received, over, ends = b"", False, time.monotonic() + PATIENCE
         while not over and time.monotonic() < ends:
             try:
                 client.sendall(b"x")
                 part = client.recv(4_096)
-                heard, over = heard + part, not part
+                received, over = received + part, not part
             except TimeoutError:
                 continue
             except ConnectionError:
                 over = True
     assert over, "it stays open"
-    assert b" 401 " in heard
+    assert b" 401 " in received
 
 
 def test_requests_that_wait_for_an_answer_are_few(api):
     one = START + b"\r\n"
     with connected(api) as client:
         client.sendall(one * MOST_PIPELINED)
-        heard = b""
-        while heard.count(b"HTTP/1.1 401") < MOST_PIPELINED:
-            heard += client.recv(65_536)
+        received = b""
+        while received.count(b"HTTP/1.1 401") < MOST_PIPELINED:
+            received += client.recv(65_536)
     with connected(api) as client:
         client.sendall(one * 5_000)
         assert answered(client).count(b"HTTP/1.1 ") <= MOST_PIPELINED + 1
@@ -155,9 +155,9 @@ def test_an_address_has_so_many_connections(api):
             client.sendall(START + b"\r\n")
             assert b" 401 " in client.recv(4_096)
         with connected(api) as one_more:
-            heard = answered(one_more)
-            assert b" 503 " in heard
-            assert b"retry-after: 1" in heard
+            received = answered(one_more)
+            assert b" 503 " in received
+            assert b"retry-after: 1" in received
         held[0].close()
         _wait_until_served(api)
     _wait_until_served(api)

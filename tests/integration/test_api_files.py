@@ -20,7 +20,7 @@ async def front(redis_url, tmp_path):
         yield front
 
 
-async def test_the_workspace_is_told_as_it_stands_now(front):
+async def test_the_workspace_is_reported_as_it_stands_now(front):
     job_id = await front.submit(files={"a.py": "1", "b/c.txt": "two"})
     listed = (await front.client.get(f"/jobs/{job_id}/files")).json()
     assert [(file["path"], file["size"]) for file in listed["files"]] == [
@@ -35,7 +35,7 @@ async def test_the_workspace_is_told_as_it_stands_now(front):
     assert (await front.client.get(f"/jobs/{job_id}/files/b/c.txt")).status_code == 404
 
 
-async def test_the_files_of_checks_are_told_apart_from_the_workspace(front):
+async def test_the_files_of_checks_are_reported_apart_from_the_workspace(front):
     checks = {"files": {"test_a.py": "def test(): pass\n"}}
     job_id = await front.submit(files={"a.py": "1"}, checks=checks)
     listed = (await front.client.get(f"/jobs/{job_id}/files?at=checks")).json()["files"]
@@ -142,8 +142,8 @@ async def test_a_long_diff_of_a_repair_can_be_read_whole(front):
     repair = {"of": "r1", "class": "name", "cause": "NameError: x", "model": "groq:a", "level": 0}
     repair |= {"lines": {"added": 1, "removed": 1}, "attempt": 1, "revision": 1, "same": None}
     diffs = {"r2": text("-x …", digest=digest), "r3": text("-y\n+z")}
-    told = [{**repair, "run": run, "diff": diff, "fixed": False} for run, diff in diffs.items()]
-    await front.tell(held, *(("repaired", each) for each in told))
+    shown = [{**repair, "run": run, "diff": diff, "fixed": False} for run, diff in diffs.items()]
+    await front.add_events(held, *(("repaired", each) for each in shown))
     listed = (await front.client.get(f"/jobs/{job_id}")).json()["repairs"]
     whole = [await front.client.get(each["diff"]["href"]) for each in listed]
     assert [each.text for each in whole] == ["-x\n+a long one", "-y\n+z"]
@@ -152,7 +152,7 @@ async def test_a_long_diff_of_a_repair_can_be_read_whole(front):
     assert (await front.client.get(f"/jobs/{job_id}/repairs/2/diff")).status_code == 422
 
 
-async def test_bytes_that_are_gone_are_told_as_a_problem(front):
+async def test_bytes_that_are_gone_are_reported_as_a_problem(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
     gone = {"name": "a.png", "digest": "0" * 64, "size": 1, "media_type": "image/png"}
@@ -174,7 +174,7 @@ async def test_what_a_tool_has_written_is_served_at_its_newest(front):
     assert (await front.client.get(listed[0]["href"])).content == b"2"
 
 
-async def test_a_run_tells_why_it_failed_and_one_of_an_older_release_does_not(front):
+async def test_a_run_reports_why_it_failed_and_one_of_an_older_release_does_not(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
     why = {"class": "key", "cause": "KeyError: 'a'", "exception": "KeyError"}
@@ -191,14 +191,14 @@ async def test_an_open_review_links_to_what_it_shows(front):
     held = await front.claim(job_id)
     made = await front.made("p.png", b"png", "image/png")
     run = a_run(artifacts=[made])
-    await front.tell(held, ("run_finished", run))
+    await front.add_events(held, ("run_finished", run))
     payload = {"plan": ["one"], "answer": "42", "runs": [run], "artifacts": [made]}
     review = Review("r1", ReviewKind.REVIEW, payload, await front.services.store.now())
     done(await front.services.operations.pause(held, review))
-    told = (await front.job(job_id))["review"]["payload"]
-    assert (await front.client.get(told["artifacts"][0]["href"])).content == b"png"
-    assert (await front.client.get(told["runs"][0]["artifacts"][0]["href"])).content == b"png"
-    assert (await front.client.get(told["runs"][0]["code"]["href"])).text == "print(42)"
+    shown = (await front.job(job_id))["review"]["payload"]
+    assert (await front.client.get(shown["artifacts"][0]["href"])).content == b"png"
+    assert (await front.client.get(shown["runs"][0]["artifacts"][0]["href"])).content == b"png"
+    assert (await front.client.get(shown["runs"][0]["code"]["href"])).text == "print(42)"
 
 
 async def test_a_disk_that_refuses_is_503_and_no_job(redis_url, tmp_path):

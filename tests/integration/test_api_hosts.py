@@ -42,10 +42,10 @@ def sent(api, request: str, source: str = "127.0.0.1") -> str:
     place = (url.hostname, url.port)
     with socket.create_connection(place, timeout=20, source_address=(source, 0)) as client:
         client.sendall(request.encode())
-        heard = b""
+        received = b""
         while part := client.recv(65_536):
-            heard += part
-    return heard.decode()
+            received += part
+    return received.decode()
 
 
 def got(api, path: str, host: str, more: str = "", **where: str) -> str:

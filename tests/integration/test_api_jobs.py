@@ -55,75 +55,75 @@ async def test_every_field_of_the_body_reaches_the_record(front):
         "labels": ["demo"],
     }
     job_id = await front.submit(**asked)
-    told = await front.job(job_id)
-    assert told["conversation_id"] == asked.pop("conversation_id")
-    assert {name: told["spec"][name] for name in asked} == asked
+    shown = await front.job(job_id)
+    assert shown["conversation_id"] == asked.pop("conversation_id")
+    assert {name: shown["spec"][name] for name in asked} == asked
 
 
-async def test_the_whole_job_is_told_as_it_goes(front):
+async def test_the_whole_job_is_reported_as_it_goes(front):
     job_id = await front.submit(review=True)
     held = await front.claim(job_id)
     plot = await front.made("plot.png", b"png", "image/png")
     charges = [charge("c1", "planner", "0.001"), charge("c2", "executor", None)]
-    await front.tell(
+    await front.add_events(
         held,
         ("planned", {"steps": ["a", "b"], "source": "model", "note": None}),
         charges=charges,
     )
     await front.run(held, 1, succeeded=False, exit_code=1, end="exited")
     await front.run(held, 2, artifacts=[plot], stdout=text("4…", digest="ab" * 32))
-    told = Job.model_validate(await front.job(job_id))
-    assert told.status == "running"
-    assert told.plan.steps == ["a", "b"]
-    assert [run.succeeded for run in told.runs] == [False, True]
-    assert told.runs[1].stdout.href == f"/jobs/{job_id}/runs/2/stdout"
-    assert told.artifacts[0].href == f"/jobs/{job_id}/artifacts/plot.png"
-    assert told.cost.roles["planner"].cost_usd == "0.001"
-    assert (told.cost.total.cost_usd, told.cost.total.known_usd) == (None, "0.001")
-    assert told.attempts == 1
+    shown = Job.model_validate(await front.job(job_id))
+    assert shown.status == "running"
+    assert shown.plan.steps == ["a", "b"]
+    assert [run.succeeded for run in shown.runs] == [False, True]
+    assert shown.runs[1].stdout.href == f"/jobs/{job_id}/runs/2/stdout"
+    assert shown.artifacts[0].href == f"/jobs/{job_id}/artifacts/plot.png"
+    assert shown.cost.roles["planner"].cost_usd == "0.001"
+    assert (shown.cost.total.cost_usd, shown.cost.total.known_usd) == (None, "0.001")
+    assert shown.attempts == 1
 
 
-async def test_a_finished_job_tells_its_result(front):
+async def test_a_finished_job_reports_its_result(front):
     job_id = await front.submit()
     await front.finish(job_id)
-    told = await front.job(job_id)
-    assert (told["status"], told["result"]["answer"]) == ("succeeded", "it works")
-    assert told["result"]["approved_by"] == "critic"
-    assert told["finished_at"] >= told["started_at"] >= told["created_at"]
+    shown = await front.job(job_id)
+    assert (shown["status"], shown["result"]["answer"]) == ("succeeded", "it works")
+    assert shown["result"]["approved_by"] == "critic"
+    assert shown["finished_at"] >= shown["started_at"] >= shown["created_at"]
 
 
-async def test_a_failed_job_tells_why(front):
+async def test_a_failed_job_reports_why(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
     done(await front.services.operations.fail(held, Reason.DEADLINE, "it took too long"))
-    told = await front.job(job_id)
-    assert (told["status"], told["reason"], told["detail"]) == (
+    shown = await front.job(job_id)
+    assert (shown["status"], shown["reason"], shown["detail"]) == (
         "failed",
         "deadline",
         "it took too long",
     )
 
 
-async def test_the_best_result_of_a_failed_job_is_told_and_downloaded_as_any_other(front):
+async def test_the_best_result_of_a_failed_job_is_reported_and_downloaded_as_any_other(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
     made = await front.made("a.py", b"print(1)", "text/x-python")
     await front.run(held, 1, artifacts=[made])
-    await front.tell(held, ("verified", VERIFIED))
+    await front.add_events(held, ("verified", VERIFIED))
     best = Result("so far", None, (made,), verification=VERIFIED)
     done(await front.services.operations.fail(held, Reason.UNAPPROVED, "not approved", best))
-    told = Job.model_validate(await front.job(job_id))
-    assert (told.status, told.reason, told.unapproved) == ("failed", "unapproved", True)
-    assert (told.result.answer, told.result.approved_by) == ("so far", None)
-    assert told.result.verification.experiments[0].still_green
-    assert (told.verification.command, told.verification.holds) == ("pytest -q", False)
+    shown = Job.model_validate(await front.job(job_id))
+    assert (shown.status, shown.reason, shown.unapproved) == ("failed", "unapproved", True)
+    assert (shown.result.answer, shown.result.approved_by) == ("so far", None)
+    assert shown.result.verification.experiments[0].still_green
+    assert (shown.verification.command, shown.verification.holds) == ("pytest -q", False)
     kept = await front.client.get(f"/jobs/{job_id}/artifacts/a.py")
     assert kept.content == b"print(1)"
     page = (await front.client.get("/jobs")).json()["jobs"][0]
     assert page["unapproved"]
 
 
-async def test_what_was_accepted_unapproved_says_so_wherever_it_is_told(front):
+async def test_what_was_accepted_unapproved_says_so_wherever_it_is_reported(front):
     job_id, approved = await front.submit(on_exhausted="accept"), await front.submit()
     held = await front.claim(job_id)
     done(await front.services.operations.succeed(held, Result("so far", None)))
@@ -188,11 +188,11 @@ async def test_many_at_once_with_one_key_make_one_job(front):
 async def test_an_idempotency_key_belongs_to_its_tenant(front):
     secret = await front.key("submit", tenant="other")
     headers = {"Idempotency-Key": "k"}
-    mine = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
+    own = await front.client.post("/jobs", json={"task": "a"}, headers=headers)
     async with front.with_key(secret) as other:
-        theirs = await other.post("/jobs", json={"task": "b"}, headers=headers)
-    assert theirs.status_code == 202
-    assert theirs.json()["id"] != mine.json()["id"]
+        other_answer = await other.post("/jobs", json={"task": "b"}, headers=headers)
+    assert other_answer.status_code == 202
+    assert other_answer.json()["id"] != own.json()["id"]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "a b", "a\tb"])
@@ -284,7 +284,7 @@ async def test_a_retry_that_is_sent_again_is_the_same_job(front):
     assert (await front.client.get("/jobs")).json()["total"] == 3
 
 
-async def test_a_change_tells_no_more_than_its_key_may_know(front):
+async def test_a_change_reports_no_more_than_its_key_may_know(front):
     job_id = await front.paused()
     secret = await front.key("submit", "review")
     async with front.with_key(secret) as blind:
@@ -327,7 +327,7 @@ async def test_a_jobs_keys_in_redis_are_no_jobs(front):
         assert (await front.client.get(f"/jobs/{job_id}:{part}")).status_code == 404
 
 
-async def test_bodies_that_are_not_json_objects_of_ours_are_refused(front):
+async def test_bodies_that_are_not_json_objects_of_fettle_are_refused(front):
     post = front.client.post
     assert (await post("/jobs", content=b"task=x")).status_code == 415
     form = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -385,7 +385,7 @@ async def test_too_large_a_body_is_413(redis_url, tmp_path):
         assert chunked.status_code == 413
 
 
-async def test_an_unforeseen_failure_is_a_problem_and_tells_nothing(front):
+async def test_an_unforeseen_failure_is_a_problem_and_reports_nothing(front):
     job_id = await front.submit()
     loaded = await front.services.store.load(job_id)
     torn = record_fields(replace(loaded.record))["state"][:-5]

@@ -55,13 +55,13 @@ async def front(redis_url, tmp_path):
 
 async def test_every_guarded_route_is_in_this_table(front):
     schema = (await front.client.get("/openapi.json")).json()
-    told = {
+    shown = {
         (method.upper(), path)
         for path, methods in schema["paths"].items()
         for method, operation in methods.items()
         if operation.get("security")
     }
-    assert len(told) == len(GUARDED)
+    assert len(shown) == len(GUARDED)
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), GUARDED)
@@ -245,8 +245,8 @@ async def test_an_admin_of_a_tenant_is_no_operator(front, method, path, body):
         assert (answer.status_code, answer.json()["type"]) == (403, "/problems/forbidden")
         (key,) = (await admin.get("/keys")).json()["keys"]
         (tenant,) = (await admin.get("/tenants")).json()["tenants"]
-    for told in (key, tenant):
-        assert {name: told[name] for name in limits} == limits
+    for shown in (key, tenant):
+        assert {name: shown[name] for name in limits} == limits
 
 
 async def test_a_tenants_admin_makes_keys_without_limits_of_their_own(front):
@@ -277,9 +277,9 @@ async def test_hosts_and_everybodys_counts_are_the_operators(front, tenant):
     for answer in (system, models):
         assert answer.status_code == 200
         assert "host-7" not in answer.text
-    told = system.json()
-    assert [told[name] for name in ("redis", "workers", "queue", "webhooks")] == [None] * 4
-    assert (told["serving"], told["jobs"].get("queued", 0)) == (True, int(tenant == "default"))
+    shown = system.json()
+    assert [shown[name] for name in ("redis", "workers", "queue", "webhooks")] == [None] * 4
+    assert (shown["serving"], shown["jobs"].get("queued", 0)) == (True, int(tenant == "default"))
     assert (models.json()["workers"], models.json()["differing"]) == (None, None)
     assert (await front.client.get("/system")).json()["workers"][0]["id"] == "host-7:pid-42"
     assert (await front.client.get("/models")).json()["workers"] == 1
@@ -303,9 +303,9 @@ async def test_a_revoked_key_hears_nothing_more(redis_url, tmp_path, monkeypatch
                 await store.tokens.publish({job_id: '[{"text": "secret"}]'})
                 await asyncio.sleep(0.02)
             assert (await store.load(job_id)).record.epoch == held.epoch
-            heard = (await reading).text
-    assert "secret" not in heard
-    assert "event: started" not in heard
+            received = (await reading).text
+    assert "secret" not in received
+    assert "event: started" not in received
 
 
 async def test_the_log_names_the_peer_and_no_token(front):

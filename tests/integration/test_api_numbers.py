@@ -27,7 +27,9 @@ async def work(front, *runs, cost: str | None = "0.000001") -> None:
     held = await front.claim(job_id)
     call = {"role": "critic", "seconds": 0.5, "model": "groq:m"}
     facts = [("run_finished", run) for run in runs]
-    await front.tell(held, *facts, ("model_called", call), charges=[charge("a", "critic", cost)])
+    await front.add_events(
+        held, *facts, ("model_called", call), charges=[charge("a", "critic", cost)]
+    )
     done(await front.services.operations.fail(held, Reason.UNAPPROVED, "no"))
 
 
@@ -36,30 +38,30 @@ async def test_what_has_ended_adds_up(front):
     await work(front, a_run(succeeded=False, failure={"class": "type"}), a_run(2, revision=2))
     await work(front, cost=None)
     await front.submit()
-    told = (await front.client.get("/stats?days=7")).json()
-    assert len(told["days"]) == 7
-    today = told["days"][-1]
+    shown = (await front.client.get("/stats?days=7")).json()
+    assert len(shown["days"]) == 7
+    today = shown["days"][-1]
     assert (today["succeeded"], today["failed"], today["straight"]) == (1, 2, 1)
     assert (today["cost_usd"], today["unpriced_calls"]) == ("0.000001", 1)
-    assert (told["now"]["queued"], told["reasons"]) == (1, {"unapproved": 2})
-    assert told["failures"] == [{"class": "type", "runs": 1}]
-    assert told["revisions"] == [{"revisions": 2, "jobs": 1}]
-    assert told["models"][0]["calls"] == 2
-    assert told["cost"][0]["day"] == today["day"]
-    stages = {stage["stage"]: stage for stage in told["stages"]}
+    assert (shown["now"]["queued"], shown["reasons"]) == (1, {"unapproved": 2})
+    assert shown["failures"] == [{"class": "type", "runs": 1}]
+    assert shown["revisions"] == [{"revisions": 2, "jobs": 1}]
+    assert shown["models"][0]["calls"] == 2
+    assert shown["cost"][0]["day"] == today["day"]
+    stages = {stage["stage"]: stage for stage in shown["stages"]}
     assert (stages["critic"]["seconds"], stages["critic"]["jobs"]) == (1.0, 2)
 
 
-async def test_reviews_tell_how_long_they_waited(front):
+async def test_reviews_report_how_long_they_waited(front):
     empty = (await front.client.get("/stats")).json()["waits"]
     assert (empty["count"], empty["p95_seconds"], empty["mean_seconds"]) == (0, None, None)
     for _ in range(3):
         job_id = await front.paused()
         await front.client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
-    told = (await front.client.get("/stats")).json()
-    assert (told["waits"]["count"], told["decisions"]) == (3, {"approve": 3})
-    assert told["waits"]["buckets"][0] == {"up_to_seconds": 10, "reviews": 3}
-    assert 0 < told["waits"]["p50_seconds"] < told["waits"]["p95_seconds"] <= 10
+    shown = (await front.client.get("/stats")).json()
+    assert (shown["waits"]["count"], shown["decisions"]) == (3, {"approve": 3})
+    assert shown["waits"]["buckets"][0] == {"up_to_seconds": 10, "reviews": 3}
+    assert 0 < shown["waits"]["p50_seconds"] < shown["waits"]["p95_seconds"] <= 10
 
 
 @pytest.mark.parametrize("table", TABLES)

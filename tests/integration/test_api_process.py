@@ -87,7 +87,7 @@ async def hold(worker, job_id):
     return LeaseRef(job_id, done(await worker.claim(job_id, "w")).epoch)
 
 
-async def test_a_stream_tells_everything_as_it_happens_and_ends(client, worker):
+async def test_a_stream_reports_everything_as_it_happens_and_ends(client, worker):
     job_id = await submit(client)
     seen = []
 
@@ -109,7 +109,7 @@ async def test_a_stream_tells_everything_as_it_happens_and_ends(client, worker):
 
 
 @pytest.mark.invariant("J12")
-async def test_a_stream_is_resumed_behind_the_last_event(client, worker):
+async def test_a_stream_is_resumed_after_the_last_event(client, worker):
     job_id = await submit(client)
     done(await worker.succeed(await hold(worker, job_id), RESULT, ""))
     async with stream(client, job_id, **{"Last-Event-ID": "1"}) as source:
@@ -145,9 +145,9 @@ async def test_many_follow_one_job_over_one_listener(client, worker):
     async with asyncio.timeout(20):
         while "\nfettle_event_streams 30.0\n" not in (await client.get("/metrics")).text:
             await asyncio.sleep(0.05)
-        while not (heard := await worker.store.redis.pubsub_numsub(channel))[0][1]:
+        while not (received := await worker.store.redis.pubsub_numsub(channel))[0][1]:
             await asyncio.sleep(0.05)
-    assert heard[0][1] == 1
+    assert received[0][1] == 1
     done(await worker.succeed(await hold(worker, job_id), RESULT, ""))
     assert await asyncio.wait_for(asyncio.gather(*following), 20) == [["1", "2", "3"]] * 30
 
@@ -259,7 +259,7 @@ async def at_once(lines, number):
     return time.monotonic() - began < LOOK_SECONDS / 2
 
 
-async def test_streams_are_told_at_once_and_do_not_hold_up_the_shutdown(
+async def test_streams_are_reported_at_once_and_do_not_hold_up_the_shutdown(
     redis_server, worker, tmp_path
 ):
     env = environment(redis_server.url, tmp_path, shutdown_seconds="60")
@@ -270,12 +270,12 @@ async def test_streams_are_told_at_once_and_do_not_hold_up_the_shutdown(
                 lines = source.response.aiter_lines()
                 while not (await anext(lines)).startswith("id: 1"):
                     pass
-                held, told = await hold(worker, job_id), 2
-                while not await at_once(lines, told):
+                held, shown = await hold(worker, job_id), 2
+                while not await at_once(lines, shown):
                     # the machine may be busy, not again and again: it is the nudge that tells
-                    told += 1
-                    assert told < 5, "each came with the next look alone"
-                    fact = NewEvent(f"e{told}", "summarized", {"text": ""})
+                    shown += 1
+                    assert shown < 5, "each came with the next look alone"
+                    fact = NewEvent(f"e{shown}", "summarized", {"text": ""})
                     await worker.store.write(job_id, held.epoch, Writes(events=[fact]))
                 while await anext(lines):
                     pass
@@ -442,7 +442,7 @@ async def test_production_runs_with_a_key_on_record_alone(tmp_path):
                 assert (await client.get("/keys")).status_code == 401, "no development key here"
 
 
-def test_settings_that_are_none_are_told_plainly(tmp_path):
+def test_settings_that_are_none_are_reported_plainly(tmp_path):
     ended = refused(environment("redis://127.0.0.1:1/0", tmp_path, rate_limit="fast", port="99999"))
     assert ended.returncode == 2
     assert "FETTLE_RATE_LIMIT (environment): " in ended.stderr
@@ -450,7 +450,7 @@ def test_settings_that_are_none_are_told_plainly(tmp_path):
     assert "Traceback" not in ended.stderr
 
 
-def test_a_port_that_is_taken_is_told(redis_server, tmp_path):
+def test_a_port_that_is_taken_is_reported(redis_server, tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -25,7 +25,7 @@ async def test_the_recording_is_the_turns_that_the_calls_have_named(front):
     held = await front.claim(job_id)
     turns = [await front.services.blobs.put(f"- role: {role}\n".encode()) for role in ("a", "b")]
     calls = [("model_called", {"model": "groq:m", "recorded": digest}) for digest in turns]
-    await front.tell(held, calls[0], ("answered", {}), calls[1])
+    await front.add_events(held, calls[0], ("answered", {}), calls[1])
     answer = await front.client.get(path)
     assert answer.headers["content-type"] == "application/yaml"
     assert answer.headers["content-disposition"].startswith("attachment")
@@ -40,7 +40,7 @@ async def test_only_a_reader_of_the_same_tenant_gets_it(front):
     job_id = await front.submit(record=True)
     held = await front.claim(job_id)
     digest = await front.services.blobs.put(b"- role: a\n")
-    await front.tell(held, ("model_called", {"model": "groq:m", "recorded": digest}))
+    await front.add_events(held, ("model_called", {"model": "groq:m", "recorded": digest}))
     others = {
         403: await front.key("submit"),
         404: await front.key("read", name="bob", tenant="elsewhere"),

@@ -82,7 +82,7 @@ def fall(front, server):
 
 
 @pytest.mark.parametrize("what", ["submit", "review", "reject", "cancel"])
-async def test_what_was_committed_is_told_although_redis_is_gone(restartable, tmp_path, what):
+async def test_what_was_committed_is_reported_although_redis_is_gone(restartable, tmp_path, what):
     server, restart = restartable
     async with started(settings_for(server.url, tmp_path)) as front:
         job_id = await front.paused()
@@ -96,13 +96,13 @@ async def test_what_was_committed_is_told_although_redis_is_gone(restartable, tm
         }[what]
         answer = await front.client.post(path, json=body)
         assert answer.status_code == 202, answer.text
-        told = answer.json()
-        assert told["status"] == status
+        shown = answer.json()
+        assert shown["status"] == status
 
         await asyncio.to_thread(restart)
         front.app.state.services = before
-        kept = await front.job(told["id"])
-        assert (kept["status"], told["links"]) == (status, kept["links"])
+        kept = await front.job(shown["id"])
+        assert (kept["status"], shown["links"]) == (status, kept["links"])
 
 
 class Cut(RedisStore):
@@ -117,7 +117,7 @@ class Cut(RedisStore):
         raise StoreUnavailable("cut")
 
 
-async def test_an_unknown_outcome_says_so_and_the_same_key_tells(redis_url, tmp_path):
+async def test_an_unknown_outcome_says_so_and_the_same_key_reports(redis_url, tmp_path):
     async with started(settings_for(redis_url, tmp_path)) as front:
         stopped = await front.submit()
         before, store = front.services, Cut(front.services.store.redis)

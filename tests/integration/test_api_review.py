@@ -24,10 +24,10 @@ async def decide(front, job_id, **body):
 
 async def test_the_open_review_shows_what_a_person_needs(front):
     job_id = await front.paused("r7")
-    told = await front.job(job_id)
-    assert told["status"] == "awaiting_review"
-    assert told["review"]["id"] == "r7"
-    assert told["review"]["payload"]["runs"][0]["stdout"]["text"] == "42\n"
+    shown = await front.job(job_id)
+    assert shown["status"] == "awaiting_review"
+    assert shown["review"]["id"] == "r7"
+    assert shown["review"]["payload"]["runs"][0]["stdout"]["text"] == "42\n"
     assert (await front.client.get("/jobs")).json()["jobs"][0]["open_review"] == "r7"
 
 
@@ -55,8 +55,8 @@ async def test_each_action_moves_the_job_on(front, body, status):
 async def test_a_rejected_job_says_so(front):
     job_id = await front.paused()
     await decide(front, job_id, action="reject", feedback="not this")
-    told = await front.job(job_id)
-    assert (told["reason"], told["detail"], told["review"]) == ("rejected", "not this", None)
+    shown = await front.job(job_id)
+    assert (shown["reason"], shown["detail"], shown["review"]) == ("rejected", "not this", None)
 
 
 async def test_the_author_is_the_keys_name(front):
@@ -88,7 +88,7 @@ async def test_a_decision_on_another_review_is_409_and_names_the_open_one(front)
     assert (await decide(front, job_id, action="approve", review_id="r2")).status_code == 202
 
 
-async def test_whoever_comes_behind_the_next_pause_is_told_what_was_decided(front):
+async def test_whoever_comes_after_the_next_pause_is_reported_what_was_decided(front):
     job_id = await front.paused("r1")
     sent_back = {"action": "revise", "review_id": "r1", "feedback": "more"}
     assert (await decide(front, job_id, **sent_back)).status_code == 202
@@ -142,13 +142,13 @@ async def test_a_decision_names_what_was_looked_at(front):
     newer = {"review_id": stale.json()["review_id"], "digest": stale.json()["digest"]}
     assert newer == {"review_id": "r2", "digest": review["digest"]}
     await decide(front, job_id, action="approve", **newer)
-    told = (await front.job(job_id))["decisions"][0]
-    assert (told["digest"], told["digest_named"]) == (review["digest"], True)
+    shown = (await front.job(job_id))["decisions"][0]
+    assert (shown["digest"], shown["digest_named"]) == (review["digest"], True)
     bad = await decide(front, await front.paused(), action="approve", digest="abc")
     assert (bad.status_code, bad.json()["errors"][0]["field"]) == (422, "digest")
 
 
-async def test_who_comes_too_late_is_told_what_was_decided(front):
+async def test_who_comes_too_late_is_reported_what_was_decided(front):
     job_id = await front.paused("r2")
     await decide(front, job_id, action="revise", feedback="more")
     late = (await decide(front, job_id, action="approve")).json()
@@ -164,15 +164,15 @@ async def test_two_other_people_approve(front):
         async with front.with_key(await front.key("review", name=name)) as client:
             answer = await client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
             assert answer.status_code == 202
-            told = await front.job(job_id)
-            assert answer.json()["status"] == told["status"]
+            shown = await front.job(job_id)
+            assert answer.json()["status"] == shown["status"]
             if name == "grace":
                 again = await client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
                 assert (again.status_code, again.json()["type"]) == (409, "/problems/voted-already")
-                review = told["review"]
-                assert (told["status"], review["approvals_needed"]) == ("awaiting_review", 2)
+                review = shown["review"]
+                assert (shown["status"], review["approvals_needed"]) == ("awaiting_review", 2)
                 assert [vote["by"] for vote in review["approvals"]] == ["grace"]
-    assert (told["status"], told["decisions"][0]["approvals"]) == ("queued", ["grace", "heidi"])
+    assert (shown["status"], shown["decisions"][0]["approvals"]) == ("queued", ["grace", "heidi"])
 
 
 async def test_an_operator_who_wants_two_approvals_gets_them(redis_url, tmp_path):
@@ -190,16 +190,16 @@ async def test_what_waits_is_listed_for_those_who_may_decide_it(front):
     job_id = await front.paused(approvals=2)
     assert (await front.client.get("/jobs?waiting=me")).json()["total"] == 0, "their own job"
     async with front.with_key(await front.key("read", "review", name="grace")) as grace:
-        told = (await grace.get("/jobs?waiting=me")).json()
-        assert [job["id"] for job in told["jobs"]] == [job_id]
-        review = told["jobs"][0]["review"]
+        shown = (await grace.get("/jobs?waiting=me")).json()
+        assert [job["id"] for job in shown["jobs"]] == [job_id]
+        review = shown["jobs"][0]["review"]
         assert (review["approvals"], review["approvals_needed"]) == ([], 2)
         assert review["waiting_seconds"] >= 0
     async with front.with_key(await front.key("read", name="heidi")) as heidi:
         assert (await heidi.get("/jobs?waiting=me")).json()["total"] == 0, "she may not review"
-    told = (await front.client.get("/jobs?text=add 1")).json()
-    assert [job["id"] for job in told["jobs"]] == [job_id]
-    assert (told["jobs"][0]["cost_usd"], told["jobs"][0]["kind"]) == ("0", "task")
+    shown = (await front.client.get("/jobs?text=add 1")).json()
+    assert [job["id"] for job in shown["jobs"]] == [job_id]
+    assert (shown["jobs"][0]["cost_usd"], shown["jobs"][0]["kind"]) == ("0", "task")
 
 
 async def test_decisions_are_exported_as_json_and_csv(front):
@@ -207,9 +207,9 @@ async def test_decisions_are_exported_as_json_and_csv(front):
     review = (await front.job(job_id))["review"]
     words = '=HYPERLINK("x"), "quoted"\nand a second line'
     await decide(front, job_id, action="revise", feedback=words, digest=review["digest"])
-    told = (await front.client.get("/decisions?from=2020-01-01&limit=5")).json()
-    (one,) = told["decisions"]
-    assert (told["total"], one["job_id"], one["action"]) == (1, job_id, "revise")
+    shown = (await front.client.get("/decisions?from=2020-01-01&limit=5")).json()
+    (one,) = shown["decisions"]
+    assert (shown["total"], one["job_id"], one["action"]) == (1, job_id, "revise")
     assert (one["digest"], one["digest_named"], one["feedback"]) == (review["digest"], True, words)
     assert one["at"] == (await front.job(job_id))["decisions"][0]["at"]
     answer = await front.client.get("/decisions?format=csv")
@@ -228,15 +228,15 @@ async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
         job_id = await front.paused()
         await asyncio.sleep(0.002)  # what is told in one millisecond comes in any order
         await decide(front, job_id, action="approve")
-        told = (await front.client.get("/webhook-deliveries")).json()
-        assert [each["type"] for each in told["waiting"]] == ["review.opened", "review.decided"]
-        assert told["waiting"][1]["data"]["by"] == "development"
+        shown = (await front.client.get("/webhook-deliveries")).json()
+        assert [each["type"] for each in shown["waiting"]] == ["review.opened", "review.decided"]
+        assert shown["waiting"][1]["data"]["by"] == "development"
         outbox = front.services.store.outbox
         for each in await outbox.lease(9, 1_000):
             await outbox.fail(each, "no", None)
-        told = (await front.client.get("/webhook-deliveries")).json()
-        assert (told["waiting_total"], told["dead_total"]) == (0, 2)
-        dead = told["dead"][0]["id"]
+        shown = (await front.client.get("/webhook-deliveries")).json()
+        assert (shown["waiting_total"], shown["dead_total"]) == (0, 2)
+        dead = shown["dead"][0]["id"]
         assert (await front.client.post(f"/webhook-deliveries/{dead}/retry")).status_code == 202
         assert (await front.client.post(f"/webhook-deliveries/{dead}/retry")).status_code == 404
         async with front.with_key(await front.key("admin", tenant="other")) as other:

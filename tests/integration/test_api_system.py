@@ -38,20 +38,20 @@ async def test_a_worker_is_counted_apart(front):
     assert worker["id"] == "w1"
 
 
-async def test_the_system_tells_what_a_doctor_wants(front):
+async def test_the_system_reports_what_a_doctor_wants(front):
     facts = {"version": "0.1.0", "busy": 2, "models": ["groq:x"], "sandbox": {"layers": ["userns"]}}
     await front.services.store.announce("w1", facts, 10)
     await front.submit(priority="high")
     await front.paused()
-    told = (await front.client.get("/system")).json()
-    assert told["environment"] == "development"
-    assert {finding["verdict"] for finding in told["redis"]["findings"]} == {"ok"}
-    assert told["queue"] == {"high": 1, "normal": 0, "low": 0}
-    assert told["jobs"]["awaiting_review"] == 1
-    worker = told["workers"][0]
+    shown = (await front.client.get("/system")).json()
+    assert shown["environment"] == "development"
+    assert {finding["verdict"] for finding in shown["redis"]["findings"]} == {"ok"}
+    assert shown["queue"] == {"high": 1, "normal": 0, "low": 0}
+    assert shown["jobs"]["awaiting_review"] == 1
+    worker = shown["workers"][0]
     assert (worker["id"], worker["busy"], worker["sandbox"]) == ("w1", 2, {"layers": ["userns"]})
     assert worker["seen_seconds"] < 5
-    assert told["limits"]["max_files"] == 100
+    assert shown["limits"]["max_files"] == 100
 
 
 async def test_an_admin_without_read_may_see_the_system(front):
@@ -90,9 +90,9 @@ async def test_messages_that_do_not_arrive_are_counted(front):
         await store.redis.execute_command(*command)
     (first,) = await store.outbox.lease(1, 1_000)
     assert await store.outbox.fail(first, "it answered 410", None)
-    told = (await front.client.get("/system")).json()["webhooks"]
-    assert (told["dead"], told["waiting"]) == (1, 2)
-    assert 60 <= told["oldest_seconds"] < 90
+    shown = (await front.client.get("/system")).json()["webhooks"]
+    assert (shown["dead"], shown["waiting"]) == (1, 2)
+    assert 60 <= shown["oldest_seconds"] < 90
     figures = (await front.client.get("/metrics")).text
     assert 'fettle_webhooks{state="dead"} 1.0' in figures
     assert 'fettle_webhooks{state="waiting"} 2.0' in figures
@@ -102,9 +102,9 @@ async def test_messages_that_do_not_arrive_are_counted(front):
 async def test_every_kind_of_problem_explains_itself(front):
     async with client_of(front.app, None) as nobody:
         for name, kind in problems.KINDS.items():
-            told = (await nobody.get(f"/problems/{name}")).json()
-            assert (told["type"], told["status"]) == (f"/problems/{name}", kind.status)
-            assert len(told["explanation"]) > 40
+            shown = (await nobody.get(f"/problems/{name}")).json()
+            assert (shown["type"], shown["status"]) == (f"/problems/{name}", kind.status)
+            assert len(shown["explanation"]) > 40
         assert (await nobody.get("/problems/none")).status_code == 404
 
 

@@ -23,7 +23,7 @@ async def parked(front):
     """A job with a run of a graph that is no more; returns its id."""
     job_id = await front.submit(review=True)
     held = await front.claim(job_id)
-    await front.tell(held, ("run_finished", a_run()))
+    await front.add_events(held, ("run_finished", a_run()))
     await front.services.store.write(job_id, held.epoch, Writes(graph=THEIRS))
     record = (await front.services.store.load(job_id)).record
     asked = upgrade.question(record, THEIRS, [1, 2], GraphFormat(2, "0.2.0"))
@@ -53,9 +53,9 @@ async def test_it_says_why_and_what_can_be_decided(front):
 async def test_approved_it_begins_anew_with_what_it_cost_and_without_its_runs(front):
     job_id = await parked(front)
     answer = await decide(front, job_id, action="approve")
-    told = await front.job(job_id)
-    assert (answer.status_code, told["status"], told["runs"]) == (202, "queued", [])
-    assert told["decisions"][0]["override"] is False
+    shown = await front.job(job_id)
+    assert (answer.status_code, shown["status"], shown["runs"]) == (202, "queued", [])
+    assert shown["decisions"][0]["override"] is False
     assert (await decide(front, job_id, action="approve")).status_code == 409
     assert (await front.client.get(f"/jobs/{job_id}/runs/1/code")).status_code == 404
     accept = {"Accept": "application/json"}
@@ -78,5 +78,9 @@ async def test_left_to_others_or_ended(front):
     assert (await decide(front, job_id, action="delegate")).json()["status"] == "queued"
     job_id = await parked(front)
     await decide(front, job_id, action="reject", feedback="too old")
-    told = await front.job(job_id)
-    assert (told["status"], told["reason"], told["detail"]) == ("failed", "incompatible", "too old")
+    shown = await front.job(job_id)
+    assert (shown["status"], shown["reason"], shown["detail"]) == (
+        "failed",
+        "incompatible",
+        "too old",
+    )

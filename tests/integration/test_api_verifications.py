@@ -21,16 +21,16 @@ async def front(redis_url, tmp_path):
 async def test_a_verification_is_a_job_of_its_own_kind(front):
     answer = await front.client.post("/verifications", json={**BODY, "labels": ["hidden"]})
     assert answer.status_code == 202
-    told = answer.json()
-    assert answer.headers["location"] == f"/jobs/{told['id']}"
-    assert told["status"] == "queued"
-    assert told["kind"] == "verification"
-    told = await front.job(told["id"])
-    assert told["spec"]["kind"] == "verification"
-    assert told["spec"]["task"] == "Verification by test_a.py"
-    assert told["spec"]["labels"] == ["hidden"]
-    assert told["spec"]["checks"] == {"files": ["test_a.py"], "command": None, "cases": []}
-    assert told["checks"] is None
+    shown = answer.json()
+    assert answer.headers["location"] == f"/jobs/{shown['id']}"
+    assert shown["status"] == "queued"
+    assert shown["kind"] == "verification"
+    shown = await front.job(shown["id"])
+    assert shown["spec"]["kind"] == "verification"
+    assert shown["spec"]["task"] == "Verification by test_a.py"
+    assert shown["spec"]["labels"] == ["hidden"]
+    assert shown["spec"]["checks"] == {"files": ["test_a.py"], "command": None, "cases": []}
+    assert shown["checks"] is None
 
 
 async def test_the_base_is_a_jobs_workspace_with_the_files_laid_over_it(front):
@@ -114,7 +114,7 @@ async def test_what_cannot_be_is_named(front, body, field):
     assert field in [error["field"] for error in answer.json()["errors"]]
 
 
-async def test_files_that_the_base_has_no_room_for_are_named(front):
+async def test_files_that_the_base_has_no_sandbox_for_are_named(front):
     base = await front.submit(files={"a": "a file"})
     body = {"job_id": base, "files": {"a/b.py": ""}, "checks": CHECKS}
     answer = await front.client.post("/verifications", json=body)
@@ -127,9 +127,9 @@ async def test_a_job_carries_checks_and_says_so_without_their_text(front):
     body = {"task": "add", "checks": checks, "write_tests": True, "parallel": True}
     answer = await front.client.post("/jobs", json=body)
     assert answer.status_code == 202, answer.text
-    told = (await front.job(answer.json()["id"]))["spec"]
-    assert told["checks"] == {"files": ["test_a.py"], "command": "pytest -x", "cases": []}
-    assert (told["write_tests"], told["parallel"], told["kind"]) == (True, True, "task")
+    shown = (await front.job(answer.json()["id"]))["spec"]
+    assert shown["checks"] == {"files": ["test_a.py"], "command": "pytest -x", "cases": []}
+    assert (shown["write_tests"], shown["parallel"], shown["kind"]) == (True, True, "task")
     listed = (await front.client.get(f"/jobs/{answer.json()['id']}/files")).json()["files"]
     assert listed == []  # they are no part of the workspace
 

@@ -47,7 +47,7 @@ async def pause(front, job_id, review_id, number=1, **run):
     held = await front.claim(job_id)
     made = a_run(number, **run)
     opened = ("run_finished", made)
-    await front.tell(held, opened)
+    await front.add_events(held, opened)
     payload = {
         "plan": ["one"],
         "answer": "42",
@@ -152,26 +152,26 @@ async def test_what_a_form_leaves_open_is_the_operators_to_say(front):
         ("general", {"conversation_id": "no/such"}, "conversation_id"),
     ],
 )
-async def test_what_is_wrong_is_told_beside_its_field(front, field, data, said):
+async def test_what_is_wrong_is_reported_beside_its_field(front, field, data, said):
     async with visiting(front.app) as visit:
         nothing = [("files", ("", b""))]
-        told = await visit.post("/app/new", data={"task": "t", **data}, files=nothing)
-        assert told.status_code == 422
-        beside = re.search(rf'id="wrong-{field}"[^>]*>([^<]*)<', told.text).group(1)
+        report = await visit.post("/app/new", data={"task": "t", **data}, files=nothing)
+        assert report.status_code == 422
+        beside = re.search(rf'id="wrong-{field}"[^>]*>([^<]*)<', report.text).group(1)
         assert said in beside
         assert (await front.client.get("/jobs")).json()["total"] == 0
 
 
-async def test_files_that_are_no_text_or_too_many_are_told_beside_them(front):
+async def test_files_that_are_no_text_or_too_many_are_reported_beside_them(front):
     async with visiting(front.app) as visit:
         for files, said in (
             ([("files", ("x.bin", b"\xff\xfe"))], "x.bin is not a text file"),
             ([("files", (f"{n}.txt", b"")) for n in range(4)], "3 files"),
             ([("files", ("../x", b""))], "../x"),
         ):
-            told = await visit.post("/app/new", data={"task": "t"}, files=files)
-            assert told.status_code == 422
-            assert said in re.search(r'id="wrong-files"[^>]*>([^<]*)<', told.text).group(1)
+            report = await visit.post("/app/new", data={"task": "t"}, files=files)
+            assert report.status_code == 422
+            assert said in re.search(r'id="wrong-files"[^>]*>([^<]*)<', report.text).group(1)
 
 
 async def test_nothing_that_a_job_says_becomes_a_tag(front):
@@ -180,7 +180,7 @@ async def test_nothing_that_a_job_says_becomes_a_tag(front):
     job_id = await paused(front, task=EVIL, artifacts=[made], by=EVIL, refused=[EVIL], **evil)
     await front.client.post(f"/jobs/{job_id}/review", json={"action": "revise", "feedback": EVIL})
     held = await front.claim(job_id)
-    await front.tell(
+    await front.add_events(
         held,
         ("planned", {"steps": [EVIL], "source": "model", "note": EVIL}),
         ("answered", {"revision": 1, "text": EVIL}),
@@ -293,7 +293,7 @@ async def test_a_review_of_no_known_shape_does_not_take_the_page_away(front):
         assert (page.status_code, "cannot be shown" in page.text) == (200, True)
 
 
-async def test_who_comes_too_late_is_told_what_was_decided_and_by_whom(front):
+async def test_who_comes_too_late_is_reported_what_was_decided_and_by_whom(front):
     job_id = await paused(front)
     secret = await front.key("read", "review", name="bob")
     async with visiting(front.app) as ada, visiting(front.app, secret) as bob:
@@ -321,9 +321,9 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
         assert sent.status_code == 204
         after = await front.services.blobs.put(changed.encode())
         await pause(front, job_id, "r2", 2, code=text("x0 = 0\n...", digest=after))
-        told = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
-        assert 'class="s-changed"' in told
-        assert "1,989 lines unchanged" in told
+        report = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
+        assert 'class="s-changed"' in report
+        assert "1,989 lines unchanged" in report
 
 
 async def test_no_change_is_left_out_without_a_word(front):
@@ -344,10 +344,10 @@ async def test_no_change_is_left_out_without_a_word(front):
     loaded = await front.services.store.load(job_id)
     spec = replace(loaded.record.spec, workspace=start)
     record = replace(loaded.record, spec=spec)
-    told = await files_since(
+    report = await files_since(
         front.services, record, (), await front.services.store.events(job_id, 0)
     )
-    said = {one.name: one.why for one in told}
+    said = {one.name: one.why for one in report}
     assert said["a.txt"] == "changed; too large to show"
     assert said["f00.txt"] == ""
     assert said["gone.txt"] == "deleted"
@@ -371,10 +371,10 @@ async def test_a_follow_up_is_compared_with_what_the_job_before_it_left(front):
     now = await manifest.save(blobs, files)
     await store.write(held.job_id, held.epoch, Writes(events=[finished], workspace=now))
     record = (await store.load(job_id)).record
-    told = await files_since(front.services, record, (), await store.events(job_id))
-    named = [(one.name, one.why) for one in told]
+    report = await files_since(front.services, record, (), await store.events(job_id))
+    named = [(one.name, one.why) for one in report]
     assert named == [("a.py", ""), ("b.py", ""), ("gone.py", "deleted")]
-    rows = [one.rows[0] for one in told if one.rows]
+    rows = [one.rows[0] for one in report if one.rows]
     shown = [re.sub("<[^>]+>", "", f"{row.left[1]} / {row.right[1]}") for row in rows]
     assert shown == ["a = 1 / a = 2", "b = 2 / b = 3"]
 
@@ -415,8 +415,8 @@ async def test_an_open_page_ends_with_its_session(redis_url, tmp_path):
             await asyncio.sleep(0.3)
             assert not stream.done()
             await visit.post("/app/sign-out")
-            told = await asyncio.wait_for(stream, 20)
-            assert (told.status_code, "event: end" in told.text) == (200, False)
+            report = await asyncio.wait_for(stream, 20)
+            assert (report.status_code, "event: end" in report.text) == (200, False)
 
 
 async def test_a_stream_of_events_ends_with_its_key(redis_url, tmp_path):
@@ -503,7 +503,7 @@ async def test_system_and_numbers_have_pages(front):
     for command in entered([Delivery("m", "job.finished", "t", "j", 1, {})]):
         await front.services.store.redis.execute_command(*command)
     held = await front.claim(await front.submit())
-    await front.tell(held, charges=[charge("a", "critic", "0.25")])
+    await front.add_events(held, charges=[charge("a", "critic", "0.25")])
     done(await front.services.operations.fail(held, Reason.UNAPPROVED, "no"))
     async with visiting(front.app) as visit:
         page = (await visit.get("/app/system")).text
@@ -525,7 +525,7 @@ async def test_system_and_numbers_have_pages(front):
         assert (await visit.get("/app/stats?days=0")).status_code == 422
 
 
-async def test_a_failure_of_ours_is_a_page_too(front, monkeypatch):
+async def test_a_failure_of_fettle_is_a_page_too(front, monkeypatch):
     async def broken(*_, **__):
         raise RuntimeError("secret cause")
 

@@ -60,7 +60,7 @@ async def test_signing_in_leads_nowhere_else(front, elsewhere):
         assert (await signed_in(client, next=elsewhere)).headers["location"] == "/app"
 
 
-async def test_a_wrong_key_is_told_and_opens_nothing(front):
+async def test_a_wrong_key_is_reported_and_opens_nothing(front):
     async with browser(front.app) as client:
         refused = await signed_in(client, "fettle_wrong")
         assert refused.status_code == 401

@@ -48,8 +48,8 @@ async def test_two_workers_with_disjoint_directories_finish_one_job_between_them
     deployment.worker(data_dir=str(one), lease_seconds=MORTAL)
     async with deployment.operations() as operations:
         job_id = await deployment.submit(operations, JobSpec("two runs", model=model))
-        await deployment.told(operations, job_id, "run_finished")
-        await deployment.told(operations, job_id, "model_called", times=3)
+        await deployment.wait_for_event(operations, job_id, "run_finished")
+        await deployment.wait_for_event(operations, job_id, "model_called", times=3)
         deployment.workers[0].send_signal(signal.SIGKILL)
         deployment.worker(data_dir=str(two))
         job = await deployment.until(operations, job_id)

@@ -156,7 +156,9 @@ async def test_a_killed_worker_loses_nothing_and_repeats_no_finished_call(
     first = deployment.worker(lease_seconds=MORTAL)
     async with deployment.operations() as operations:
         job_id = await deployment.submit(operations, JobSpec(task="count", model=model))
-        await deployment.told(operations, job_id, "model_called", times=3)  # its second run begins
+        await deployment.wait_for_event(
+            operations, job_id, "model_called", times=3
+        )  # its second run begins
         first.kill()
         first.wait()
         deployment.worker()
@@ -342,7 +344,7 @@ async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(deployment: 
     worker = deployment.worker(lease_seconds="8")
     async with deployment.operations() as operations:
         during = await deployment.submit(operations, spec)
-        await deployment.told(operations, during, "model_called", times=2)
+        await deployment.wait_for_event(operations, during, "model_called", times=2)
     deployment.server.kill()
     await asyncio.sleep(2)  # the run ends while there is no Redis that could be told
     with deployment.restart_redis():

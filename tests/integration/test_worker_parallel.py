@@ -81,7 +81,7 @@ async def test_a_branch_that_has_ended_outlives_the_worker_that_dies_in_another(
         async with deployment.operations() as operations:
             spec = JobSpec(task="Write two files.", model=MODEL, parallel=True)
             job_id = await deployment.submit(operations, spec)
-            await deployment.told(operations, job_id, "step_finished", seconds=60)
+            await deployment.wait_for_event(operations, job_id, "step_finished", seconds=60)
             async with asyncio.timeout(20):
                 while not script.asked["step 2 1"]:
                     await asyncio.sleep(0.02)

@@ -67,9 +67,9 @@ async def test_a_job_that_waits_for_its_turn_can_be_cancelled_and_drained(
         async with deployment.operations() as operations:
             spec = JobSpec(task="work", model=LLAMA)
             first = await deployment.submit(operations, spec)
-            await deployment.told(operations, first, "planned")
+            await deployment.wait_for_event(operations, first, "planned")
             second = await deployment.submit(operations, spec)
-            await deployment.told(operations, second, "started")
+            await deployment.wait_for_event(operations, second, "started")
             begun = time.monotonic()
             ok(await operations.cancel(second, "ann"))
             await asyncio.sleep(0.1)

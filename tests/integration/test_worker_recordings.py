@@ -79,7 +79,7 @@ async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(deployment: D
             deployment.worker(groq_base_url=server.groq_url, **cut)
             asked = JobSpec(task="6 times 7", model=MODEL, record=True, review=True)
             job_id = await deployment.submit(operations, asked)
-            await deployment.told(operations, job_id, "model_called", times=2)
+            await deployment.wait_for_event(operations, job_id, "model_called", times=2)
             deployment.worker(groq_base_url=server.groq_url)
             for _ in range(2):
                 paused = await deployment.until(operations, job_id, Status.AWAITING_REVIEW)

@@ -35,7 +35,7 @@ async def test_it_goes_on_behind_what_was_paid_and_run(deployment: Deployment) -
     model = deployment.record("twice", turns)
     async with deployment.operations() as operations:
         first = await deployment.submit(operations, JobSpec("twice", model=model))
-        await deployment.told(operations, first, "model_called", times=3)
+        await deployment.wait_for_event(operations, first, "model_called", times=3)
         ok(await operations.cancel(first, "test"))
         heir = ok(await operations.retry_as_new_job(first, by="test"))
         job = await deployment.until(operations, heir.id)

@@ -15,7 +15,7 @@ import pytest
 import redis
 from support.graph.recorded import answers, approves, one_run, plans, runs
 from support.processes.deployment import Deployment, running_deployment
-from support.processes.scene import processes, waits_to_be_told
+from support.processes.scene import processes, waits_for_signal
 
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.spec import JobSpec
@@ -29,7 +29,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 
 MARK = f"runs-until-it-is-told-{secrets.token_hex(4)}"
-UNTIL_TOLD = f"open('left', 'w').write('x'); {waits_to_be_told(MARK)}"
+UNTIL_SIGNAL = f"open('left', 'w').write('x'); {waits_for_signal(MARK)}"
 
 
 async def test_a_job_waits_for_a_worker_whose_sandbox_works(deployment: Deployment) -> None:
@@ -61,7 +61,7 @@ async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(
     deployment: Deployment,
 ) -> None:
     """Its files can be put only once that is over: the attempt waits for it with what it has."""
-    model = deployment.record("once", one_run("once", UNTIL_TOLD))
+    model = deployment.record("once", one_run("once", UNTIL_SIGNAL))
     deployment.worker()
     async with deployment.operations() as operations:
         client = operations.store.redis  # type: ignore[attr-defined]
@@ -95,12 +95,12 @@ async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Dep
     model = deployment.record("breaks", one_run("breaks", breaks))
     async with deployment.operations() as operations:
         job_id = await deployment.submit(operations, JobSpec(task="breaks", model=model))
-        await deployment.told(operations, job_id, "model_called", times=2)
+        await deployment.wait_for_event(operations, job_id, "model_called", times=2)
         link.unlink()
         while not (supervisor := deployment.child_of_worker("sandbox.local")):
             await asyncio.sleep(0.01)
         os.kill(supervisor, signal.SIGKILL)
-        await deployment.told(operations, job_id, "given_back")
+        await deployment.wait_for_event(operations, job_id, "given_back")
         await asyncio.sleep(1)
         loaded = await operations.store.load(job_id)
         assert loaded is not None
@@ -147,7 +147,7 @@ async def test_what_a_stop_cuts_short_is_given_back_and_is_no_crash(deployment: 
     deployment.worker(drain_seconds="0.5")
     async with deployment.operations() as operations:
         job_id = await deployment.submit(operations, JobSpec(task="long", model=model))
-        await deployment.told(operations, job_id, "model_called", times=3)
+        await deployment.wait_for_event(operations, job_id, "model_called", times=3)
         stopping = time.monotonic()
         assert deployment.stop_workers() == [0]
         assert time.monotonic() - stopping < 12
@@ -197,7 +197,7 @@ async def test_a_redis_that_hangs_makes_nothing_happen_twice(deployment: Deploym
     async with deployment.operations() as operations:
         spec = JobSpec(task="hung", model=model)
         ids = [await deployment.submit(operations, spec) for _ in range(6)]
-        await deployment.told(operations, ids[0], "planned")
+        await deployment.wait_for_event(operations, ids[0], "planned")
         deployment.server.process.send_signal(signal.SIGSTOP)
         await asyncio.sleep(3)  # longer than a call waits: writes whose answer never came
         deployment.server.process.send_signal(signal.SIGCONT)

@@ -72,7 +72,7 @@ async def test_a_verification_whose_worker_died_is_made_again_once(deployment: D
     async with deployment.operations() as operations:
         spec = await verification(deployment, "def add(a, b):\n    return a + b\n", SLOW)
         job_id = await deployment.submit(operations, spec)
-        await deployment.told(operations, job_id, "started")
+        await deployment.wait_for_event(operations, job_id, "started")
         await asyncio.sleep(0.5)
         worker.send_signal(signal.SIGKILL)
         deployment.worker()

@@ -15,7 +15,7 @@ FAILED = (1, None)
 """`None`: it was killed, which is how the judge ends what takes too long."""
 
 
-def test_the_tests_tell_a_right_solution_from_one_that_looks_right() -> None:
+def test_the_tests_report_a_right_solution_from_one_that_looks_right() -> None:
     judged = subprocess.run(
         [sandbox_python(), str(TESTS / "support/cases/own_exercises.py")],
         env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
@@ -23,7 +23,7 @@ def test_the_tests_tell_a_right_solution_from_one_that_looks_right() -> None:
         timeout=240,
         check=True,
     )
-    told = json.loads(judged.stdout)
-    assert len(told) == 25
-    assert {name: found for name, found in told.items() if found["right"] != PASSED} == {}
-    assert {name: found for name, found in told.items() if found["wrong"] not in FAILED} == {}
+    shown = json.loads(judged.stdout)
+    assert len(shown) == 25
+    assert {name: found for name, found in shown.items() if found["right"] != PASSED} == {}
+    assert {name: found for name, found in shown.items() if found["wrong"] not in FAILED} == {}

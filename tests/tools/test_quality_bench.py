@@ -19,7 +19,7 @@ from evals.run.designed import Design, Kind
 from evals.sources import sets
 
 MODEL = "groq:designed"
-KINDS: list[Kind] = ["right", "mends", "never", "plausible"]
+KINDS: list[Kind] = ["right", "repairs", "never", "plausible"]
 SECRET = "a line that the model must never see"
 
 
@@ -87,17 +87,17 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def result_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
-    return told
+    shown: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return shown
 
 
 def test_with_repair_the_rates_are_the_designed_ones(measuring, capsys):
     assert measuring.bench("--json") == 0
-    told = result_of(capsys)
-    assert (told["first"]["share"], told["final"]["share"]) == (1 / 4, 2 / 4)
-    assert (told["tries"], told["measured"]) == (4, 4)
-    assert told["failures"] == {"name": 2, "hidden_tests": 1}
-    found = {each.id: each for each in read(Path(told["file"]))[1]}
+    shown = result_of(capsys)
+    assert (shown["first"]["share"], shown["final"]["share"]) == (1 / 4, 2 / 4)
+    assert (shown["tries"], shown["measured"]) == (4, 4)
+    assert shown["failures"] == {"name": 2, "hidden_tests": 1}
+    found = {each.id: each for each in read(Path(shown["file"]))[1]}
     passed = {name: (each.first.passed, each.final.passed) for name, each in found.items()}
     assert passed == {
         "e1": (True, True),
@@ -107,20 +107,20 @@ def test_with_repair_the_rates_are_the_designed_ones(measuring, capsys):
     }
     assert found["e4"].status == "succeeded"  # nobody but the hidden tests found out
     assert found["e2"].cost["calls"] > found["e1"].cost["calls"]
-    assert Path(told["file"]).with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert Path(shown["file"]).with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     # done is done: nothing is asked again, and the table is the same
     before = measuring.asked()
     assert measuring.bench("--json") == 0
-    assert result_of(capsys) == told
+    assert result_of(capsys) == shown
     assert measuring.asked() == before
 
 
-def test_without_repair_nothing_is_asked_behind_the_first_run(measuring, capsys):
+def test_without_repair_nothing_is_asked_after_the_first_run(measuring, capsys):
     before = measuring.asked()
     assert measuring.bench("--no-repair", "--json") == 0
-    told = result_of(capsys)
-    assert (told["first"]["share"], told["final"]["share"]) == (1 / 4, 1 / 4)
-    results = read(Path(told["file"]))[1]
+    shown = result_of(capsys)
+    assert (shown["first"]["share"], shown["final"]["share"]) == (1 / 4, 1 / 4)
+    results = read(Path(shown["file"]))[1]
     assert {(each.runs, each.revisions) for each in results} == {(1, 1)}
     behind_a_run = [
         request
@@ -133,17 +133,17 @@ def test_without_repair_nothing_is_asked_behind_the_first_run(measuring, capsys)
 
 def test_hidden_tests_reach_no_model(measuring):
     assert measuring.asked() > 20
-    told = "\n".join(json.dumps(request.body) for request in measuring.server.requests)
-    assert "adds 1 to x" in told
-    assert SECRET not in told
-    assert "f1(20)" not in told
+    shown = "\n".join(json.dumps(request.body) for request in measuring.server.requests)
+    assert "adds 1 to x" in shown
+    assert SECRET not in shown
+    assert "f1(20)" not in shown
 
 
 def test_a_result_leads_to_the_transcript_of_its_job(measuring, capsys):
     results = read(measuring.out / "tiny_groq-designed.jsonl")[1]
-    mended = next(each for each in results if each.id == "e2")
-    assert mended.models == (MODEL,)
-    assert run(["--url", measuring.url, "export", str(mended.job)]) == 0
+    repaired = next(each for each in results if each.id == "e2")
+    assert repaired.models == (MODEL,)
+    assert run(["--url", measuring.url, "export", str(repaired.job)]) == 0
     text = capsys.readouterr().out
     parts = (
         "## Plan",
@@ -155,7 +155,7 @@ def test_a_result_leads_to_the_transcript_of_its_job(measuring, capsys):
     )
     assert sorted(parts, key=text.index) == list(parts)
     assert SECRET not in text
-    assert run(["--url", measuring.url, "export", str(mended.first.verification)]) == 0
+    assert run(["--url", measuring.url, "export", str(repaired.first.verification)]) == 0
     assert "test_hidden.py" in capsys.readouterr().out
 
 
@@ -165,10 +165,10 @@ def test_two_results_are_compared(measuring, capsys, tmp_path):
     )
     png = tmp_path / "both.png"
     code = run(["bench", "compare", str(without), str(with_repair), "--json", "--png", str(png)])
-    told = result_of(capsys)
+    shown = result_of(capsys)
     assert code == 0
-    assert (told["first"], told["second"]) == ("no repair", "repair")
-    first, final = told["measures"]
+    assert (shown["first"], shown["second"]) == ("no repair", "repair")
+    first, final = shown["measures"]
     assert first["only_first"] == first["only_second"] == []
     assert (final["only_first"], final["only_second"], final["p"]) == ([], ["e2"], 1.0)
     assert png.read_bytes().startswith(b"\x89PNG")
@@ -180,9 +180,9 @@ def test_what_has_no_tests_is_judged_by_a_model(measuring, capsys, monkeypatch):
     data = measuring.data.with_name("judged.jsonl")
     asked = ["--model", MODEL, "--judge", MODEL, "--out", str(measuring.out), "--json"]
     assert run(["--url", measuring.url, "bench", str(data), *asked]) == 0
-    told = result_of(capsys)
-    assert (told["score"], told["scored"], told["first"]) == (2, 1, None)
-    (result,) = read(Path(told["file"]))[1]
+    shown = result_of(capsys)
+    assert (shown["score"], shown["scored"], shown["first"]) == (2, 1, None)
+    (result,) = read(Path(shown["file"]))[1]
     assert result.score["input_tokens"] == 200
     assert result.score["cost_usd"] is None  # no price is known of this model: never zero
 
@@ -191,8 +191,8 @@ def test_shipped_solutions_are_tried_without_a_model(measuring, capsys):
     before = measuring.asked()
     at = ["--url", measuring.url, "bench", str(measuring.data), "--canonical", "--json"]
     assert run(at) == 0
-    told = result_of(capsys)
-    assert (told["tasks"], told["passed"], told["wrong_solutions"]) == (4, 4, 4)
+    shown = result_of(capsys)
+    assert (shown["tasks"], shown["passed"], shown["wrong_solutions"]) == (4, 4, 4)
     bad = measuring.data.with_name("bad.jsonl")
     swapped = {**line(5), "right": line(5)["wrong"], "wrong": line(5)["right"]}
     bad.write_text(json.dumps(swapped) + "\n")

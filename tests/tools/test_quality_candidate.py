@@ -44,7 +44,7 @@ def test_a_run_that_writes_the_file_itself():
 
 
 def test_the_first_program_stands_for_a_file_that_is_not_there():
-    found = first_attempt(told(ran(1), wrote("solution.py", "mended")), "solution.py")
+    found = first_attempt(told(ran(1), wrote("solution.py", "repaired")), "solution.py")
     assert (found.versions, found.program) == ({}, 1)
 
 

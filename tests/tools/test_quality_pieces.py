@@ -113,7 +113,7 @@ def a_job(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_what_a_job_tells_of_itself():
+def test_what_a_job_reports_of_itself():
     runs = [
         {"succeeded": False, "end": "exited", "failure": {"class": "name"}},
         {"succeeded": False, "end": "timeout", "failure": None},  # of an older release
@@ -202,5 +202,5 @@ def test_the_design_counts_what_it_will_do():
     design = Design(exercises)
     kinds = [PATTERN[n % len(PATTERN)] for n in range(15)]
     assert design.first == kinds.count("right")
-    assert design.final == kinds.count("right") + kinds.count("mends")
+    assert design.final == kinds.count("right") + kinds.count("repairs")
     assert sum(design.counts.values()) == 15

@@ -31,9 +31,9 @@ def result(
     name: str, *, first: bool = False, final: bool = False, repeat: int = 1, **more: object
 ) -> Result:
     cost = {"calls": 2, "input_tokens": 10, "output_tokens": 5, "cost_usd": "0.01"}
-    told = Result(name, repeat, f"job-{name}", "succeeded", cost=cost, job_seconds=2.0)
+    shown = Result(name, repeat, f"job-{name}", "succeeded", cost=cost, job_seconds=2.0)
     verdicts = {"first": Verdict(first, "why"), "final": Verdict(final or first)}
-    return replace(told, **{**verdicts, **more})
+    return replace(shown, **{**verdicts, **more})
 
 
 def written(path: Path, *lines: Header | Result) -> Path:

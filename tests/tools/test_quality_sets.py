@@ -130,7 +130,7 @@ def test_a_file_of_ones_own(tmp_path):
         (["a"], "valid dictionary"),
     ],
 )
-def test_what_is_no_exercise_is_told_with_its_line(tmp_path, line, said):
+def test_what_is_no_exercise_is_reported_with_its_line(tmp_path, line, said):
     path = lines(tmp_path / "own.jsonl", {"id": "ok", "task": "x"}, line)
     with pytest.raises(BadSet, match=rf"own.jsonl:2 cannot be read.*{said}"):
         sets.load(str(path), None, tmp_path)

@@ -44,14 +44,14 @@ def test_a_call_costs_its_share_of_the_median_job() -> None:
     assert PerCall.of(jobs) == PerCall(10, 40.0, 200.0, 50.0, 10.0)
 
 
-def test_what_grows_with_the_job_is_told_by_the_ends() -> None:
+def test_what_grows_with_the_job_is_reported_by_the_ends() -> None:
     costs = [PerCall(10, 40.0, 200.0, 50.0, 9.0), PerCall(100, 1.0, 1.0, 1.0, 1.0)]
     costs.append(PerCall(400, 50.0, 220.0, 55.0, 9.0))
-    told = figures.length_keys(costs)
-    assert told["ms_per_call_ratio_400_to_10"] == 1.25
-    assert told["bytes_per_call_ratio_400_to_10"] == 1.1
-    assert told["event_bytes_per_call_ratio_400_to_10"] == 1.1
-    assert (told["ms_per_call_100"], told["file_bytes_per_call_400"]) == (1.0, 9)
+    shown = figures.length_keys(costs)
+    assert shown["ms_per_call_ratio_400_to_10"] == 1.25
+    assert shown["bytes_per_call_ratio_400_to_10"] == 1.1
+    assert shown["event_bytes_per_call_ratio_400_to_10"] == 1.1
+    assert (shown["ms_per_call_100"], shown["file_bytes_per_call_400"]) == (1.0, 9)
 
 
 @pytest.mark.parametrize(("value", "said"), [(1.2, "met"), (1.201, "missed")])
@@ -65,7 +65,7 @@ def test_a_figure_without_a_goal_is_not_judged() -> None:
     assert figures.rows({"baseline_s_50": 8.0}) == [("baseline_s_50", "8", "", "")]
 
 
-def test_every_goal_is_of_a_figure_that_is_told() -> None:
+def test_every_goal_is_of_a_figure_that_is_reported() -> None:
     flights = [Flight(jobs, 5.0, 6.0, 7.0, 1.0, 1.0) for jobs in FLIGHTS]
     costs = [PerCall(tools, 1.0, 1.0, 1.0, 1.0) for tools in LENGTHS]
     assert GOALS.keys() <= (figures.flight_keys(flights) | figures.length_keys(costs)).keys()

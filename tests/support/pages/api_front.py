@@ -88,7 +88,9 @@ class Front:
         record = done(await self.services.operations.claim(job_id, "worker-1"))
         return LeaseRef(job_id, record.epoch)
 
-    async def tell(self, held: LeaseRef, *facts: tuple[str, dict[str, Any]], **writes: Any) -> None:
+    async def add_events(
+        self, held: LeaseRef, *facts: tuple[str, dict[str, Any]], **writes: Any
+    ) -> None:
         """Put events on record as an attempt does."""
         events = [
             NewEvent(f"{kind}:{i}:{held.epoch}", kind, d) for i, (kind, d) in enumerate(facts)
@@ -111,7 +113,7 @@ class Front:
         job_id = await self.submit(review=True, **body)
         held = await self.claim(job_id)
         run = a_run(succeeded=succeeded)
-        await self.tell(held, ("run_finished", run))
+        await self.add_events(held, ("run_finished", run))
         payload = {"plan": ["one"], "answer": "42", "runs": [run]}
         review = Review(review_id, ReviewKind.REVIEW, payload, await self.services.store.now())
         done(await self.services.operations.pause(held, review))

@@ -28,15 +28,15 @@ from jobs.transitions.lifecycle import Refusal
 
 TENANT = "default"
 TEST_SECONDS = 20.0
-"""A test does not give Redis up sooner: the machine may be busy with others."""
+"""A test waits so long for Redis, since the machine may be busy."""
 MORTAL = "2"
-"""Seconds of lease for a worker that a test kills. Any other holds its own longer: standing still
-for two seconds, on a busy machine, would look like its death."""
+"""The lease seconds of a worker that a test kills. Others have a longer lease: a pause of two
+seconds on a busy machine must not look like a crash."""
 
 
 @dataclass
 class Deployment:
-    """Redis with two databases, a data directory, recordings, and the workers a test starts."""
+    """Redis with two databases, a data directory, recordings, and workers that a test starts."""
 
     folder: Path
     redis_folder: Path
@@ -44,7 +44,7 @@ class Deployment:
     workers: list[Process] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     bucket: Bucket | None = None
-    """Where the workers' bytes go in place of a directory, if a test has set one up."""
+    """The workers' artifact store in place of a directory, if a test has set one up."""
 
     @property
     def redis_url(self) -> str:
@@ -87,7 +87,7 @@ class Deployment:
         return self.workers[-1]
 
     async def ready(self, workers: int = 1, seconds: float = 30) -> None:
-        """Wait until that many workers have said that they are ready."""
+        """Wait until that many workers are ready."""
         async with asyncio.timeout(seconds):
             while self.logs().count('"worker ready"') < workers:
                 await asyncio.sleep(0.02)
@@ -104,7 +104,7 @@ class Deployment:
         return None
 
     def restart_redis(self) -> contextlib.AbstractContextManager[redis_servers.RedisServer]:
-        """Redis again, on the same data and the same port."""
+        """Start Redis again, with the same data and port."""
         port = int(self.server.url.rsplit(":", 1)[1].split("/")[0])
         return redis_servers.start(self.server.binary, self.redis_folder, port=port)
 
@@ -118,14 +118,14 @@ class Deployment:
         return codes
 
     def logs(self) -> str:
-        """What the workers said, for a failing test."""
+        """The workers' logs, for a failing test."""
         return "\n".join(
             path.read_text(errors="replace") for path in sorted(self.folder.glob("worker-*.log"))
         )
 
     @contextlib.asynccontextmanager
     async def operations(self) -> AsyncIterator[Operations]:
-        """Operations as the API has them: a store, and hints that are really sent."""
+        """Operations like those of the API: a store, and hints through the broker."""
         hints = Hints(self.broker_url)
         store = RedisStore(connect(self.redis_url, seconds=TEST_SECONDS))
         try:
@@ -140,10 +140,10 @@ class Deployment:
         assert isinstance(submitted, Submitted), submitted
         return submitted.record.id
 
-    async def told(
+    async def wait_for_event(
         self, operations: Operations, job_id: str, kind: str, times: int = 1, seconds: float = 20
     ) -> None:
-        """Wait until that many events of a kind were told of a job."""
+        """Wait until a job has that many events of a kind."""
         try:
             async with asyncio.timeout(seconds):
                 while (await self.kinds(operations, job_id)).count(kind) < times:
@@ -156,7 +156,7 @@ class Deployment:
         return [event.kind for event in await operations.store.events(job_id)]
 
     async def record_of(self, operations: Operations, job_id: str) -> JobRecord:
-        """A job as it stands."""
+        """A job's present record."""
         loaded = await operations.store.load(job_id)
         assert loaded is not None
         return loaded.record

@@ -82,13 +82,13 @@ class Running:
     @property
     def pid(self) -> int:
         """The command's own; 0 before it has begun."""
-        told = self.report.read_text() if self.report.exists() else ""
-        return int(json.loads(told)["pid"]) if told else 0
+        shown = self.report.read_text() if self.report.exists() else ""
+        return int(json.loads(shown)["pid"]) if shown else 0
 
     def worked(self) -> float:
         """Seconds of a core that the command has used so far: whatever else the machine does."""
-        told = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+        shown = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(shown[11]) + int(shown[12])) / os.sysconf("SC_CLK_TCK")
 
     def wait_until_caught(self, signum: int, seconds: float = 60) -> None:
         """Wait until a signal that would end any program is the command's own affair."""
@@ -100,8 +100,8 @@ class Running:
     def _caught(self) -> int:
         if not self.pid:
             return 0
-        told = Path(f"/proc/{self.pid}/status").read_text()
-        return int(told.partition("SigCgt:")[2].split()[0], 16)
+        shown = Path(f"/proc/{self.pid}/status").read_text()
+        return int(shown.partition("SigCgt:")[2].split()[0], 16)
 
     def end(self, seconds: float = 60) -> int:
         """Wait for the end; returns the exit code, and fails where a process is left behind."""
@@ -131,18 +131,18 @@ def started(
 ) -> Iterator[Running]:
     """Start a command under the reaper; it is ended with the block, if it still runs."""
     report = cwd / f"report-{time.monotonic_ns()}.json"
-    ours, theirs = pty.openpty() if terminal else os.pipe()
+    ours, other_answer = pty.openpty() if terminal else os.pipe()
     argv = [sys.executable, str(REAPER), str(report), str(grace), str(FETTLE), *args]
     reaper = subprocess.Popen(
         argv,
         cwd=cwd,
         env=dict(env),
-        stdin=theirs if terminal else subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
+        stdin=other_answer if terminal else subprocess.DEVNULL,
+        stdout=other_answer,
+        stderr=other_answer,
         start_new_session=True,
     )
-    os.close(theirs)
+    os.close(other_answer)
     try:
         yield Running(reaper, report, ours, terminal=terminal)
     finally:

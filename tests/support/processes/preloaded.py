@@ -69,10 +69,10 @@ class Forked:
     def __init__(self, server: socket.socket, env: Mapping[str, str], log: IO[bytes]) -> None:
         self.returncode: int | None = None
         self._said = ""
-        self._channel, theirs = socket.socketpair()
-        with theirs:
+        self._channel, other_answer = socket.socketpair()
+        with other_answer:
             asked = json.dumps({"env": dict(env)}).encode()
-            socket.send_fds(server, [asked], [log.fileno(), theirs.fileno()])
+            socket.send_fds(server, [asked], [log.fileno(), other_answer.fileno()])
         self._hear(1, None)
         self.pid = int(self._said.split()[0])
 
@@ -101,10 +101,10 @@ class Forked:
         """Wait for so many words of the server: the pid, the exit code."""
         if self.returncode is not None:
             return
-        heard = select.poll()
-        heard.register(self._channel, select.POLLIN)
+        received = select.poll()
+        received.register(self._channel, select.POLLIN)
         while self.returncode is None and self._said.count(" ") < words:
-            if not heard.poll(None if timeout is None else timeout * 1000):
+            if not received.poll(None if timeout is None else timeout * 1000):
                 return
             said = self._channel.recv(64).decode()
             assert said, f"the server of forks is gone: {self._said}"
@@ -117,11 +117,11 @@ class Forked:
 @cache
 def _server(package: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     """The session's server of forks; it ends with our end of the socket."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    argv = [sys.executable, fork_server.__file__, str(theirs.fileno()), package]
+    ours, other_answer = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    argv = [sys.executable, fork_server.__file__, str(other_answer.fileno()), package]
     env = {"PATH": os.environ["PATH"]}
-    with theirs:
+    with other_answer:
         process = subprocess.Popen(
-            [*argv, *LAZY[package]], env=env, cwd=REPOSITORY, pass_fds=[theirs.fileno()]
+            [*argv, *LAZY[package]], env=env, cwd=REPOSITORY, pass_fds=[other_answer.fileno()]
         )
     return ours, process

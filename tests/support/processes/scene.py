@@ -1,6 +1,6 @@
-"""What the tests of `tests/faults` share: a deployment whose model is a real server, and a log.
+"""A deployment for `tests/faults`, whose model is a real server, with a log of operations.
 
-Whatever a test does to the deployment, `Scene.judge` holds the log against the store (J1 to J14).
+`Scene.judge` checks the log against the store (J1 to J14), whatever a test did to the deployment.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ TWICE = ("open('n', 'a').write('1'); print('one')", "open('n', 'a').write('2'); 
 
 @dataclass(frozen=True)
 class Work:
-    """What a job's model says: a plan, one run for each of `codes`, an answer, an approval.
+    """The replies of a job's model: a plan, one run for each of `codes`, an answer, an approval.
 
-    Each answer takes `seconds`. `instead`: what the nth request gets, from 1, in place of that.
+    Each reply takes `seconds`. `instead` replaces the nth reply, from 1.
     """
 
     codes: tuple[str, ...] = ("print(6 * 7)",)
@@ -42,11 +42,11 @@ class Work:
 
     @property
     def calls(self) -> int:
-        """How many model calls the job takes."""
+        """The number of the job's model calls."""
         return len(self.codes) + 3
 
     def turn(self, request: Request, number: int) -> Turn:
-        """The answer to a request, the `number`th of this job."""
+        """The reply to the `number`th request of this job."""
         if number in self.instead:
             return self.instead[number]
         if request.forced_tool == "Plan":
@@ -74,7 +74,7 @@ class Scene:
     lease: float = 2.0
 
     def script(self, request: Request) -> Turn:
-        """The provider's script; what it answers in full is a paid call."""
+        """The provider's script; a complete reply is a paid call."""
         seen = self.asked.setdefault(request.model, [])
         seen.append(request)
         turn = self.work[request.model].turn(request, len(seen))
@@ -94,7 +94,7 @@ class Scene:
         return job_id
 
     async def cancel(self, name: str) -> bool:
-        """Cancel a job; whether that was granted."""
+        """Cancel a job; returns whether it was cancelled."""
         asked = Moment.now()
         answer = await self.operations.cancel(self.ids[name], "ann")
         granted = isinstance(answer, JobRecord)
@@ -103,54 +103,54 @@ class Scene:
         return granted
 
     async def requests(self, name: str, count: int, seconds: float = 30) -> None:
-        """Wait until the job's model was asked that often."""
+        """Wait until the job's model has that many requests."""
         await until(lambda: len(self.asked.get(name, ())) >= count, seconds, self.deployment.logs)
 
     async def holder(self, name: str) -> Process:
-        """The worker that holds the job."""
+        """The worker that has the job's lease."""
         pid = await self.holder_pid(name)
         return next(worker for worker in self.deployment.workers if worker.pid == pid)
 
     async def holder_pid(self, name: str) -> int:
-        """The process that holds the job, which may be one of the job's own."""
+        """The process that has the job's lease, which may be an isolated one."""
         record = await self.deployment.until(self.operations, self.ids[name], Status.RUNNING)
         assert record.lease is not None
         return int(record.lease.worker.split(":")[1])
 
     async def holders(self, job_id: str) -> list[int]:
-        """The processes that have held a job, in order."""
+        """The processes that had a job's lease, in order."""
         events = await self.operations.store.events(job_id)
         return [int(e.data["worker"].split(":")[1]) for e in events if e.kind == "started"]
 
     async def end(self, name: str, seconds: float = 60) -> JobRecord:
-        """Wait until the job has come to its end."""
+        """Wait until the job has ended."""
         return await self.deployment.until(self.operations, self.ids[name], seconds=seconds)
 
     async def succeeds(self, *names: str, seconds: float = 60) -> None:
-        """Wait for the jobs' ends; fails where one is no success."""
+        """Wait until the jobs have ended; fails where one has not succeeded."""
         for name in names:
             job = await self.end(name, seconds)
-            told = f"{name}: {job.reason} {job.detail}\n{self.deployment.logs()}"
-            assert job.status is Status.SUCCEEDED, told
+            shown = f"{name}: {job.reason} {job.detail}\n{self.deployment.logs()}"
+            assert job.status is Status.SUCCEEDED, shown
 
-    async def told(self, name: str) -> list[str]:
+    async def event_kinds(self, name: str) -> list[str]:
         """The kinds of a job's events."""
         return await self.deployment.kinds(self.operations, self.ids[name])
 
     def kill(self, worker: Process, *, last: bool = False) -> None:
-        """`kill -9`. `last`: no other worker could go on."""
+        """`kill -9`. `last`: there is no other worker."""
         worker.kill()
         worker.wait()
         self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=last))
 
     async def died(self, worker: Process, seconds: float = 40) -> None:
-        """Wait until the deployment's last worker has killed itself at its fail point."""
+        """Wait until the last worker has killed itself at its fail point."""
         await until(lambda: worker.poll() is not None, seconds, self.deployment.logs)
         assert worker.returncode == -9, self.deployment.logs()
         self.log.add(Struck(fault=KILL, pids=(worker.pid,), blinds=True))
 
     async def relieved(self, **settings: str) -> Process:
-        """Start another worker, where there was none, and wait until it is ready."""
+        """Start another worker after the last has died, and wait until it is ready."""
         ready = self.deployment.logs().count('"worker ready"')
         worker = self.deployment.worker(**settings)
         await self.deployment.ready(ready + 1)
@@ -158,7 +158,7 @@ class Scene:
         return worker
 
     async def judge(self, *, slack: float = 6.0) -> Verdict:
-        """What the checker says of it all; violations fail the test."""
+        """The checker's verdict; violations fail the test."""
         bounds = Bounds(lease=self.lease, heartbeat=0.5, sweep=0.5, slack=slack)
         reading = await of_store(self.operations.store.redis)  # type: ignore[attr-defined]
         verdict = check(self.log.entries, reading, bounds)
@@ -166,19 +166,21 @@ class Scene:
         return verdict
 
     async def paid_once(self, *names: str) -> None:
-        """Each of these jobs' calls was made, told and charged once."""
+        """Check that each call of these jobs was made, recorded and charged once."""
         for name in names:
             calls = self.work[name].calls
-            told = await self.told(name)
+            shown = await self.event_kinds(name)
             charged = len(await self.operations.store.charges(self.ids[name]))
-            found = (len(self.asked[name]), told.count("model_called"), charged)
-            assert found == (calls,) * 3, f"{name}: {calls} calls; asked, told, charged: {found}"
-            assert told.count("run_finished") == len(self.work[name].codes)
+            found = (len(self.asked[name]), shown.count("model_called"), charged)
+            assert found == (calls,) * 3, (
+                f"{name}: {calls} calls; requested, recorded, charged: {found}"
+            )
+            assert shown.count("run_finished") == len(self.work[name].codes)
 
 
 @contextlib.asynccontextmanager
 async def a_scene(folder: Path, **env: str) -> AsyncIterator[Scene]:
-    """A deployment with its model's server and no worker yet; `env` goes to the workers."""
+    """A deployment with its model's server and without workers; `env` is for the workers."""
     env = {"FETTLE_LEASE_SECONDS": f"{Scene.lease:g}", **env}
     with running_deployment(folder, GROQ_API_KEY="a", **env) as deployment:
         async with deployment.operations() as operations:
@@ -190,19 +192,19 @@ async def a_scene(folder: Path, **env: str) -> AsyncIterator[Scene]:
 
 
 async def until(
-    holds: Callable[[], bool], seconds: float = 30, told: Callable[[], str] = str
+    holds: Callable[[], bool], seconds: float = 30, shown: Callable[[], str] = str
 ) -> None:
-    """Wait until it holds; `told()` explains why it does not."""
+    """Wait for the condition `holds`; `shown()` explains a time-out."""
     try:
         async with asyncio.timeout(seconds):
             while not holds():
                 await asyncio.sleep(0.01)
     except TimeoutError:
-        raise AssertionError(f"it did not come to that in {seconds} s:\n{told()}") from None
+        raise AssertionError(f"the condition does not hold after {seconds} s:\n{shown()}") from None
 
 
 def processes(argument: str) -> set[int]:
-    """The processes of this machine that have the argument."""
+    """The processes of this machine with this argument."""
     found = set()
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
@@ -212,12 +214,12 @@ def processes(argument: str) -> set[int]:
 
 
 def sleeps(seconds: str) -> str:
-    """Code that becomes `sleep SECONDS`: a number of its own makes it known by its argument."""
+    """Code that becomes `sleep SECONDS`; a unique number identifies the process."""
     return f"import os; os.execv('/bin/sleep', ['sleep', '{seconds}'])"
 
 
-def waits_to_be_told(mark: str) -> str:
-    """Code that waits for SIGUSR1: the mark makes it known by its argument."""
+def waits_for_signal(mark: str) -> str:
+    """Code that waits for SIGUSR1; `mark` is an argument that identifies the process."""
     waits = "import signal; signal.sigwait([signal.SIGUSR1]); print('told')"
     return (
         "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); "

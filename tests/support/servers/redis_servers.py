@@ -94,12 +94,12 @@ def wait_in_step(
     end = time.monotonic() + seconds
     with redis.Redis.from_url(replica.url) as client:
         while True:
-            told = client.info("replication")
-            in_step = told.get("master_link_status") == "up"
-            if in_step and told["slave_repl_offset"] >= offset:
+            shown = client.info("replication")
+            in_step = shown.get("master_link_status") == "up"
+            if in_step and shown["slave_repl_offset"] >= offset:
                 return
             if time.monotonic() > end:
-                raise RuntimeError(f"the replica does not follow: {told}")
+                raise RuntimeError(f"the replica does not follow: {shown}")
             time.sleep(0.02)
 
 

@@ -52,8 +52,8 @@ def problem(status: int, title: str, detail: str = "", **more: Any) -> Answer:
 
 
 def event(seq: int, kind: str, /, **data: Any) -> str:
-    told = {"seq": seq, "at": "2026-11-21T12:00:00.000Z", "kind": kind, "data": data}
-    return f"id: {seq}\nevent: {kind}\ndata: {json.dumps(told)}\n\n"
+    shown = {"seq": seq, "at": "2026-11-21T12:00:00.000Z", "kind": kind, "data": data}
+    return f"id: {seq}\nevent: {kind}\ndata: {json.dumps(shown)}\n\n"
 
 
 def stream(*events: str) -> Answer:

@@ -38,11 +38,11 @@ class WebServer:
 def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            told.asked.append(self.path)
-            told.headers.append({name.lower(): value for name, value in self.headers.items()})
-            answer = told.answers.get(self.path, Answer(status=404))
+            shown.asked.append(self.path)
+            shown.headers.append({name.lower(): value for name, value in self.headers.items()})
+            answer = shown.answers.get(self.path, Answer(status=404))
             if callable(answer):
-                answer = answer(told.headers[-1])
+                answer = answer(shown.headers[-1])
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.kind)
             for name, value in answer.headers.items():
@@ -60,11 +60,11 @@ def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
     server.daemon_threads = True
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
-    told = WebServer(server.server_address[1], {})
+    shown = WebServer(server.server_address[1], {})
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
-        yield told
+        yield shown
     finally:
         server.shutdown()
         thread.join()

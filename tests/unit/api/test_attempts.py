@@ -39,7 +39,7 @@ def enter(attempts: Attempts, peer: str, digest: str) -> int:
     return wait
 
 
-def test_an_address_waits_when_it_has_brought_too_many(attempts, clock):
+def test_an_address_waits_when_it_has_sent_too_many(attempts, clock):
     assert [guess(attempts, "a", str(n)) for n in range(4)] == [0, 0, 0, 60]
     clock.now += 50
     assert guess(attempts, "a", "x") == 10

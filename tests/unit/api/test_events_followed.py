@@ -26,17 +26,17 @@ class QuietBeforeTheEnd(RedisStore):
         return ()
 
 
-async def test_an_end_between_two_looks_is_told(redis_url: str) -> None:
+async def test_an_end_between_two_looks_is_reported(redis_url: str) -> None:
     store = QuietBeforeTheEnd(connect(redis_url, seconds=20))
     made = House(store)
     submitted = await made.submit()
     settings = SimpleNamespace(stream_heartbeat_seconds=0.01)
     services = cast("Any", SimpleNamespace(store=store, settings=settings, closing=asyncio.Event()))
-    told = []
+    shown = []
     async for facts in _followed(services, submitted.id, 0):
-        if not told:
+        if not shown:
             store.house = made
-        told += [fact.kind for fact in facts]
-    assert told == ["submitted", "started", "succeeded"]
+        shown += [fact.kind for fact in facts]
+    assert shown == ["submitted", "started", "succeeded"]
     assert [len(facts) async for facts in _followed(services, submitted.id, 99)] == [0]
     await store.close()

@@ -28,9 +28,9 @@ def test_ours_and_the_librarys_are_json_with_what_is_bound(configured, capsys):
         structlog.get_logger("ours").info("job_submitted", new=True)
         logging.getLogger("theirs").warning("it is %s", "late", extra={"color_message": "x"})
     logging.getLogger("theirs").debug("not told")
-    ours, theirs = map(json.loads, capsys.readouterr().err.splitlines())
+    ours, other_answer = map(json.loads, capsys.readouterr().err.splitlines())
     assert ours["timestamp"].endswith("Z")
-    del ours["timestamp"], theirs["timestamp"]
+    del ours["timestamp"], other_answer["timestamp"]
     bound = {"request_id": "r1", "job": "j1"}
     assert ours == {
         "event": "job_submitted",
@@ -39,7 +39,7 @@ def test_ours_and_the_librarys_are_json_with_what_is_bound(configured, capsys):
         "level": "info",
         **bound,
     }
-    assert theirs == {"event": "it is late", "logger": "theirs", "level": "warning", **bound}
+    assert other_answer == {"event": "it is late", "logger": "theirs", "level": "warning", **bound}
 
 
 def test_an_exception_stays_on_its_line(configured, capsys):
@@ -52,7 +52,7 @@ def test_an_exception_stays_on_its_line(configured, capsys):
     assert "ValueError: invalid literal" in json.loads(line)["exception"]
 
 
-def test_for_people_it_is_readable_and_tells_no_variables(configured, capsys):
+def test_for_people_it_is_readable_and_reports_no_variables(configured, capsys):
     configured("console", "INFO")
     secret = "hidden" * 2
     try:

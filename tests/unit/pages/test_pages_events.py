@@ -85,7 +85,7 @@ def test_every_template_has_an_example_here():
 
 @pytest.mark.parametrize("kind", WHOLE)
 @pytest.mark.parametrize("opened", [False, True])
-def test_each_kind_is_told_in_its_own_words(kind, opened):
+def test_each_kind_is_reported_in_its_own_words(kind, opened):
     runs = frozenset({1} if opened else ())
     with capture_logs() as said:
         (entry,) = job_view.timeline("j", [Event(1, 0, kind, WHOLE[kind])], 0, runs)

@@ -36,8 +36,8 @@ def a_record(runs=(), **changed):
 
 
 def panel(name, record, events=(), charges=(), by="ada"):
-    told = JobStory(record, events, charges, 60_000)
-    return drawn(f"job_{name}.html", **job_view.values(told, visitor(by), "http://h"))
+    answered = JobStory(record, events, charges, 60_000)
+    return drawn(f"job_{name}.html", **job_view.values(answered, visitor(by), "http://h"))
 
 
 def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
@@ -79,7 +79,7 @@ def test_code_that_is_not_shown_whole_as_a_change_is_shown_cut():
         ("grace", (), {"approvals": 1}, ""),
     ],
 )
-def test_whose_approval_would_not_count_is_told_before_the_click(by, voted, changed, why):
+def test_whose_approval_would_not_count_is_reported_before_the_click(by, voted, changed, why):
     votes = tuple(Approval(name, f"key-{name}", 1) for name in voted)
     record = a_record([a_run()], **{"approvals": 2, **changed})
     record = replace(record, review=replace(record.review, approvals=votes))
@@ -142,8 +142,8 @@ def test_why_a_result_stands_is_said_as_it_is():
     record = a_record(status=Status.SUCCEEDED, review=None, result=approved)
     assert "although the evidence failed" in panel("outcome", record)
     record = replace(record, result=Result("42", None))
-    told = panel("outcome", record)
-    assert ">unapproved</strong>: no approval (revisions ran out)" in told
+    answered = panel("outcome", record)
+    assert ">unapproved</strong>: no approval (revisions ran out)" in answered
     assert ">unapproved<" in panel("status", record)
     ends = {"revision": 1, "verdict": "revise", "ends": "two revisions <b> in a row"}
     html = panel("outcome", record, [Event(1, 0, "critiqued", ends)])

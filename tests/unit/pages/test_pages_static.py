@@ -44,7 +44,7 @@ def test_an_address_changes_with_the_content():
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.[jc]s*")), ids=lambda path: path.name)
-def test_nothing_of_ours_asks_another_host(path):
+def test_nothing_of_fettle_asks_another_host(path):
     if path.parent != VENDOR:
         assert not re.search(r"""["'`(]\s*(https?:)?//""", path.read_text())
 

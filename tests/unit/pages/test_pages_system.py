@@ -7,10 +7,10 @@ from api.pages.views.system import sandboxes
 ON, OFF = [{"name": "seccomp", "active": True}], [{"name": "seccomp", "active": False}]
 
 
-def test_workers_with_the_same_layers_are_told_together():
+def test_workers_with_the_same_layers_are_reported_together():
     workers = [{"id": id_, "layers": layers} for id_, layers in (("a", ON), ("b", OFF), ("c", ON))]
     assert sandboxes(workers) == [(["a", "c"], ON), (["b"], OFF)]
 
 
-def test_a_worker_that_tells_nothing_has_no_part():
+def test_a_worker_that_reports_nothing_has_no_part():
     assert sandboxes([{"id": "a", "layers": []}]) == []

@@ -19,9 +19,9 @@ class Once:
         with self._lock:
             known = self._tries.get(key)
             if known is None:
-                mine = self._tries[key] = _Try()
+                own = self._tries[key] = _Try()
         if known is None:
-            return self._compute(key, mine)
+            return self._compute(key, own)
         if not known.done.is_set() and known.thread == threading.get_ident():
             raise RuntimeError(f"{key!r} needs itself")
         known.done.wait()
@@ -33,15 +33,15 @@ class Once:
         with self._lock:
             self._tries.pop(key, None)
 
-    def _compute(self, key, mine):
+    def _compute(self, key, own):
         try:
-            mine.value = self._function(key)
+            own.value = self._function(key)
         except BaseException as failure:
-            mine.failure = failure
+            own.failure = failure
             with self._lock:
-                if self._tries.get(key) is mine:
+                if self._tries.get(key) is own:
                     del self._tries[key]
             raise
         finally:
-            mine.done.set()
-        return mine.value
+            own.done.set()
+        return own.value
