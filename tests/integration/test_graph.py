@@ -126,26 +126,6 @@ async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
     assert (await journey.outcome()).approved
 
 
-async def test_an_approval_without_a_successful_run_is_sent_back(tmp_path: Path) -> None:
-    turns = [
-        PLAN,
-        turn("executor", TASK, "It works, trust me."),
-        verdict("(revision 1)", "approve", "Fine."),
-        turn("executor", "the answer rests on no run", call("python", code="ok")),
-        turn("executor", "exit code 0", "Now it was run."),
-        verdict("(revision 2)", "approve"),
-    ]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": printed("yes")}))
-    await journey.begin(JobInput(TASK))
-    first, second = journey.told("critiqued")
-    assert (first["verdict"], first["overruled"]) == (
-        "revise",
-        "not executable work: the answer rests on no run",
-    )
-    assert (second["verdict"], second["run"], second["overruled"]) == ("approve", "r1", None)
-    assert (await journey.outcome()).answer == "Now it was run."
-
-
 async def test_two_plots_are_both_kept(tmp_path: Path) -> None:
     turns = [
         PLAN,
@@ -205,35 +185,6 @@ async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
     assert (planned["steps"], planned["source"]) == (list(DEFAULT_PLAN), "default")
     assert "steps" in planned["note"]
     assert [each["role"] for each in journey.told("model_called")][:2] == ["planner", "planner"]
-
-
-async def test_a_second_try_at_a_plan_counts(tmp_path: Path) -> None:
-    turns = [
-        turn("planner", "The task:", "Let me think."),
-        turn("planner", "does not call Plan", call("Plan", steps=["A.", "B.", "C."]), after=1),
-        turn("executor", "3. C.", "Done."),
-        verdict("", "revise", "No run."),
-    ]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
-    await journey.begin(JobInput(TASK, max_revisions=1))
-    assert only(journey.told("planned"))["source"] == "model"
-
-
-async def test_nobody_approves_where_the_critic_cannot_be_read(tmp_path: Path) -> None:
-    turns = [
-        PLAN,
-        turn("executor", TASK, call("python", code="ok")),
-        turn("executor", "exit code 0", "Done."),
-        turn("critic", "The task:", "Looks good to me!"),
-        turn("critic", "does not call Verdict", "Really good."),
-    ]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": printed()}))
-    await journey.begin(JobInput(TASK))
-    critique = only(journey.told("critiqued"))
-    assert (critique["verdict"], critique["by"]) == ("revise", "rules")
-    assert critique["ends"] == critique["overruled"] == "the critic's reply could not be read"
-    ended = await journey.outcome()
-    assert (ended.approved, ended.exhausted, ended.answer) == (False, True, "Done.")
 
 
 async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:

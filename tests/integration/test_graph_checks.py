@@ -289,12 +289,3 @@ async def test_questions_wait_for_answers_and_what_is_left_blank_has_its_default
     assert only(again["__interrupt__"]).id == asked.id
     await journey.resume(asked.id, action="answer", by="Ada", answers=["Yes, floats."])
     assert (await journey.outcome()).approved_by == "critic"
-
-
-async def test_a_clear_task_asks_nothing(tmp_path: Path, sandbox: Counted) -> None:
-    plan = {**PLAN, "expect": f"The task:\n\n{TASK}", "match": "exact"}
-    turns = [asking(), plan, *passing(TASK, RIGHT, 0), verdict("(revision 1)", "approve", run="r1")]
-    journey = journey_of(tmp_path, turns, sandbox, None)
-    await journey.begin(JobInput(TASK, questions=True))
-    assert (await journey.outcome()).approved_by == "critic"
-    assert only(journey.told("asked"))["questions"] == []

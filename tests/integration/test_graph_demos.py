@@ -92,13 +92,6 @@ async def test_kmeans_is_shown_to_a_person(stage: Stage) -> None:
     assert (ended.approved_by, ended.override) == ("Ada", False)
 
 
-async def test_kmeans_can_be_left_to_the_critic(stage: Stage) -> None:
-    journey = stage.set("demo-kmeans")
-    await journey.begin(JobInput(KMEANS, review=True))
-    await journey.decide("delegate")
-    assert (await journey.outcome()).approved_by == "critic"
-
-
 async def test_the_bug_is_seen_and_then_gone(stage: Stage) -> None:
     journey = stage.set("demo-bug-fix")
     await journey.begin(JobInput(DIVIDE))

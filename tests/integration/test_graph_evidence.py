@@ -50,23 +50,6 @@ async def test_a_critic_s_fail_is_never_a_success(tmp_path: Path) -> None:
     assert (ended.approved, ended.approved_by, ended.exhausted) == (False, None, True)
 
 
-@pytest.mark.parametrize(
-    ("more", "why"),
-    [
-        ({"score": 0.4}, "the critic's score of 0.4 is below 0.7"),
-        ({"failed": ["no sum"]}, "the critic names criteria that are not met: no sum"),
-    ],
-)
-async def test_an_approval_that_its_own_figures_contradict_is_none(
-    tmp_path: Path, more: dict[str, Any], why: str
-) -> None:
-    said = call("Verdict", verdict="approve", run="r1", **more)
-    journey = job(tmp_path, *DONE, turn("critic", "(revision 1)", said))
-    await journey.begin(JobInput(TASK, max_revisions=1))
-    critique = only(journey.told("critiqued"))
-    assert (critique["verdict"], critique["overruled"]) == ("revise", why)
-
-
 async def test_the_same_work_twice_ends_the_job_and_says_so(tmp_path: Path) -> None:
     journey = job(
         tmp_path,

@@ -35,7 +35,6 @@ from support.graph.parallel_job import (
 )
 
 from agents.evidence.sources import unloadable
-from agents.graph.job_input import JobInput
 from agents.ports import Bounds
 from sandbox.protocol import Limits, RunResult
 
@@ -259,13 +258,6 @@ async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why
     assert (await journey.outcome()).approved_by == "critic"
 
 
-async def test_steps_of_the_callers_own_are_taken_in_order(tmp_path: Path) -> None:
-    journey = Journey.plan(tmp_path, DONE, PlannedSandbox(ANSWERS))
-    await journey.begin(JobInput(TASK, steps=("A.", "B."), parallel=True))
-    assert "it is not known which of your own steps" in only(journey.told("planned"))["note"]
-    assert (await journey.outcome()).approved_by == "critic"
-
-
 async def test_what_has_no_room_beside_the_others_is_left_out_and_said(tmp_path: Path) -> None:
     joining = [
         turn("executor", "- Step 2: the workspace has at most 3 files",
@@ -277,10 +269,3 @@ async def test_what_has_no_room_beside_the_others_is_left_out_and_said(tmp_path:
     assert (merged["steps"], merged["files"]) == ([1], ["count.txt", "one.txt"])
     assert merged["left_out"] == [{"step": 2, "why": "the workspace has at most 3 files"}]
     assert (await journey.outcome()).approved_by == "critic"
-
-
-async def test_a_job_that_does_not_want_it_is_as_it_was(tmp_path: Path) -> None:
-    told = turn("planner", "The task:", call("Plan", steps=["A.", "B.", "C."]))
-    journey = Journey.plan(tmp_path, [told, *DONE], PlannedSandbox(ANSWERS))
-    await journey.begin(JobInput(TASK))
-    assert set(only(journey.told("planned"))) == {"steps", "source", "note"}

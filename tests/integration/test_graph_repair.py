@@ -29,7 +29,6 @@ from agents.graph.build import build
 from agents.graph.job_input import JobInput
 from agents.models import Chains, ModelOptions, ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import Bounds
 from agents.ports.memory import MemoryWorkspace
 from sandbox.protocol import RunResult
 
@@ -243,21 +242,6 @@ async def test_a_crash_anywhere_changes_no_decision(tmp_path: Path, cut: int) ->
     assert asked == ["recording:side"] * 3 + ["recording:big"] * 2
     assert [each["id"] for each in journey.told("run_finished")] == ["r1", "r2", "r3", "r4"]
     assert len(journey.record.charges) == len(journey.told("model_called")) == 7
-
-
-async def test_the_bound_on_steps_holds_over_repairs(tmp_path: Path) -> None:
-    turns = [
-        PLAN,
-        runs(TASK, "total = one", 0),
-        runs("hint (key)", "total = two", 1),
-        verdict("(revision 1)", "revise", "No."),
-    ]
-    bounds = Bounds(steps=2)
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS), bounds=bounds)
-    await journey.begin(JobInput(TASK, max_revisions=1))
-    assert "limit of 2 model calls" in only(journey.told("answered"))["text"]
-    ended = await journey.outcome()
-    assert (ended.approved, ended.exhausted) == (False, True)
 
 
 async def test_the_critic_is_asked_at_the_level_that_the_job_has_come_to(tmp_path: Path) -> None:

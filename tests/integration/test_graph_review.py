@@ -114,41 +114,6 @@ async def test_a_person_s_code_that_fails_is_shown_with_its_cause(tmp_path: Path
     assert shown["verification"]["holds"] is False
 
 
-async def test_approving_one_s_own_code_that_failed_is_an_override(tmp_path: Path) -> None:
-    journey, sandbox = paused(tmp_path)
-    sandbox.answers = {**ANSWERS, "odd": FAILING}
-    await journey.begin(JOB)
-    await journey.decide("edit", code="odd")
-    await journey.decide("approve")
-    ended = await journey.outcome()
-    assert (ended.approved_by, ended.override) == ("Ada", True)
-
-
-async def test_code_that_a_person_fixes_again_is_no_override(tmp_path: Path) -> None:
-    journey, sandbox = paused(tmp_path)
-    sandbox.answers = {**ANSWERS, "odd": FAILING}
-    await journey.begin(JOB)
-    await journey.decide("edit", code="odd")
-    state = await journey.decide("edit", code="mine")
-    assert only(state["__interrupt__"]).value["unproven"] is None
-    await journey.decide("approve")
-    assert (await journey.outcome()).override is False
-
-
-async def test_a_critic_does_not_approve_what_a_person_broke(tmp_path: Path) -> None:
-    sent_back = [
-        verdict("(revision 1)", "approve", run="r1"),
-        turn("executor", "r2 failed, and nothing has been run since", "As you like."),
-    ]
-    journey, sandbox = paused(tmp_path, *sent_back)
-    sandbox.answers = {**ANSWERS, "odd": FAILING}
-    await journey.begin(JOB)
-    await journey.decide("edit", code="odd")
-    await journey.decide("delegate")
-    why = only(journey.told("critiqued"))["overruled"]
-    assert why.startswith("r2 failed, and nothing has been run since: KeyError")
-
-
 async def test_the_executor_hears_of_a_person_s_code(tmp_path: Path) -> None:
     heard = "Ada ran this code:\n\n```python\nmine\n```\n\nResult: exit code 0"
     journey, _ = paused(tmp_path, turn("executor", heard, "I see."))

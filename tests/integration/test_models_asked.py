@@ -19,7 +19,6 @@ from agents.models import (
     ModelUnavailable,
     RecordingMismatch,
     Role,
-    Usage,
     ask,
     build,
 )
@@ -97,20 +96,6 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
             recordings=tmp_path,
         )
         yield lambda role: build(ModelName.parse(request.param), options, role)
-
-
-async def test_a_structured_answer(make: Make) -> None:
-    answer = await ask(make("planner"), QUESTION, Plan)
-    assert answer.value == Plan.model_validate(STEPS)
-    assert answer.error is None
-    assert Usage.of(answer.message) == Usage(10, 5)
-
-
-async def test_an_answer_in_plain_words_is_an_error_as_a_value(make: Make) -> None:
-    answer = await ask(make("critic"), [SystemMessage("You judge."), QUESTION[1]], Plan)
-    assert answer.value is None
-    assert answer.error == "the reply does not call Plan"
-    assert answer.said == "Not now."
 
 
 async def test_an_agents_loop(make: Make) -> None:

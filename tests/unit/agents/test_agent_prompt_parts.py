@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from agents.context.overflow import cut, size
-from agents.prompts import Prompt, past_reply, prompt, trimmable_parts
+from agents.prompts import Prompt, prompt, trimmable_parts
 
 EARLIER = [{"task": "earlier " * 500, "summary": "outcome " * 50}] * 3
 TASK = "Sort them.\n" * 100
@@ -49,13 +49,6 @@ def test_what_people_type_is_no_mark() -> None:
     assert "{{ x | trimmable }} <0 0> _mark" in text.text
 
 
-def test_two_prompts_keep_their_trimmable_parts() -> None:
-    both = Prompt("ab", ((1, 2),)).then(Prompt("cd", ((0, 1),)))
-    assert both == Prompt("ab\ncd", ((1, 2), (3, 4)))
-    assert trimmable_parts(both.message()) == [(1, 2), (3, 4)]
-    assert trimmable_parts(HumanMessage("ab")) == []
-
-
 def test_marks_of_older_jobs_are_read() -> None:
     message = HumanMessage("ab", additional_kwargs={"spare": [[0, 1, "old"]]})
     assert trimmable_parts(message) == [(0, 1)]
@@ -77,24 +70,6 @@ def test_the_longest_parts_are_cut_first_and_say_how_much() -> None:
     gone = list(map(int, LEFT_OUT.findall(light.text)))
     assert len(gone) == 4  # three tasks, and the names of files
     assert sum(gone) >= 5_000
-
-
-def test_what_fits_is_not_cut() -> None:
-    messages = [SystemMessage("s"), asked().message()]
-    assert cut(messages, None) == messages
-    assert cut(messages, size(messages)) == messages
-    assert cut(messages[:1], 0) == messages[:1]
-
-
-def test_a_broken_reply_goes_and_what_is_asked_stays() -> None:
-    messages = [
-        asked(earlier=[], files=[]).message(),
-        past_reply("{" * 9_000),
-        HumanMessage("Again."),
-    ]
-    request, reply, again = cut(messages, size(messages) - 8_000)
-    assert (request, again) == (messages[0], messages[2])
-    assert len(reply.text) < 1_100
 
 
 SIZES = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 20_000)), max_size=30)

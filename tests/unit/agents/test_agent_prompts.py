@@ -7,7 +7,7 @@ import re
 import pytest
 from jinja2 import UndefinedError
 
-from agents.checks.check_reports import failing, shown
+from agents.checks.check_reports import failing
 from agents.failures.failure import FailureClass
 from agents.nodes.critic import evidence
 from agents.prompts import PROMPTS, render
@@ -154,91 +154,8 @@ def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
     assert (hint.partition(": ")[2] == known.partition(": ")[2]) == (kind == "unknown")
 
 
-def test_a_class_of_a_later_release_gets_the_common_hint() -> None:
-    assert "Read how it ended" in render(
-        "executor/hint", failure={"class": "new"}, install=False, same=None
-    )
-
-
 def test_what_people_type_is_not_a_template() -> None:
     assert "Add {{ two }} numbers." in render("task", **VALUES["task"])
-
-
-def test_the_critic_sees_the_latest_runs_and_the_files() -> None:
-    text = render("critic/evidence", **VALUES["critic/evidence"])
-    assert "(2 earlier ones are left out)" in text
-    assert "=== r3, revision 1, run by Ada: exit code 0" in text
-    assert "=== r2," not in text
-    assert "=== r4, revision 1, run by Ada: exit code 0\n\nThat is a failure: no tests" in text
-    assert "\n\nverification:\npytest\n" in text
-    assert "=== file a.py, as it is now:\n\nx = 1\n" in text
-    assert "- revision 1: Less." in text
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        (VERIFIED, "`pytest` (r7), passed\n- With a.py unable to load, it failed, as it should."),
-        (
-            {**VERIFIED, "holds": False, "problem": "it proves nothing"}
-            | {"experiments": [{**EXPERIMENT, "still_green": True}]},
-            "`pytest` (r7), no evidence: it proves nothing\n- With a.py unable to load, it still",
-        ),
-        (
-            {**VERIFIED, "command": None, "holds": False, "problem": "not executable work"},
-            "as they are now: no evidence: not executable work",
-        ),
-    ],
-)
-def test_the_critic_sees_the_verification(found: dict[str, object], said: str) -> None:
-    text = render("critic/evidence", **{**VALUES["critic/evidence"], "verified": found})
-    assert said in text
-
-
-def test_the_executor_hears_why_its_verification_is_no_evidence() -> None:
-    printed = {**HOLLOW, "stdout": {"text": "1 failed\n"}, "stderr": {"text": ""}}
-    found = {"problem": "it failed", "run": printed}
-    told = render("executor/feedback", **{**VALUES["executor/feedback"], "verified": found})
-    assert "The verification: it failed.\n\nstdout of r1:\n1 failed\n" in told
-    found["run"] = None
-    told = render("executor/feedback", **{**VALUES["executor/feedback"], "verified": found})
-    assert "The verification: it failed." in told
-    assert "stdout of" not in told
-
-
-def test_both_are_told_which_checks_fail() -> None:
-    told = render("executor/feedback", **VALUES["executor/feedback"])
-    assert "(1 of 2 pass)" in told
-    assert "test_a.py::test_one: failed\nassert 1 == 2\n" in told
-    assert "test_two" not in told
-    seen = render("critic/evidence", **VALUES["critic/evidence"])
-    assert "Acceptance checks of revision 1: not passed\n- test_a.py::test_one: failed" in seen
-
-
-def test_the_critic_is_told_where_an_exit_code_alone_has_decided() -> None:
-    for judged, said in (("exit_code", True), ("tests", False), (None, False)):
-        checked = shown({"revision": 1, "checked": {**CHECKED, "judged_by": judged}})
-        told = render("critic/evidence", **{**VALUES["critic/evidence"], "checked": checked})
-        assert ("judged only by the exit code" in told) is said
-    assert shown({"revision": 1, "checked": CHECKED}) == {
-        **CHECKED,
-        "judged_by": None,
-        "notices": [],
-        "tests": CHECKED["tests"][::-1],
-    }
-
-
-def test_the_critic_is_shown_where_the_work_touches_test_machinery() -> None:
-    notices = [{"file": "solution.py", "line": 3, "what": "sys.modules"}]
-    checked = shown({"revision": 1, "checked": {**CHECKED, "notices": notices}})
-    seen = render("critic/evidence", **{**VALUES["critic/evidence"], "checked": checked})
-    assert "- solution.py, line 3: sys.modules\n" in seen
-
-
-def test_a_job_without_checks_or_questions_is_told_of_none() -> None:
-    plain = {**JOB, "plan": ["One."], "clarified": [], "checks": [], "interface": "", "verify": ""}
-    assert render("executor/task", **plain).endswith("The plan:\n\n1. One.\n")
-    assert render("task", **{**JOB, "clarified": []}).endswith("Add {{ two }} numbers.")
 
 
 def test_the_hint_of_an_import_knows_whether_packages_can_be_installed() -> None:

@@ -38,12 +38,6 @@ def requests(said: list[AnyMessage], step: int | None = STEP) -> list[list[str]]
     ]
 
 
-def test_a_short_history_is_whole() -> None:
-    said = conversation([[3_000]] * 5)
-    assert without_old_output(said, STEP) == said
-    assert without_old_output(conversation([[3_000]] * 50), None) == conversation([[3_000]] * 50)
-
-
 def test_old_output_goes_and_says_how_long_it_was_and_how_it_began() -> None:
     said = conversation([[4_000]] * 6)
     said[2] = ToolMessage("first line\nsecond line " + "x" * 4_000, tool_call_id="0.0")

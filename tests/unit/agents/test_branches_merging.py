@@ -46,22 +46,10 @@ def test_of_two_versions_the_first_stands_and_the_other_lies_beside_it() -> None
     ]
 
 
-def test_what_one_has_changed_is_not_gone_because_another_has_removed_it() -> None:
-    found = merged({"a.py": "1"}, {1: {}, 2: {"a.py": "9"}})
-    assert found.files == {"a.py": "9"}
-    assert found.conflicts == [Conflict("a.py", (1, 2), (), "removed in step 1")]
-
-
 def test_a_file_gives_way_to_a_directory() -> None:
     found = merged({}, {1: {"data": "f"}, 2: {"data/x.csv": "x"}})
     assert found.files == {"data.conflict-step1": "f", "data/x.csv": "x"}
     assert [conflict.steps for conflict in found.conflicts] == [(1, 2)]
-
-
-def test_a_copy_takes_no_name_that_is_taken() -> None:
-    there = {"a.conflict-step2.py": "mine", "a.conflict-step2-2.py/x": "mine"}
-    found = merged(there, {1: {**there, "a.py": "1"}, 2: {**there, "a.py": "2"}})
-    assert found.files == {**there, "a.py": "1", "a.conflict-step2-3.py": "2"}
 
 
 def test_of_two_packages_one_stands_without_a_copy() -> None:
@@ -125,9 +113,3 @@ def test_the_order_matters_to_names_of_copies_alone(
     }
     plain = [{p: d for p, d in each.files.items() if p not in copies} for each in (there, back)]
     assert plain[0] == plain[1]
-
-
-@given(MANIFESTS, MANIFESTS)
-def test_one_branch_alone_is_what_it_has_left(base: dict[str, str], left: dict[str, str]) -> None:
-    found = merged(base, {1: left, 2: base})
-    assert (found.files, found.conflicts) == (left, [])

@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
-from agents.checks.cases import Case, parse_cases
 from agents.checks.checks import Checks, Plan, plan
 from agents.checks.copied_files import files_under_test
-from agents.checks.judge import REPORT_BYTES, _read
-from agents.checks.program import program
-from agents.checks.report_format import report_summary
 from agents.checks.supervised.expected import collected, expected
-from agents.checks.supervised.supervisor import _bounded
-from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
-from sandbox.result import no_answer
 
 
 def names(source: str) -> list[tuple[str, int | None, bool]]:
@@ -81,13 +73,6 @@ def test_the_source_tells_which_tests_there_must_be(
     source: str, found: list[tuple[str, int | None, bool]]
 ) -> None:
     assert names(source) == found
-
-
-def test_cases_are_told_from_tests_of_a_longer_name() -> None:
-    (test,) = expected("t.py", "def test_a(): pass")
-    assert test.holds("t.py::test_a")
-    assert test.holds("t.py::test_a[1-x]")
-    assert not test.holds("t.py::test_ab")
 
 
 @pytest.mark.parametrize(
@@ -174,10 +159,6 @@ def test_a_command_that_is_none_is_refused(command: str) -> None:
         plan(Checks(FILES, command))
 
 
-def test_checks_may_bring_settings_of_their_own() -> None:
-    assert plan(Checks({**FILES, "pytest.ini": ""})).settings == "/work/pytest.ini"
-
-
 def test_a_copy_gives_way_to_checks_and_holds_nothing_that_bends_them() -> None:
     files = {
         **dict.fromkeys(("solution.py", "data/x.csv", "pyproject.toml", "tests/old.py"), b""),
@@ -195,66 +176,3 @@ def test_a_copy_gives_way_to_checks_and_holds_nothing_that_bends_them() -> None:
         "test_a/data.csv",
         "tests/old.py",
     ]
-
-
-def test_the_program_is_python() -> None:
-    compile(program(), "program", "exec")
-
-
-def answered(stdout: str, stderr: str = "", code: int = 0) -> RunResult:
-    return RunResult(End.EXITED, code, None, Stream(stdout), Stream(stderr), 0.1)
-
-
-def test_only_a_report_with_the_secret_counts() -> None:
-    told = '{"tests": [{"id": "a", "outcome": "passed", "detail": ""}], "problem": null}'
-    assert _read(answered(f"s3cret{told}"), "s3cret", "tests").passed
-    for forged in (told, f"other{told}", "", f" s3cret{told}"):
-        report = _read(answered(forged), "s3cret", "tests")
-        assert not report.passed
-        assert report.problem is not None
-    assert not _read(answered(f"s3cret{told}", code=1), "s3cret", "tests").passed
-    assert _read(no_answer(End.MEMORY, 1.0), "s3cret", "tests").problem == (
-        "the checks used more memory than they may"
-    )
-
-
-def test_what_an_exit_code_alone_has_decided_is_said() -> None:
-    checked = {"judged_by": "exit_code", "problem": None, "tests": [{"id": "make check"}]}
-    checked["tests"][0]["outcome"] = "passed"
-    assert (
-        report_summary(checked)
-        == "1 of 1 checks passed, `make check` judged by its exit code alone"
-    )
-    late = {**checked, "problem": "the time was over"}
-    assert (
-        report_summary({**late, "judged_by": "tests"}) == "1 of 1 checks passed: the time was over"
-    )
-
-
-def test_without_pytest_nothing_is_judged() -> None:
-    with pytest.raises(SandboxUnavailable, match="pytest is not installed"):
-        _read(answered("", "ModuleNotFoundError: No module named 'pytest'\n", 1), "s", "tests")
-
-
-def test_no_report_of_nothing_passes() -> None:
-    assert not _read(answered('s{"tests": [], "problem": null}'), "s", "tests").passed
-
-
-def test_details_and_tests_are_bounded_failures_first() -> None:
-    many = [
-        {"id": f"{i}{'x' * 600}", "outcome": "passed", "detail": "x" * 2000} for i in range(600)
-    ]
-    many[-1]["outcome"] = "failed"
-    told = _bounded(many)
-    assert len(told) == 500
-    assert told[0]["outcome"] == "failed"
-    assert sum(len(test["detail"]) for test in told) == 100_000
-    assert len(json.dumps(told)) < REPORT_BYTES / 2
-
-
-def test_cases_are_read_as_they_are_asked_for() -> None:
-    text = '[{"argv": ["a", "b"]}, {"name": "two", "argv": ["c"], "stdout": "x", "exit_code": 3}]'
-    assert parse_cases(text) == (
-        Case("case 1", ("a", "b")),
-        Case("case two", ("c",), stdout="x", exit_code=3),
-    )

@@ -87,21 +87,3 @@ def test_a_revision_s_files_are_those_of_its_last_edit() -> None:
     found = best_revision(now)
     assert (found.revision, found.workspace, list(found.artifacts)) == (1, "hers", ["hers"])
     assert found.checked == now["reports"][0]
-
-
-def test_what_is_approved_is_the_last() -> None:
-    now = state(revision(1, score=0.9), revision(2, RED), approved_by="Ada")
-    assert (best_revision(now).revision, best_revision(now).earlier) == (2, False)
-
-
-def test_without_an_answer_there_are_only_files() -> None:
-    found = best_revision({"job": {}, "artifacts": {"a.py": {}}})
-    assert (found.revision, found.answer, list(found.artifacts)) == (None, "", ["a.py"])
-    assert found.verification is None
-
-
-def test_it_is_the_same_once_the_files_are_brought_back() -> None:
-    now = state(revision(1, passed=2), revision(2, passed=1))
-    first = best_revision(now)
-    back = {"artifacts": first.artifacts, "workspace": first.workspace, "checked": first.checked}
-    assert best_revision({**now, **back}) == first

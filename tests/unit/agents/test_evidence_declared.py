@@ -13,7 +13,6 @@ from agents.evidence.declared import (
     declared_in,
     last_declaration,
     matching_run,
-    why_no_evidence,
 )
 from agents.evidence.record import NOT_EXECUTABLE
 from agents.ports import Ports
@@ -86,21 +85,6 @@ async def test_who_says_what_verifies_the_work(
         assert found.program == Program.verify(shlex.split(text))
 
 
-async def test_where_nothing_has_run_nothing_verifies_the_work() -> None:
-    assert await declared_in(state(), ports(), {"a.py": b"", "test_data.csv": b""}) is None
-
-
-async def test_a_long_program_is_run_again_in_full() -> None:
-    record = MemoryRecord()
-    at = ports(record)
-    text = "print(1)\n" * 9_000
-    kept = await at.workspace.keep(text.encode())
-    cut = run(1, code={"text": "print(1)", "dropped_bytes": 0, "digest": kept})
-    found = await declared_in(state(cut), at, {})
-    assert found is not None
-    assert found.program == Program.python(text)
-
-
 def test_what_was_run_for_the_model_is_no_declaration_of_its_own() -> None:
     by_default = {"run": "r2", "source": "default"}
     assert last_declaration(state(CHECK, TESTS, verifications=[by_default])) == CHECK
@@ -162,21 +146,3 @@ def test_without_source_files_the_program_is_the_work(
     assert (found["run"], found["problem"], found["holds"]) == (rests_on, problem, problem is None)
     assert found["source"] == ("program" if rests_on else None)
     assert found["command"] == ("print(1)" if rests_on else None)
-
-
-def test_a_red_verification_says_what_failed() -> None:
-    assert why_no_evidence(CHECK, state(CHECK)) is None
-    failed = verify(1, ok=False)
-    assert (
-        why_no_evidence(failed, state(failed))
-        == "the verification `python check.py` failed: KeyError: 'a'"
-    )
-
-
-def test_a_person_s_own_code_that_failed_is_not_shown_to_work_by_what_runs_after_it() -> None:
-    theirs = run(2, ok=False, by="Ada")
-    assert (
-        why_no_evidence(verify(3), state(CHECK, theirs)) == "the code of Ada did not succeed (r2)"
-    )
-    assert why_no_evidence(verify(4), state(theirs, run(3))) is None
-    assert why_no_evidence(verify(3), state(CHECK, run(2, by="Ada"))) is None

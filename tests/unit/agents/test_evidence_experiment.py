@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.evidence.experiment import groups, not_exercised, replaced
+from agents.evidence.experiment import groups
 
 MANY = ["a.py", "b.py", "c.py", "d.py", "e.py"]
 
@@ -41,16 +41,3 @@ def test_the_drivers_of_a_command_stay(
 
 def test_where_only_tests_were_made_what_they_test_is_replaced() -> None:
     assert groups(["test_a.py"], ["a.py", "test_a.py"], "pytest") == [["a.py"]]
-
-
-def test_only_the_group_is_replaced_and_nothing_is_lost() -> None:
-    files = {"a.py": b"x = 1\n", "b.py": b"y = 2\n", "data.csv": b"1,2\n"}
-    without = replaced(files, ["a.py"])
-    assert without["a.py"] != files["a.py"]
-    assert without["a.py"].endswith(files["a.py"])
-    assert {**without, "a.py": files["a.py"]} == files
-
-
-def test_what_is_said_names_the_command_and_the_files() -> None:
-    said = not_exercised("pytest", ["a.py", "b.py"])
-    assert "`pytest` still passes when a.py, b.py cannot be loaded" in said

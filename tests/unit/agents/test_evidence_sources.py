@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -122,22 +121,6 @@ def test_other_programs_that_cannot_load(
     assert ran(command, tmp_path) == 0
     file.write_bytes(unloadable(path, content))
     assert ran(command, tmp_path) != 0
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
-def test_sql_that_cannot_load(encoding: str) -> None:
-    lost = unloadable("a.sql", b"create table a (x);\n")
-    with pytest.raises((UnicodeDecodeError, sqlite3.OperationalError)):
-        sqlite3.connect(":memory:").executescript(lost.decode(encoding))
-
-
-@pytest.mark.parametrize(
-    "path", ["a.c", "lib.rs", "Main.java", "main.go", "a.ts", "a.lua", "a.php"]
-)
-def test_what_cannot_load_is_still_text(path: str) -> None:
-    lost = unloadable(path, b"int main() { return 0; }\n")
-    assert lost.endswith(b"int main() { return 0; }\n")
-    assert len(lost.decode()) > len("int main() { return 0; }\n")
 
 
 def ran(command: list[str], folder: Path) -> int:

@@ -7,17 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from agents.failures.escalation import (
     LAST_PATIENCE,
     PATIENCE,
     Escalation,
     escalation,
-    rounds,
     symptom,
 )
-from agents.failures.feedback import failed_verifications
 
 Run = dict[str, Any]
 
@@ -107,20 +105,6 @@ def reply(*runs: Run) -> list[AnyMessage]:
         for place, run in enumerate(runs)
     ]
     return [AIMessage("", tool_calls=calls), *answers]
-
-
-def test_of_the_runs_of_one_reply_the_last_counts() -> None:
-    first, last = red("a", number=1), green(number=2)
-    said = [HumanMessage("Add."), *reply(first, last), *reply(), *reply(red("b", number=3))]
-    assert [run["id"] for run in rounds(said)] == ["r2", "r3"]
-    assert rounds([HumanMessage("Add.")]) == []
-
-
-def test_a_repair_is_of_the_verifications_that_failed_since_one_passed() -> None:
-    runs = [red(tool="verify", number=1), green("verify", number=2), red(number=3)]
-    assert failed_verifications(runs) == []
-    runs += [red(tool="verify", number=4), green(number=5), red(tool="verify", number=6)]
-    assert [run["id"] for run in failed_verifications(runs)] == ["r4", "r6"]
 
 
 _RUNS = st.lists(

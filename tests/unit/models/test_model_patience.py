@@ -21,16 +21,6 @@ def test_waits_double_up_to_eight_seconds() -> None:
     assert waits == [0.5, 1, 2, 4, 8, 8, 8, 8]
 
 
-def test_waits_are_jittered_over_their_upper_half() -> None:
-    assert wait(DOWN, 3, jitter=0.0) == 1.0
-    assert wait(DOWN, 3, jitter=0.5) == 1.5
-
-
-def test_the_last_retry_is_the_last() -> None:
-    assert wait(DOWN, 4) is not None
-    assert wait(DOWN, 5) is None
-
-
 @pytest.mark.parametrize("jitter", [0.0, 0.7, 1.0])
 def test_never_earlier_than_the_provider_says(jitter: float) -> None:
     pause = wait(ModelUnavailable("busy", retry_after_seconds=20), 1, jitter=jitter)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agents.recordings.redaction import REMOVED, Redaction
 
@@ -49,15 +47,6 @@ def test_values_are_cleaned_at_every_depth() -> None:
     value = {"a": [GROQ, {"hunter22": 1}], "b": None}
     left = {"a": [REMOVED, {REMOVED: 1}], "b": None}
     assert Redaction.of(["hunter22"]).value(value) == left
-
-
-@given(st.lists(st.sampled_from(["hunter22", GROQ, BEARER, " ", "\n", REMOVED, "x", "\ud800"])))
-def test_a_clean_text_stays_as_it_is(parts: list[str]) -> None:
-    redaction = Redaction.of(["hunter22"])
-    once = redaction.text("".join(parts))
-    assert "hunter22" not in once
-    assert GROQ not in once
-    assert redaction.text(once) == once
 
 
 def test_its_representation_tells_no_secret() -> None:

@@ -24,11 +24,6 @@ def calling(args: dict[str, Any], name: str = "Plan") -> AIMessage:
     return AIMessage(content="", tool_calls=[call])
 
 
-def test_the_value_is_in_the_calls_arguments() -> None:
-    message = calling({"steps": ["write"]})
-    assert answer(message) == Answer(Plan(steps=["write"]), None, message)
-
-
 @pytest.mark.parametrize(
     "text",
     ['{"steps": ["write"]}', 'Here it is:\n```json\n{"steps": ["write"]}\n```\nGood luck.'],
