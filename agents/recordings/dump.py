@@ -55,7 +55,7 @@ def _reply(message: AIMessage, redaction: Redaction) -> RecordedReply:
     usage = Usage.of(message)
     ending = message.response_metadata.get("finish_reason")
     empty = not (str(message.text) or message.tool_calls or message.invalid_tool_calls)
-    telling = cut_off(message) or malformed(message) or empty
+    show_finish = cut_off(message) or malformed(message) or empty
     return RecordedReply(
         content=redaction.text(str(message.text)),
         tool_calls=tuple(
@@ -66,7 +66,7 @@ def _reply(message: AIMessage, redaction: Redaction) -> RecordedReply:
             BrokenCall(name=call["name"] or "", args=redaction.text(call["args"] or ""))
             for call in message.invalid_tool_calls
         ),
-        finish=str(ending or "stop") if telling else None,
+        finish=str(ending or "stop") if show_finish else None,
         usage=usage
         and RecordedUsage(
             input_tokens=usage.input_tokens,

@@ -41,7 +41,7 @@ def ambiguous(recording: Recording, role: Role, numbers: list[int]) -> Recording
     turns = " and ".join(map(str, numbers))
     return RecordingMismatch(
         f"recording {recording.name!r}: turns {turns} answer the same request of the {role};"
-        " tell them apart with `after`"
+        " distinguish them with `after`"
     )
 
 

@@ -1,4 +1,4 @@
-"""The model's side of a job, written down in a file that people read and write.
+"""Recording: a job's model calls in a file that people can read and write.
 
     about: Written by hand. No provider was called.
     turns:
@@ -17,8 +17,8 @@
         reply:
           content: It is sorted.
 
-`RecordedTurn` says what the fields mean. When a job departs from its recording, the error shows the
-request as it was; from there it goes into `expect`.
+`RecordedTurn` says what the fields mean. When a job differs from its recording, the error shows the
+request, which can be copied into `expect`.
 
 Fettle writes recordings too (`agents.recordings.dump`): there a turn has the whole `request` in
 place of `expect`, and playing is strict. `strict: false` at the top of the file compares only the
@@ -44,7 +44,7 @@ class _FileModel(BaseModel):
 
 
 class RecordedUsage(_FileModel):
-    """Token figures that the reply reports."""
+    """The token counts of the reply."""
 
     input_tokens: int = Field(ge=0)
     output_tokens: int = Field(ge=0)
@@ -59,17 +59,16 @@ class RecordedCall(_FileModel):
 
 
 class BrokenCall(_FileModel):
-    """A tool call whose arguments were no valid JSON: their text, as it came."""
+    """A tool call whose arguments were not valid JSON: their text."""
 
     name: str
     args: str
 
 
 class RecordedReply(_FileModel):
-    """What the model says: text, tool calls or both.
+    """The model's reply: text, tool calls or both.
 
-    `finish` is the provider's word for why the reply ended, where that matters: it was cut off,
-    broken or empty.
+    `finish` is the provider's finish reason, if it matters: the reply was cut off, broken or empty.
     """
 
     content: str = ""
@@ -86,12 +85,12 @@ class RecordedReply(_FileModel):
 
 
 class RecordedTurn(_FileModel):
-    """One question that the recording knows, and its answer.
+    """One request that the recording answers, and the reply.
 
-    `expect` is the text of the request's last message, compared without trailing whitespace:
-    the whole of it (`exact`) or a part (`contains`). `after` is how many of the request's messages
-    are the model's own; without it the turn fits anywhere. `request` stands in place of `expect`
-    where the whole request is known; `model` is who answered.
+    `expect` is the text of the request's last message, compared without trailing whitespace: the
+    whole of it (`exact`) or a part (`contains`). `after` is the number of the model's own messages
+    in the request; without it the turn matches anywhere. `request` replaces `expect` if the whole
+    request is known; `model` is the one that answered.
     """
 
     role: Role
@@ -114,7 +113,7 @@ class RecordedTurn(_FileModel):
         return self.request.texts[-1][1] if self.request else self.expect or ""
 
     def answers(self, text: str) -> bool:
-        """Whether this turn knows the question, wherever in the conversation it is asked."""
+        """Whether this turn answers the text, anywhere in the conversation."""
         expected, asked = stripped(self.question), stripped(text)
         return expected == asked if self.match == "exact" else expected in asked
 
@@ -122,7 +121,7 @@ class RecordedTurn(_FileModel):
 class Recording(_FileModel):
     """A whole file. `about` says who wrote it and whether a provider was called.
 
-    `strict`: a turn with a `request` answers that very request and no other.
+    `strict`: a turn with a `request` answers that request and no other.
     """
 
     name: str
@@ -137,14 +136,14 @@ class Recording(_FileModel):
 
 
 def stripped(text: str) -> str:
-    """The text without whitespace at the ends of its lines and at its own: nobody sees it."""
+    """The text without trailing whitespace, which nobody sees."""
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip()
 
 
 def load(directory: Path, name: str) -> Recording:
-    """Reads `NAME.yaml`. `name` comes out of `ModelName.parse`, so it is no path.
+    """Read `NAME.yaml`. `name` comes from `ModelName.parse`, so it is not a path.
 
-    Raises ModelNotConfigured if there is no such recording or it is not well written.
+    Raises ModelNotConfigured if there is no such recording or it is invalid.
     """
     path = directory / f"{name}.yaml"
     known = sorted(each.stem for each in directory.glob("*.yaml"))

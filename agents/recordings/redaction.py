@@ -20,7 +20,7 @@ _SHAPES = re.compile(
     r"gsk_[A-Za-z0-9]{20,}"  # Groq
     r"|AIza[A-Za-z0-9_-]{30,}"  # Google
     r"|\bsk-[A-Za-z0-9_-]{20,}"  # OpenAI, Anthropic
-    r"|fettle_[A-Za-z0-9_-]{20,}"  # our own API keys
+    r"|fettle_[A-Za-z0-9_-]{20,}"  # Fettle's API keys
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # Amazon's
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
     re.DOTALL,
@@ -33,23 +33,24 @@ _HEADER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Takes out the given secrets, what has the shape of a key, and Authorization headers.
+    """Removes the given secrets, texts that look like keys, and Authorization headers.
 
     It is applied to what is recorded and to what is compared with a recording, so that a prompt
-    with a secret in it is still the same prompt. A text that went through it stays as it is.
+    with a secret still matches. Applying it twice changes nothing.
     """
 
     secrets: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Self:
-        """One for these secrets, the longest first: one may be part of another."""
+        """For these secrets, the longest first: one may be part of another."""
         known = {secret.strip() for secret in secrets}
         long = [secret for secret in known if len(secret) >= SHORTEST]
         return cls(tuple(sorted(long, key=lambda secret: (-len(secret), secret))))
 
     def text(self, text: str) -> str:
-        """The text without secrets; half a surrogate pair, which no file takes, becomes U+FFFD."""
+        """The text without secrets. Half a surrogate pair, which no file accepts, becomes
+        U+FFFD."""
         for secret in self.secrets:
             text = text.replace(secret, REMOVED)
         if "authorization" in text.lower():
@@ -59,7 +60,7 @@ class Redaction:
         return replace_surrogates(text)
 
     def value(self, value: Any) -> Any:
-        """The same for all texts in a JSON value, keys too."""
+        """The same for all texts in a JSON value, keys included."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):

@@ -17,10 +17,10 @@ _SPEAKERS: dict[str, Speaker] = {"system": "system", "human": "human", "tool": "
 
 
 class RecordedRequest(BaseModel):
-    """The messages behind the model's last word, in full, and a digest of those before it.
+    """The messages after the model's last reply, in full, and a digest of the earlier ones.
 
-    Those before are in the requests and replies of earlier turns, so that a long conversation is
-    written down once. `messages` are {speaker: text}; `tools` are the names on offer.
+    Earlier turns have the earlier messages, so that a long conversation is recorded once.
+    `messages` are {speaker: text}; `tools` are the names of the tools offered.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,9 +38,9 @@ class RecordedRequest(BaseModel):
 def request_of(
     messages: Sequence[BaseMessage], tools: Sequence[str], redaction: Redaction
 ) -> RecordedRequest:
-    """The request as it is recorded, and as it is compared: without secrets.
+    """The request without secrets, as it is recorded and as it is compared.
 
-    `messages` are those that the model gets, its instructions included.
+    `messages` are those that the model gets, the system prompt included.
     """
     spoken = [i for i, message in enumerate(messages[:-1], 1) if isinstance(message, AIMessage)]
     start = spoken[-1] if spoken else 0
@@ -55,7 +55,7 @@ def request_of(
 
 
 def own_messages(messages: Sequence[BaseMessage]) -> int:
-    """How many messages of a request are the model's own."""
+    """The number of the model's own messages in a request."""
     return sum(isinstance(message, AIMessage) for message in messages)
 
 

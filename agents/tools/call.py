@@ -26,5 +26,5 @@ def next_run(runtime: Runtime) -> int:
     ports: Ports = runtime.context
     state = runtime.state
     earlier = len(runs_in(traces(state["messages"])))
-    mine = earlier + ports.sequencer.runs(for_reply(state).key())
-    return int(state["runs_before"]) + mine * int(state["run_number_step"]) + 1
+    made = earlier + ports.sequencer.runs(for_reply(state).key())
+    return int(state["runs_before"]) + made * int(state["run_number_step"]) + 1

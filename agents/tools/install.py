@@ -1,7 +1,7 @@
 """The tool `install`: packages that the operator allows, for the workspace.
 
 The port Packages gets the wheels outside of the sandbox. They are written to the workspace as they
-are, one file per package, before any code of theirs has run. A sandbox unpacks them when a run
+are, one file per package, before any of their code has run. A sandbox unpacks them when a run
 begins (`agents.runs.installed`).
 """
 

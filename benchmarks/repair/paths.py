@@ -168,13 +168,13 @@ STUCK = (
     Path(
         "stopped in circles twice",
         (PLAN, *CIRCLE, revise("Look at b."), *[verifies(INDEX)] * 4, revise("Look.")),
-        "unapproved: two revisions in a row went in circles",
+        "unapproved: two revisions in a row repeated themselves",
         job={"max_revisions": 9},
     ),
     Path(
         "the same work twice",
         (PLAN, runs(GOOD), DONE, revise("More."), runs(GOOD), DONE, revise("More!")),
-        "unapproved: two revisions in a row came to the same",
+        "unapproved: two revisions in a row had the same result",
         job={"max_revisions": 9},
     ),
     Path(

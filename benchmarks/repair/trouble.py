@@ -62,7 +62,7 @@ TROUBLE = (
     Path(
         "a critic that refuses to be asked approves nothing, and is not asked again",
         (PLAN, runs(GOOD), DONE, REFUSED),
-        "unapproved: the critic's model refuses to be asked",
+        "unapproved: the critic's model refuses the request",
     ),
     Path(
         "out of budget, with the last repair verified",

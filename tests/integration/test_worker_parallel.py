@@ -49,7 +49,7 @@ class TwoAtOnce:
         if request.forced_tool:
             return request.forced_tool
         asked = " ".join(each.text for each in request.messages if each.speaker == "user")
-        found = (step for step in ("step 1", "step 2") if f"You do {step} of" in asked)
+        found = (step for step in ("step 1", "step 2") if f"Do {step} of" in asked)
         return next(found, "joining")
 
     @staticmethod

@@ -22,7 +22,7 @@ IN_A_PATH = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_/@-]|\.(?!\.)){0,127}")
 class ModelConfig:
     """What a model is built from. `http` sends its requests; its own retries and limits are off.
 
-    `context` is the size of its context in tokens, for servers that can be told.
+    `context` is the size of its context in tokens, for servers that take it as an option.
     """
 
     model: str
@@ -48,8 +48,8 @@ class Provider:
     model may use beyond the limit on output tokens. `large` and `small` are the default models.
     `package` is the library that it needs beyond the base install, and `extra` what installs it.
     `priced_as` is its name in genai-prices. `context` is the context in tokens that the server is
-    told to use; such a server silently cuts longer requests. `caching` is added to each request of
-    a conversation, for providers that cache only on request.
+    configured to use; such a server silently cuts longer requests. `caching` is added to each
+    request of a conversation, for providers that cache only on request.
     """
 
     name: str

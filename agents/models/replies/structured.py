@@ -29,7 +29,7 @@ _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """Either a `value`, or an `error` that tells the model what was wrong.
+    """Either a `value`, or an `error` that shows the model what was wrong.
 
     `message` is the unchanged reply, for usage and journal; `said` is its text or its calls as
     text, to show the model what it wrote.
