@@ -16,8 +16,8 @@ from support.servers import redis_servers
 from jobs.store.redis_store import RedisStore, connect
 
 # How fast an example is drawn or run says something of the machine, and decides nothing here.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("house")
+settings.register_profile("fettle", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("fettle")
 
 DAY_SECONDS = 86_400
 LONGEST_TEST_SECONDS = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from support.jobs.job_examples import House
+from support.jobs.job_examples import JobService
 from support.servers import redis_servers
 
 from jobs.store.redis_store import RedisStore, connect
@@ -21,6 +21,6 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[RedisStore]:
 
 
 @pytest.fixture
-def house(store: RedisStore) -> House:
+def service(store: RedisStore) -> JobService:
     """Operations over it."""
-    return House(store)
+    return JobService(store)

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.jobs.job_examples import House, held
+from support.jobs.job_examples import JobService, held
 
 from jobs.budgets import Amount, BudgetShortfall, Cap, ReservationRequest
 from jobs.errors import StaleEpoch
@@ -37,8 +37,10 @@ async def reserve(
     return await store.budgets.reserve(job.id, job.epoch, wanted)
 
 
-async def test_what_fits_is_set_aside_and_what_does_not_is_refused(store: RedisStore, house: House):
-    job = await house.running()
+async def test_what_fits_is_set_aside_and_what_does_not_is_refused(
+    store: RedisStore, service: JobService
+):
+    job = await service.running()
     cap = Cap(cost=2 * CENT + CENT // 2)
     assert await reserve(store, job, asking("a", job=cap)) is None
     assert await reserve(store, job, asking("b", job=cap)) is None
@@ -48,8 +50,8 @@ async def test_what_fits_is_set_aside_and_what_does_not_is_refused(store: RedisS
     assert await store.budgets.of_job(job.id) == Amount(2 * CENT, 20)
 
 
-async def test_tokens_have_a_cap_of_their_own(store: RedisStore, house: House):
-    job = await house.running()
+async def test_tokens_have_a_cap_of_their_own(store: RedisStore, service: JobService):
+    job = await service.running()
     cap = Cap(tokens=15)
     assert await reserve(store, job, asking("a", job=cap)) is None
     short = await reserve(store, job, asking("b", job=cap))
@@ -60,8 +62,8 @@ async def test_tokens_have_a_cap_of_their_own(store: RedisStore, house: House):
     assert not short.may_pass
 
 
-async def test_a_charge_settles_what_was_set_aside(store: RedisStore, house: House):
-    job = await house.running()
+async def test_a_charge_settles_what_was_set_aside(store: RedisStore, service: JobService):
+    job = await service.running()
     await reserve(store, job, asking("a", day=Cap(cost=CENT)))
     await store.write(job.id, job.epoch, Writes(charges=[paid("c1", "a")]))
     assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
@@ -69,24 +71,24 @@ async def test_a_charge_settles_what_was_set_aside(store: RedisStore, house: Hou
     assert list(await store.charges(job.id)) == [replace(paid("c1", "a"), reservation=None)]
 
 
-async def test_a_charge_told_twice_settles_once(store: RedisStore, house: House):
-    job = await house.running()
+async def test_a_charge_told_twice_settles_once(store: RedisStore, service: JobService):
+    job = await service.running()
     await reserve(store, job, asking("a"))
     for _ in range(2):
         await store.charge(job.id, [paid("c1", "a")])
     assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
 
 
-async def test_what_nobody_knows_stays_as_set_aside(store: RedisStore, house: House):
-    job = await house.running()
+async def test_what_nobody_knows_stays_as_set_aside(store: RedisStore, service: JobService):
+    job = await service.running()
     for name in "abc":
         await reserve(store, job, asking(name))
     await store.charge(job.id, [paid("c1", "a", None), paid("c2", "b", "0.001", tokens=0)])
     assert await store.budgets.of_job(job.id) == Amount(CENT + CENT // 10 + CENT, 4 + 10 + 10)
 
 
-async def test_a_call_may_cost_nothing(store: RedisStore, house: House):
-    job = await house.running()
+async def test_a_call_may_cost_nothing(store: RedisStore, service: JobService):
+    job = await service.running()
     for name, caps in (("a", {}), ("b", {"day": Cap(cost=0)})):
         await reserve(store, job, asking(name, 0, 0, **caps))
         await store.write(job.id, job.epoch, Writes(charges=[paid(name, name, "0", tokens=0)]))
@@ -95,9 +97,9 @@ async def test_a_call_may_cost_nothing(store: RedisStore, house: House):
 
 
 async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
-    store: RedisStore, house: House
+    store: RedisStore, service: JobService
 ):
-    job = await house.running()
+    job = await service.running()
     await reserve(store, job, asking("a", day=Cap(tokens=100)))
     await reserve(store, job, asking("b", day=Cap(tokens=100)))
     await store.charge(job.id, [paid("c1", "a")])
@@ -107,8 +109,8 @@ async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
     assert await store.budgets.of_keys_today([KEY, "none"]) == [Amount(CENT // 2, 4), Amount()]
 
 
-async def test_a_reservation_asked_for_again_is_the_same(store: RedisStore, house: House):
-    job = await house.running()
+async def test_a_reservation_asked_for_again_is_the_same(store: RedisStore, service: JobService):
+    job = await service.running()
     cap = Cap(cost=CENT)
     assert await reserve(store, job, asking("a", job=cap)) is None
     assert await reserve(store, job, asking("a", job=cap)) is None
@@ -116,9 +118,9 @@ async def test_a_reservation_asked_for_again_is_the_same(store: RedisStore, hous
 
 
 async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
-    store: RedisStore, house: House
+    store: RedisStore, service: JobService
 ):
-    one, two = await house.running(), await house.running()
+    one, two = await service.running(), await service.running()
     day = Cap(cost=3 * CENT)
     assert await reserve(store, one, asking("a", 2, day=day)) is None
     short = await reserve(store, two, asking("b", 2, day=day))
@@ -129,8 +131,8 @@ async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
     assert await reserve(store, two, other) is None
 
 
-async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, house: House):
-    one, two = await house.running(), await house.running()
+async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, service: JobService):
+    one, two = await service.running(), await service.running()
     key, tenant = Cap(cost=2 * CENT), Cap(cost=3 * CENT)
 
     def wanted(name: str, key_id: str, cents: int) -> ReservationRequest:
@@ -154,22 +156,22 @@ async def test_a_tenant_is_spent_by_all_its_keys(store: RedisStore, house: House
 
 
 async def test_an_old_attempt_sets_nothing_aside_but_settles_what_it_paid(
-    store: RedisStore, house: House
+    store: RedisStore, service: JobService
 ):
-    old = await house.running()
+    old = await service.running()
     await reserve(store, old, asking("a"))
-    await house.operations.requeue(held(old), "")
+    await service.operations.requeue(held(old), "")
     with pytest.raises(StaleEpoch):
         await reserve(store, old, asking("b"))
-    job = await house.claim(old.id)
+    job = await service.claim(old.id)
     assert await store.budgets.of_job(job.id) == Amount(CENT, 10)  # killed: counts as spent
     with pytest.raises(StaleEpoch):
         await store.write(old.id, old.epoch, Writes(charges=[paid("c1", "a")]))
     assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
 
 
-async def test_many_at_once_never_get_more_than_there_is(store: RedisStore, house: House):
-    jobs = [await house.running() for _ in range(10)]
+async def test_many_at_once_never_get_more_than_there_is(store: RedisStore, service: JobService):
+    jobs = [await service.running() for _ in range(10)]
     day = Cap(cost=25 * CENT)
     asked = [reserve(store, job, asking(f"{i}", day=day)) for job in jobs for i in range(5)]
     granted = [short for short in await asyncio.gather(*asked) if short is None]
@@ -177,8 +179,8 @@ async def test_many_at_once_never_get_more_than_there_is(store: RedisStore, hous
     assert (await store.budgets.of_keys_today([KEY]))[0].cost == 25 * CENT
 
 
-async def test_cached_input_is_kept_beside_a_charge(store: RedisStore, house: House):
-    job = await house.running()
+async def test_cached_input_is_kept_beside_a_charge(store: RedisStore, service: JobService):
+    job = await service.running()
     whole = Charge("c1", "executor", "groq:small", 100, 5, "0.1", 80)
     await store.charge(job.id, [whole, paid("c2", None)])
     assert {charge.call: charge.cached_input_tokens for charge in await store.charges(job.id)} == {
@@ -187,11 +189,11 @@ async def test_cached_input_is_kept_beside_a_charge(store: RedisStore, house: Ho
     }
 
 
-async def test_a_removed_job_leaves_no_account(store: RedisStore, house: House):
-    job = await house.running()
+async def test_a_removed_job_leaves_no_account(store: RedisStore, service: JobService):
+    job = await service.running()
     await reserve(store, job, asking("a"))
-    await house.operations.cancel(job.id, "ann")
-    assert await store.remove(await house.record(job.id))
+    await service.operations.cancel(job.id, "ann")
+    assert await store.remove(await service.record(job.id))
     assert await store.budgets.of_job(job.id) == Amount()
     if isinstance(store, RedisStore):
         assert not [key for key in await store.redis.keys("*") if job.id.encode() in key]

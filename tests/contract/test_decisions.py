@@ -11,27 +11,27 @@ from jobs.retention import Retention, remove_finished
 from jobs.store.decisions import row
 
 
-async def between(house, start: int = 0, end: int | None = None, limit: int = 9, offset: int = 0):
-    until = await house.store.now() + 1 if end is None else end
-    return await house.store.decisions.between(TENANT, start, until, limit=limit, offset=offset)
+async def between(service, start: int = 0, end: int | None = None, limit: int = 9, offset: int = 0):
+    until = await service.store.now() + 1 if end is None else end
+    return await service.store.decisions.between(TENANT, start, until, limit=limit, offset=offset)
 
 
-async def decided(house, **fields) -> str:
-    record = await house.running(review=True)
-    job(await house.operations.pause(held(record), review()))
-    job(await house.operations.decide(record.id, decision(**fields)))
+async def decided(service, **fields) -> str:
+    record = await service.running(review=True)
+    job(await service.operations.pause(held(record), review()))
+    job(await service.operations.decide(record.id, decision(**fields)))
     return record.id
 
 
-async def test_decisions_and_votes_are_found_by_their_time(house):
-    first = await decided(house, feedback="fine", key_id="k1")
+async def test_decisions_and_votes_are_found_by_their_time(service):
+    first = await decided(service, feedback="fine", key_id="k1")
     await asyncio.sleep(0.002)  # what is told in one millisecond comes in any order
-    running = await house.running(review=True, approvals=2)
-    job(await house.operations.pause(held(running), review()))
+    running = await service.running(review=True, approvals=2)
+    job(await service.operations.pause(held(running), review()))
     for by in ("cat", "dan"):
         vote = Decision("r1", Action.APPROVE, by, key_id=f"k-{by}")
-        job(await house.operations.decide(running.id, vote))
-    found, total = await between(house)
+        job(await service.operations.decide(running.id, vote))
+    found, total = await between(service)
     rows = [row(each, str(each.event.at)) for each in found]
     assert total == 3
     assert [(each["job_id"], each["kind"], each["by"]) for each in rows] == [
@@ -45,20 +45,20 @@ async def test_decisions_and_votes_are_found_by_their_time(house):
         False,
     )
     assert rows[2]["approvals"] == "cat and dan"
-    events = await house.store.events(first)
+    events = await service.store.events(first)
     assert found[0].event == events[found[0].event.seq - 1]
     at = found[1].event.at
-    assert [each.job_id for each in (await between(house, at + 1))[0]].count(first) == 0
-    assert (await between(house, 0, found[0].event.at))[1] == 0
-    part, total = await between(house, limit=1, offset=1)
+    assert [each.job_id for each in (await between(service, at + 1))[0]].count(first) == 0
+    assert (await between(service, 0, found[0].event.at))[1] == 0
+    part, total = await between(service, limit=1, offset=1)
     assert ([each.event.kind for each in part], total) == (["voted"], 3)
-    assert await house.store.decisions.between("other", 0, at, limit=9, offset=0) == ([], 0)
+    assert await service.store.decisions.between("other", 0, at, limit=9, offset=0) == ([], 0)
 
 
-async def test_they_go_with_their_jobs(house):
-    await decided(house, action=Action.REJECT, feedback="no")
-    kept = await decided(house)
+async def test_they_go_with_their_jobs(service):
+    await decided(service, action=Action.REJECT, feedback="no")
+    kept = await decided(service)
 
-    assert await remove_finished(house.store, Retention(-60_000, 0)) == 1
-    found, total = await between(house)
+    assert await remove_finished(service.store, Retention(-60_000, 0)) == 1
+    found, total = await between(service)
     assert ([each.job_id for each in found], total) == ([kept], 1)

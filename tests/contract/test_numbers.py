@@ -20,89 +20,89 @@ from jobs.transitions.lifecycle import Refusal
 pytestmark = pytest.mark.usefixtures("one_day")
 
 
-async def today(house):
-    day = day_of(await house.store.now())
-    (counts,) = await house.store.day_counts.days(TENANT, [day])
+async def today(service):
+    day = day_of(await service.store.now())
+    (counts,) = await service.store.day_counts.days(TENANT, [day])
     return counts
 
 
-async def test_a_job_counts_once_as_it_ends(house):
-    record = await house.running()
+async def test_a_job_counts_once_as_it_ends(service):
+    record = await service.running()
     run = {"number": 1, "succeeded": True, "seconds": 0.5, "revision": 2}
     writes = Writes(
         events=[NewEvent("run", "run_finished", run)],
         charges=[Charge("a", "critic", "groq:m", 3, 4, "0.000001")],
     )
-    await house.store.write(record.id, record.epoch, writes)
-    assert await today(house) == {}
-    ends = [house.operations.succeed(held(record), RESULT, "did it") for _ in range(4)]
-    ends += [house.operations.cancel(record.id, "ann") for _ in range(4)]
+    await service.store.write(record.id, record.epoch, writes)
+    assert await today(service) == {}
+    ends = [service.operations.succeed(held(record), RESULT, "did it") for _ in range(4)]
+    ends += [service.operations.cancel(record.id, "ann") for _ in range(4)]
     answers = await asyncio.gather(*ends)
     assert sum(isinstance(answer, JobRecord) for answer in answers) == 1
-    counts = await today(house)
+    counts = await today(service)
     assert sum(count for name, count in counts.items() if name.startswith("ended|")) == 1
     assert (counts["cost|groq:m"], counts["runs|succeeded"]) == (1_000_000, 1)
-    assert (await house.record(record.id)).revisions == 2
+    assert (await service.record(record.id)).revisions == 2
 
 
-async def test_decisions_count_with_the_time_they_took(house):
-    record = await house.running()
-    job(await house.operations.pause(held(record), review()))
+async def test_decisions_count_with_the_time_they_took(service):
+    record = await service.running()
+    job(await service.operations.pause(held(record), review()))
     answers = await asyncio.gather(
-        *(house.operations.decide(record.id, decision()) for _ in range(4))
+        *(service.operations.decide(record.id, decision()) for _ in range(4))
     )
     assert sum(isinstance(answer, Refusal) for answer in answers) == 3
-    counts = await today(house)
+    counts = await today(service)
     assert (counts["decided|approve"], counts["wait_ms"] >= 0) == (1, True)
 
 
-async def test_a_day_is_its_tenants_own_and_others_are_empty(house):
-    job(await house.operations.cancel((await house.submit()).id, "ann"))
-    day = day_of(await house.store.now())
-    assert await house.store.day_counts.days("other", [day]) == [{}]
-    found = await house.store.day_counts.days(TENANT, ["2001-01-01", day])
+async def test_a_day_is_its_tenants_own_and_others_are_empty(service):
+    job(await service.operations.cancel((await service.submit()).id, "ann"))
+    day = day_of(await service.store.now())
+    assert await service.store.day_counts.days("other", [day]) == [{}]
+    found = await service.store.day_counts.days(TENANT, ["2001-01-01", day])
     assert (found[0], found[1]["ended|cancelled"]) == ({}, 1)
 
 
-async def test_what_is_paid_behind_the_end_counts_once_too(house):
-    record = await house.running()
-    job(await house.operations.cancel(record.id, "ann"))
+async def test_what_is_paid_behind_the_end_counts_once_too(service):
+    record = await service.running()
+    job(await service.operations.cancel(record.id, "ann"))
     late = Charge("late", "critic", "groq:m", 3, 4, "0.5")
     for _ in range(3):
-        await house.store.charge(record.id, [late])
-    counts = await today(house)
+        await service.store.charge(record.id, [late])
+    counts = await today(service)
     assert (counts["cost|groq:m"], counts["calls|groq:m"]) == (500_000_000_000, 1)
-    assert [charge.call for charge in await house.store.charges(record.id)] == ["late"]
+    assert [charge.call for charge in await service.store.charges(record.id)] == ["late"]
 
 
-async def test_a_payment_that_comes_as_the_job_ends_makes_the_end_count_anew(house):
-    record = await house.running()
-    change = lifecycle.cancel(record, await house.store.now(), by="ann")
+async def test_a_payment_that_comes_as_the_job_ends_makes_the_end_count_anew(service):
+    record = await service.running()
+    change = lifecycle.cancel(record, await service.store.now(), by="ann")
     assert isinstance(change, Change)
     counted_none = replace(change, paid_calls=0)
     charge = Charge("a", "critic", "groq:m", 3, 4, "0.5")
-    await house.store.write(record.id, record.epoch, Writes(charges=[charge]))
-    assert not await house.store.commit(record, counted_none)
-    job(await house.operations.cancel(record.id, "ann"))
-    assert (await today(house))["calls|groq:m"] == 1
+    await service.store.write(record.id, record.epoch, Writes(charges=[charge]))
+    assert not await service.store.commit(record, counted_none)
+    job(await service.operations.cancel(record.id, "ann"))
+    assert (await today(service))["calls|groq:m"] == 1
 
 
-async def test_of_payments_and_an_end_at_once_each_payment_counts_once(house):
+async def test_of_payments_and_an_end_at_once_each_payment_counts_once(service):
     for each in range(8):
-        record = await house.running()
+        record = await service.running()
         late = [Charge(f"{each}-{n}", "critic", "groq:m", 1, 1, "0.5") for n in range(4)]
         await asyncio.gather(
-            *(house.store.charge(record.id, [charge]) for charge in late[:2]),
-            house.operations.cancel(record.id, "ann"),
-            *(house.store.charge(record.id, [charge]) for charge in late[2:]),
+            *(service.store.charge(record.id, [charge]) for charge in late[:2]),
+            service.operations.cancel(record.id, "ann"),
+            *(service.store.charge(record.id, [charge]) for charge in late[2:]),
         )
-    assert (await today(house))["calls|groq:m"] == 32
+    assert (await today(service))["calls|groq:m"] == 32
 
 
-async def test_a_payment_counts_where_the_job_ends_behind_its_look(house):
-    if not isinstance(house.store, RedisStore):
+async def test_a_payment_counts_where_the_job_ends_behind_its_look(service):
+    if not isinstance(service.store, RedisStore):
         return  # one step there: nothing comes in between
-    record = await house.running()
+    record = await service.running()
 
     class Racing(RedisStore):
         ended = False
@@ -111,8 +111,8 @@ async def test_a_payment_counts_where_the_job_ends_behind_its_look(house):
             loaded = await super().load(job_id)
             if not self.ended:
                 self.ended = True
-                job(await house.operations.cancel(job_id, "ann"))
+                job(await service.operations.cancel(job_id, "ann"))
             return loaded
 
-    await Racing(house.store.redis).charge(record.id, [Charge("a", "critic", "m", 1, 1, "0.5")])
-    assert (await today(house))["calls|m"] == 1
+    await Racing(service.store.redis).charge(record.id, [Charge("a", "critic", "m", 1, 1, "0.5")])
+    assert (await today(service))["calls|m"] == 1

@@ -5,73 +5,73 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from support.jobs.job_examples import RESULT, House, decision, held, job, review
+from support.jobs.job_examples import RESULT, JobService, decision, held, job, review
 
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Policy
 
 
 @pytest.fixture
-def house(store) -> House:
+def service(store) -> JobService:
     """Operations that write into the outbox."""
-    made = House(store)
+    made = JobService(store)
     hint = made.hints.append
     made.operations = Operations(store, lambda *each: hint(each), Policy(), webhooks=True)
     return made
 
 
-async def told(house) -> list[str]:
-    waiting, total = await house.store.outbox.waiting(100)
+async def told(service) -> list[str]:
+    waiting, total = await service.store.outbox.waiting(100)
     assert total == len(waiting)
     return sorted(each.type for each in waiting)
 
 
-async def ended(house) -> str:
-    record = await house.running()
-    job(await house.operations.succeed(held(record), RESULT, "did it"))
+async def ended(service) -> str:
+    record = await service.running()
+    job(await service.operations.succeed(held(record), RESULT, "did it"))
     return record.id
 
 
-async def test_what_is_told_is_written_with_the_change(house):
-    record = await house.running()
-    assert await told(house) == []
-    job(await house.operations.pause(held(record), review()))
-    assert await told(house) == ["review.opened"]
-    await house.operations.decide(record.id, decision("r-other"))
-    assert await told(house) == ["review.opened"], "a refusal tells nothing"
-    job(await house.operations.decide(record.id, decision(feedback="well done")))
-    again = await house.claim(record.id)
-    job(await house.operations.succeed(held(again), RESULT, "did it"))
-    assert await told(house) == ["job.finished", "review.decided", "review.opened"]
-    (decided,) = [each for each in (await house.store.outbox.waiting(9))[0] if "dec" in each.type]
+async def test_what_is_told_is_written_with_the_change(service):
+    record = await service.running()
+    assert await told(service) == []
+    job(await service.operations.pause(held(record), review()))
+    assert await told(service) == ["review.opened"]
+    await service.operations.decide(record.id, decision("r-other"))
+    assert await told(service) == ["review.opened"], "a refusal tells nothing"
+    job(await service.operations.decide(record.id, decision(feedback="well done")))
+    again = await service.claim(record.id)
+    job(await service.operations.succeed(held(again), RESULT, "did it"))
+    assert await told(service) == ["job.finished", "review.decided", "review.opened"]
+    (decided,) = [each for each in (await service.store.outbox.waiting(9))[0] if "dec" in each.type]
     assert (decided.job_id, decided.data["by"]) == (record.id, "bob")
     assert (decided.data["feedback"], decided.data["status"]) == ("well done", "queued")
 
 
 async def test_without_an_address_nothing_is_written(store):
-    await ended(House(store))
+    await ended(JobService(store))
     assert await store.outbox.waiting(9) == ([], 0)
 
 
-async def test_many_changes_at_once_tell_one_thing_once(house):
-    record = await house.running()
-    job(await house.operations.pause(held(record), review()))
-    await asyncio.gather(*(house.operations.decide(record.id, decision()) for _ in range(5)))
-    assert await told(house) == ["review.decided", "review.opened"]
+async def test_many_changes_at_once_tell_one_thing_once(service):
+    record = await service.running()
+    job(await service.operations.pause(held(record), review()))
+    await asyncio.gather(*(service.operations.decide(record.id, decision()) for _ in range(5)))
+    assert await told(service) == ["review.decided", "review.opened"]
 
 
-async def test_nobody_else_gets_what_was_taken(house):
-    made = {await ended(house) for _ in range(6)}
-    taken = await asyncio.gather(*(house.store.outbox.lease(2, 60_000) for _ in range(5)))
+async def test_nobody_else_gets_what_was_taken(service):
+    made = {await ended(service) for _ in range(6)}
+    taken = await asyncio.gather(*(service.store.outbox.lease(2, 60_000) for _ in range(5)))
     names = [each.job_id for part in taken for each in part]
     assert sorted(names) == sorted(made)
     assert all(each.tries == 1 for part in taken for each in part)
-    assert await house.store.outbox.lease(9, 60_000) == []
+    assert await service.store.outbox.lease(9, 60_000) == []
 
 
-async def test_what_arrived_is_gone_and_what_did_not_comes_again(house):
-    await ended(house), await ended(house)
-    outbox = house.store.outbox
+async def test_what_arrived_is_gone_and_what_did_not_comes_again(service):
+    await ended(service), await ended(service)
+    outbox = service.store.outbox
     first, second = await outbox.lease(9, 60_000)
     await outbox.delivered(first)
     assert await outbox.fail(second, "it answered 500", 0)
@@ -83,9 +83,9 @@ async def test_what_arrived_is_gone_and_what_did_not_comes_again(house):
     assert not await outbox.fail(again, "late", 0)
 
 
-async def test_a_lease_that_has_run_out_is_another_ones(house):
-    await ended(house)
-    outbox = house.store.outbox
+async def test_a_lease_that_has_run_out_is_another_ones(service):
+    await ended(service)
+    outbox = service.store.outbox
     (first,) = await outbox.lease(9, 50)
     await asyncio.sleep(0.1)
     (second,) = await outbox.lease(9, 60_000)
@@ -93,9 +93,9 @@ async def test_a_lease_that_has_run_out_is_another_ones(house):
     assert second.data == first.data
 
 
-async def test_a_dead_one_stays_to_be_seen_and_can_begin_anew(house):
-    await ended(house)
-    outbox = house.store.outbox
+async def test_a_dead_one_stays_to_be_seen_and_can_begin_anew(service):
+    await ended(service)
+    outbox = service.store.outbox
     (taken,) = await outbox.lease(9, 60_000)
     assert await outbox.fail(taken, "it answered 410", None)
     assert await outbox.waiting(9) == ([], 0)
@@ -107,10 +107,10 @@ async def test_a_dead_one_stays_to_be_seen_and_can_begin_anew(house):
     assert (again.id, again.tries) == (taken.id, 1)
 
 
-async def test_of_dead_ones_the_newest_are_kept(house, monkeypatch):
+async def test_of_dead_ones_the_newest_are_kept(service, monkeypatch):
     monkeypatch.setattr("jobs.store.outbox.DEAD_KEPT", 2)
-    made = [await ended(house) for _ in range(4)]
-    outbox = house.store.outbox
+    made = [await ended(service) for _ in range(4)]
+    outbox = service.store.outbox
     for taken in await outbox.lease(9, 60_000):
         assert await outbox.fail(taken, "no", None)
     dead, total = await outbox.dead(9)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from redis.exceptions import ConnectionError  # noqa: A004 - what a lost connection raises
-from support.jobs.job_examples import RESULT, TENANT, House, held, job, review
+from support.jobs.job_examples import RESULT, TENANT, JobService, held, job, review
 
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.counting import day_of
@@ -66,25 +66,25 @@ async def checkpoints(store: RedisStore, job_id: str, count: int) -> None:
         await pipe.execute()
 
 
-async def failed(house: House, reason: Reason):
-    running = await house.running()
-    await house.store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
-    return job(await house.operations.fail(held(running), reason, "why"))
+async def failed(service: JobService, reason: Reason):
+    running = await service.running()
+    await service.store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
+    return job(await service.operations.fail(held(running), reason, "why"))
 
 
-async def succeeded(house: House, *digests: str, **fields: object):
-    running = await house.running(**fields)
+async def succeeded(service: JobService, *digests: str, **fields: object):
+    running = await service.running(**fields)
     writes = Writes((), {"call": b"1"}, (Charge("call", "critic", "m", 1, 1, None),), blobs=digests)
-    await house.store.write(running.id, running.epoch, writes)
-    return job(await house.operations.succeed(held(running), RESULT, "did it"))
+    await service.store.write(running.id, running.epoch, writes)
+    return job(await service.operations.succeed(held(running), RESULT, "did it"))
 
 
 async def put(store, blobs, content: bytes) -> str:
     return await PinnedBlobs(blobs, store.blobs, lambda _: None).put(content)
 
 
-async def test_a_finished_job_goes_with_all_that_is_kept_of_it(house, store):
-    done = await succeeded(house, "a" * 64, labels=("nightly",))
+async def test_a_finished_job_goes_with_all_that_is_kept_of_it(service, store):
+    done = await succeeded(service, "a" * 64, labels=("nightly",))
     assert await remove_finished(store, AT_ONCE) == 1
     assert await store.load(done.id) is None
     assert await store.events(done.id) == []
@@ -98,30 +98,30 @@ async def test_a_finished_job_goes_with_all_that_is_kept_of_it(house, store):
     assert await remove_finished(store, AT_ONCE) == 0
 
 
-async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(house, store):
-    over = [(await succeeded(house)).id]
-    over += [(await failed(house, each)).id for each in (Reason.REJECTED, Reason.INCOMPATIBLE)]
+async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(service, store):
+    over = [(await succeeded(service)).id]
+    over += [(await failed(service, each)).id for each in (Reason.REJECTED, Reason.INCOMPATIBLE)]
     assert [await store.journal(job_id) for job_id in over] == [{}] * len(over)
     for reason in set(Reason) - OVER:
-        kept = await failed(house, reason)
+        kept = await failed(service, reason)
         assert await store.journal(kept.id) == {"call": b"1"}, reason
-        heir = job(await house.operations.retry_as_new_job(kept.id, by="ann"))
+        heir = job(await service.operations.retry_as_new_job(kept.id, by="ann"))
         assert (heir.inherits, await store.journal(heir.id)) == (kept.id, {"call": b"1"})
-    running = await house.running()
+    running = await service.running()
     await store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
-    cancelled = job(await house.operations.cancel(running.id, "ann"))
+    cancelled = job(await service.operations.cancel(running.id, "ann"))
     assert await store.journal(cancelled.id) == {"call": b"1"}
 
 
 async def test_checkpoints_go_in_the_step_that_ends_the_job(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
-    house = House(store)
-    running = await house.running()
+    service = JobService(store)
+    running = await service.running()
     await checkpoints(store, running.id, 500)
     await store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
     asked: list[tuple[str, str]] = []
     async with store.redis.monitor() as monitor:
-        job(await house.operations.succeed(held(running), RESULT, "did it"))
+        job(await service.operations.succeed(held(running), RESULT, "did it"))
         await store.redis.echo("end")
         async for told in monitor.listen():
             if told["command"].startswith("ECHO"):
@@ -142,8 +142,8 @@ async def test_checkpoints_go_in_the_step_that_ends_the_job(redis_url):
 
 async def test_a_long_story_of_a_job_that_ended_is_the_same_in_fewer_bytes(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
-    house = House(store)
-    running = await house.running()
+    service = JobService(store)
+    running = await service.running()
     for number in range(450):  # more than are read, or packed, at a time
         text = f"{number}: " + "a line of what the program has printed\n" * 20
         event = NewEvent(f"say:{number}", "summarized", {"text": text})
@@ -151,7 +151,7 @@ async def test_a_long_story_of_a_job_that_ended_is_the_same_in_fewer_bytes(redis
     before = await store.events(running.id)
     name = JobKeys(running.id).events
     size = await store.redis.memory_usage(name, samples=0)
-    job(await house.operations.succeed(held(running), RESULT))
+    job(await service.operations.succeed(held(running), RESULT))
     assert (await store.events(running.id))[:-1] == before
     assert await store.wait_events(running.id, 300, 1) == before[300 : 300 + EVENTS_AT_ONCE]
     assert await store.redis.memory_usage(name, samples=0) < size / 4
@@ -160,7 +160,7 @@ async def test_a_long_story_of_a_job_that_ended_is_the_same_in_fewer_bytes(redis
 
 async def test_much_json_is_read_off_the_event_loop(redis_url, monkeypatch):
     store = RedisStore(connect(redis_url, seconds=20))
-    running = await House(store).running()
+    running = await JobService(store).running()
     event = NewEvent("say", "summarized", {"text": "x" * 2 * store_events.READ_HERE_BYTES})
     await store.write(running.id, running.epoch, Writes((event,)))
     read, threads = store_events.read_event, set[int]()
@@ -176,26 +176,26 @@ async def test_much_json_is_read_off_the_event_loop(redis_url, monkeypatch):
     await store.close()
 
 
-async def test_what_is_young_or_not_final_stays(house, store):
-    done, waiting = await succeeded(house), await house.submit()
+async def test_what_is_young_or_not_final_stays(service, store):
+    done, waiting = await succeeded(service), await service.submit()
     assert await remove_finished(store, Retention(60_000, 0)) == 0
     assert await remove_finished(store, AT_ONCE) == 1
     assert await store.load(done.id) is None
-    assert await house.record(waiting.id) == waiting
+    assert await service.record(waiting.id) == waiting
 
 
-async def test_all_go_in_batches_the_oldest_first(house, store):
-    done = [(await succeeded(house)).id for _ in range(5)]
-    ended = {job_id: ((await house.record(job_id)).updated_at, job_id) for job_id in done}
+async def test_all_go_in_batches_the_oldest_first(service, store):
+    done = [(await succeeded(service)).id for _ in range(5)]
+    ended = {job_id: ((await service.record(job_id)).updated_at, job_id) for job_id in done}
     gone: list[str] = []
     seen = Removing(store, gone.append)
     assert await remove_finished(seen, Retention(-1, 0, batch=2)) == 5
     assert gone == sorted(done, key=ended.get)
 
 
-async def test_a_job_that_cannot_be_removed_hinders_no_other(house, store):
-    bad = [(await succeeded(house)).id for _ in range(3)]
-    good = await succeeded(house)
+async def test_a_job_that_cannot_be_removed_hinders_no_other(service, store):
+    bad = [(await succeeded(service)).id for _ in range(3)]
+    good = await succeeded(service)
 
     def refuse(job_id: str) -> None:
         if job_id in bad:
@@ -264,17 +264,17 @@ async def test_bytes_that_cannot_be_removed_are_found_again_wherever_their_remov
 
 async def test_what_has_no_record_leaves_the_index_and_hinders_nobody(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
-    house = House(store)
-    waits, done = await house.submit(), await succeeded(house)
-    house.hints.clear()
+    service = JobService(store)
+    waits, done = await service.submit(), await succeeded(service)
+    service.hints.clear()
     strays = {f"stray-{number}": 1 for number in range(120)}
     indexes = (keys.DUE, keys.AWAITING_REVIEW, keys.FINISHED)
     for index in indexes:
         await store.redis.zadd(index, strays)
     await store.redis.zadd(keys.DUE, {waits.id: 2})
     await store.redis.hset(JobKeys(waits.id).record, "due_at", 2)
-    assert await house.operations.sweep() == 1
-    assert [job_id for job_id, _ in house.hints] == [waits.id]
+    assert await service.operations.sweep() == 1
+    assert [job_id for job_id, _ in service.hints] == [waits.id]
     assert await remove_finished(store, AT_ONCE) == 1
     assert await store.load(done.id) is None
     assert [await store.redis.zcard(index) for index in indexes] == [1, 0, 0]
@@ -283,30 +283,30 @@ async def test_what_has_no_record_leaves_the_index_and_hinders_nobody(redis_url)
 
 async def test_what_cannot_be_read_hinders_no_other(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
-    house = House(store)
-    bad = [(await house.submit()).id for _ in range(40)]
+    service = JobService(store)
+    bad = [(await service.submit()).id for _ in range(40)]
     bad_review, review_that_waits = [
-        job(await house.operations.pause(held(await house.running(**TIMED)), review()))
+        job(await service.operations.pause(held(await service.running(**TIMED)), review()))
         for _ in range(2)
     ]
-    waits = await house.submit()
+    waits = await service.submit()
     for job_id in (*bad, bad_review.id):
         await store.redis.hset(JobKeys(job_id).record, "state", "no json")
     due = dict.fromkeys(bad, 1) | {waits.id: 2}
     await store.redis.zadd(keys.DUE, due)
     await store.redis.hset(JobKeys(waits.id).record, "due_at", 2)
-    house.hints.clear()
+    service.hints.clear()
     await asyncio.sleep(1.05)  # what a review may wait at least
     with pytest.raises(ValueError, match="Expecting value"):
-        await house.operations.sweep()
-    assert [job_id for job_id, _ in house.hints] == [waits.id]
-    assert (await house.record(review_that_waits.id)).status is Status.FAILED
+        await service.operations.sweep()
+    assert [job_id for job_id, _ in service.hints] == [waits.id]
+    assert (await service.record(review_that_waits.id)).status is Status.FAILED
     await store.close()
 
 
 async def test_a_removal_cut_off_amid_the_checkpoints_is_found_again(redis_url, monkeypatch):
     store = RedisStore(connect(redis_url, seconds=20))
-    done = await failed(House(store), Reason.INTERNAL)
+    done = await failed(JobService(store), Reason.INTERNAL)
     await checkpoints(store, done.id, FORGOTTEN_AT_ONCE + 1)
     left = f"{keys.CHECKPOINT}:{done.id}"
 
@@ -325,9 +325,9 @@ async def test_a_removal_cut_off_amid_the_checkpoints_is_found_again(redis_url, 
     await store.close()
 
 
-async def test_a_conversation_keeps_the_turns_of_jobs_that_stay(house, store):
-    first = await succeeded(house)
-    second = await succeeded(house, conversation_id=first.id)
+async def test_a_conversation_keeps_the_turns_of_jobs_that_stay(service, store):
+    first = await succeeded(service)
+    second = await succeeded(service, conversation_id=first.id)
     assert await store.remove(first)
     assert not await store.remove(first)
     turns = await store.conversation(TENANT, first.id, 9)
@@ -335,8 +335,8 @@ async def test_a_conversation_keeps_the_turns_of_jobs_that_stay(house, store):
 
 
 @pytest.mark.parametrize("beside", [{}, {"cached_input_tokens": 3, "reservation": "r"}])
-async def test_what_was_paid_for_a_job_that_is_gone_is_not_kept(house, store, beside):
-    done = await succeeded(house)
+async def test_what_was_paid_for_a_job_that_is_gone_is_not_kept(service, store, beside):
+    done = await succeeded(service)
     assert await store.remove(done)
     late = Charge("late", "critic", "m", 1, 1, "0.01", **beside)
     await store.charge(done.id, [late])
@@ -347,9 +347,9 @@ async def test_what_was_paid_for_a_job_that_is_gone_is_not_kept(house, store, be
         assert await store.redis.exists(*JobKeys(done.id).all) == 0
 
 
-async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(house, store, blobs):
+async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(service, store, blobs):
     shared, own = await put(store, blobs, b"shared"), await put(store, blobs, b"own")
-    first, second = await succeeded(house, shared, own), await succeeded(house, shared)
+    first, second = await succeeded(service, shared, own), await succeeded(service, shared)
     await remove_unreferenced(store, blobs, AT_ONCE)
     assert await blobs.get(own) == b"own"
     await store.remove(first)
@@ -365,12 +365,12 @@ async def test_bytes_go_when_the_last_job_that_refers_to_them_has_gone(house, st
 
 async def test_bytes_that_came_with_a_job_are_its_own(store, blobs):
     digest = await put(store, blobs, b"input")
-    house = House(store)
+    service = JobService(store)
     spec = JobSpec("read it", workspace=digest)
-    submitted = await house.operations.submit(TENANT, spec, by="ann", blobs=[digest])
+    submitted = await service.operations.submit(TENANT, spec, by="ann", blobs=[digest])
     await remove_unreferenced(store, blobs, AT_ONCE)
     assert await blobs.get(digest) == b"input"
-    ended = job(await house.operations.cancel(submitted.record.id, "ann"))
+    ended = job(await service.operations.cancel(submitted.record.id, "ann"))
     await store.remove(ended)
     await remove_unreferenced(store, blobs, AT_ONCE)
     with pytest.raises(BlobMissing):
@@ -386,11 +386,11 @@ async def test_bytes_within_their_grace_stay_though_nobody_refers_to_them_yet(st
         await blobs.get(digest)
 
 
-async def test_bytes_of_a_refused_write_are_nobodys(house, store, blobs):
+async def test_bytes_of_a_refused_write_are_nobodys(service, store, blobs):
     """A worker that lost its lease has put them, and cannot name them any more."""
-    running = await house.running()
+    running = await service.running()
     digest = await put(store, blobs, b"late")
-    job(await house.operations.cancel(running.id, "ann"))
+    job(await service.operations.cancel(running.id, "ann"))
     with pytest.raises(Exception, match="no longer owns"):
         await store.write(running.id, running.epoch, Writes((), {"c": b"1"}, blobs=[digest]))
     await remove_unreferenced(store, blobs, AT_ONCE)
@@ -445,7 +445,7 @@ async def test_what_a_dead_remover_left_half_way_is_taken_up(store, blobs):
 
 async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url, tmp_path):
     store, blobs = RedisStore(connect(redis_url, seconds=20)), DirectoryBlobs(tmp_path)
-    done = await succeeded(House(store))
+    done = await succeeded(JobService(store))
     await store.redis.hset(JobKeys(done.id).record, "state", "no json")
     await put(store, blobs, b"loose")
     removing = asyncio.create_task(remove_forever(store, blobs, AT_ONCE, 0.01))
@@ -461,12 +461,12 @@ async def test_bytes_go_though_a_finished_job_cannot_be_read(redis_url, tmp_path
 @pytest.mark.usefixtures("one_day")
 async def test_after_many_jobs_redis_and_the_directory_are_where_they_were(redis_url, tmp_path):
     store = RedisStore(connect(redis_url, seconds=20))
-    house, blobs = House(store), DirectoryBlobs(tmp_path)
+    service, blobs = JobService(store), DirectoryBlobs(tmp_path)
     day = keys.day_counts(TENANT, day_of(await store.now()))
     constant = {b"fettle:counts", b"fettle:changes", day.encode()}
     for number in range(40):
         digest = await put(store, blobs, b"%d" % (number % 30))
-        await succeeded(house, digest, labels=(f"l{number % 3}",))
+        await succeeded(service, digest, labels=(f"l{number % 3}",))
     assert sum(path.is_file() for path in tmp_path.rglob("*")) == 30
     while await remove_finished(store, Retention(-1, -1, batch=7)):
         pass

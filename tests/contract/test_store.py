@@ -10,7 +10,7 @@ from support.jobs.job_examples import (
     NOW,
     RESULT,
     TENANT,
-    House,
+    JobService,
     decision,
     held,
     job,
@@ -105,21 +105,21 @@ async def test_no_tenants_name_reaches_into_anothers_keys(store):
     assert hidden.total == 0
 
 
-async def test_a_commit_on_an_old_version_writes_nothing(house, store):
-    running = await house.running()
-    paused = job(await house.operations.pause(held(running), review()))
+async def test_a_commit_on_an_old_version_writes_nothing(service, store):
+    running = await service.running()
+    paused = job(await service.operations.pause(held(running), review()))
     assert paused.due_at == running.due_at  # so that the version alone tells them apart
     before = await store.events(running.id)
     assert not await store.commit(running, lifecycle.cancel(running, NOW, by="ann"))
     assert await store.events(running.id) == before
-    assert await house.record(running.id) == paused
+    assert await service.record(running.id) == paused
     assert (await store.counts())[Status.CANCELLED] == 0
     assert await store.next_in_line(TENANT, running.id) == running.id
 
 
 async def test_a_lease_renewed_meanwhile_cannot_be_taken_back(store):
-    house = House(store, lease_ms=1)
-    running = await house.running()
+    service = JobService(store, lease_ms=1)
+    running = await service.running()
     await asyncio.sleep(0.01)
     change = lifecycle.expire(running, await store.now())
     assert isinstance(change, Change)
@@ -130,36 +130,36 @@ async def test_a_lease_renewed_meanwhile_cannot_be_taken_back(store):
 
 @pytest.mark.invariant("J7")
 async def test_progress_written_while_a_lost_lease_is_looked_at_counts(store):
-    house = House(store, lease_ms=1)
-    running = await house.claim((await house.submit()).id, alone=True)
+    service = JobService(store, lease_ms=1)
+    running = await service.claim((await service.submit()).id, alone=True)
     await asyncio.sleep(0.01)
-    seen = await house.record(running.id)
+    seen = await service.record(running.id)
     poisoned = lifecycle.expire(seen, await store.now())
     assert isinstance(poisoned, Change)
     assert poisoned.after.reason is Reason.POISONED
     await store.write(running.id, running.epoch, Writes(journal={"call": b"done"}))
     assert not await store.commit(seen, poisoned)
-    assert await house.operations.sweep() == 1
-    again = await house.record(running.id)
+    assert await service.operations.sweep() == 1
+    again = await service.record(running.id)
     assert (again.status, again.crashes) == (Status.QUEUED, 1)
 
 
-async def test_a_commit_keeps_what_fenced_writes_changed_since_it_was_decided(house, store):
-    running = await house.running()
+async def test_a_commit_keeps_what_fenced_writes_changed_since_it_was_decided(service, store):
+    running = await service.running()
     change = lifecycle.requeue(running, await store.now(), why="drained")
     await store.write(running.id, 1, Writes(progress=False, workspace="e" * 64))
     assert await store.commit(running, change)
-    assert (await house.record(running.id)).workspace == "e" * 64
+    assert (await service.record(running.id)).workspace == "e" * 64
 
 
-async def test_only_the_head_of_a_line_can_be_committed_as_first(house, store):
-    head = await house.submit(conversation_id="c")
-    second = await house.record((await house.submit(conversation_id="c")).id)
+async def test_only_the_head_of_a_line_can_be_committed_as_first(service, store):
+    head = await service.submit(conversation_id="c")
+    second = await service.record((await service.submit(conversation_id="c")).id)
     change = lifecycle.claim(second, await store.now(), worker="w", policy=Policy())
     assert not await store.commit(second, change, first=True)
-    assert (await house.record(second.id)) == second
-    job(await house.operations.cancel(head.id, "ann"))
-    moved = await house.record(second.id)
+    assert (await service.record(second.id)) == second
+    job(await service.operations.cancel(head.id, "ann"))
+    moved = await service.record(second.id)
     change = lifecycle.claim(moved, await store.now(), worker="w", policy=Policy())
     assert await store.commit(moved, change, first=True)
 
@@ -170,31 +170,31 @@ async def a_line(store):
     return [await created(store, f"j{n}", at=later, conversation_id="c") for n in range(3)]
 
 
-async def test_the_end_of_the_head_makes_the_next_job_due_at_once(house, store):
+async def test_the_end_of_the_head_makes_the_next_job_due_at_once(service, store):
     head, second, third = await a_line(store)
     assert await store.due(10) == []
-    third = await house.record(third.id)
-    job(await house.operations.cancel(head.id, "ann"))
+    third = await service.record(third.id)
+    job(await service.operations.cancel(head.id, "ann"))
     assert await store.due(10) == [second.id]
-    moved = await house.record(second.id)
+    moved = await service.record(second.id)
     assert moved.due_at <= await store.now()
     assert moved.version == second.version
-    assert (await house.record(third.id)) == third
+    assert (await service.record(third.id)) == third
 
 
-async def test_the_end_of_a_job_further_back_moves_nobody(house, store):
+async def test_the_end_of_a_job_further_back_moves_nobody(service, store):
     first, second, third = await a_line(store)
-    third = await house.record(third.id)
-    running = await house.claim(first.id)
-    job(await house.operations.cancel(second.id, "ann"))
-    assert await house.record(running.id) == running
-    assert await house.record(third.id) == third
+    third = await service.record(third.id)
+    running = await service.claim(first.id)
+    job(await service.operations.cancel(second.id, "ann"))
+    assert await service.record(running.id) == running
+    assert await service.record(third.id) == third
     assert await store.due(10) == []
     assert await store.next_in_line(TENANT, "c") == running.id
 
 
-async def test_an_attempts_writes_arrive_together(house, store):
-    running = await house.running()
+async def test_an_attempts_writes_arrive_together(service, store):
+    running = await service.running()
     writes = Writes(
         events=(said("one"), said("two")),
         journal={"call": b"\x00\xff"},
@@ -202,22 +202,22 @@ async def test_an_attempts_writes_arrive_together(house, store):
         workspace="f" * 64,
     )
     await store.write(running.id, 1, writes)
-    assert await house.kinds(running.id) == ["submitted", "started", "summarized", "summarized"]
+    assert await service.kinds(running.id) == ["submitted", "started", "summarized", "summarized"]
     assert await store.journal(running.id) == {"call": b"\x00\xff"}
     assert {paid.call: paid for paid in await store.charges(running.id)} == {
         "c1": charge("c1"),
         "c2": charge("c2", None),
     }
-    record = await house.record(running.id)
+    record = await service.record(running.id)
     assert record == replace(running, workspace="f" * 64, progress_epoch=1)
 
 
 @pytest.mark.invariant("J5")
-async def test_what_an_attempt_tells_of_its_work_bears_its_epoch(house, store):
-    first = await house.running()
+async def test_what_an_attempt_tells_of_its_work_bears_its_epoch(service, store):
+    first = await service.running()
     await store.write(first.id, 1, Writes((said("one"),)))
-    job(await house.operations.requeue(held(first), ""))
-    await house.claim(first.id)
+    job(await service.operations.requeue(held(first), ""))
+    await service.claim(first.id)
     heard = asyncio.create_task(store.wait_events(first.id, 5, 5))
     await asyncio.sleep(0.05)
     await store.write(first.id, 2, Writes((said("one"), said("two"))))
@@ -228,37 +228,37 @@ async def test_what_an_attempt_tells_of_its_work_bears_its_epoch(house, store):
     assert [event.epoch for event in await heard] == [2]
 
 
-async def test_writes_that_are_no_progress_do_not_count_as_such(house, store):
-    running = await house.running()
+async def test_writes_that_are_no_progress_do_not_count_as_such(service, store):
+    running = await service.running()
     await store.write(running.id, 1, Writes(events=(said("one"),), charges=(charge("c1"),)))
     await store.write(running.id, 1, Writes(journal={"a": b""}, progress=False))
-    assert (await house.record(running.id)).progress_epoch == 0
+    assert (await service.record(running.id)).progress_epoch == 0
 
 
 @pytest.mark.parametrize("epoch", [0, 2])
 @pytest.mark.invariant("J5")
-async def test_a_write_of_another_epoch_is_refused_but_its_charges_are_kept(house, store, epoch):
-    running = await house.running()
+async def test_a_write_of_another_epoch_is_refused_but_its_charges_are_kept(service, store, epoch):
+    running = await service.running()
     writes = Writes((said("x"),), {"call": b"1"}, (charge("c1"),), "f" * 64)
     with pytest.raises(StaleEpoch):
         await store.write(running.id, epoch, writes)
-    assert await house.record(running.id) == running
-    assert await house.kinds(running.id) == ["submitted", "started"]
+    assert await service.record(running.id) == running
+    assert await service.kinds(running.id) == ["submitted", "started"]
     assert await store.journal(running.id) == {}
     assert await store.charges(running.id) == [charge("c1")]
 
 
-async def test_a_job_that_is_not_running_takes_no_writes(house, store):
-    running = await house.running()
+async def test_a_job_that_is_not_running_takes_no_writes(service, store):
+    running = await service.running()
     assert await store.owns(held(running))
-    job(await house.operations.pause(held(running), review()))
+    job(await service.operations.pause(held(running), review()))
     assert not await store.owns(held(running))
     with pytest.raises(StaleEpoch):
         await store.write(running.id, 1, Writes((said("x"),)))
 
 
-async def test_a_charge_is_posted_once_whatever_it_says_the_second_time(house, store):
-    record = await house.submit()
+async def test_a_charge_is_posted_once_whatever_it_says_the_second_time(service, store):
+    record = await service.submit()
     await store.charge(record.id, [charge("c1"), charge("c2")])
     await store.charge(record.id, [charge("c1", "9.99")])
     await store.charge(record.id, [])
@@ -267,8 +267,8 @@ async def test_a_charge_is_posted_once_whatever_it_says_the_second_time(house, s
 
 
 @pytest.mark.invariant("J12")
-async def test_an_event_is_said_once_and_numbers_have_no_gaps(house, store):
-    running = await house.running()
+async def test_an_event_is_said_once_and_numbers_have_no_gaps(service, store):
+    running = await service.running()
     await store.write(running.id, 1, Writes((said("a"), said("a"), said("b"))))
     await store.write(running.id, 1, Writes((said("b"), said("c"))))
     events = await store.events(running.id)
@@ -279,26 +279,26 @@ async def test_an_event_is_said_once_and_numbers_have_no_gaps(house, store):
     assert await store.events(running.id, -1) == events
 
 
-async def test_waiting_returns_at_once_what_is_there_already(house, store):
-    record = await house.submit()
+async def test_waiting_returns_at_once_what_is_there_already(service, store):
+    record = await service.submit()
     [event] = await store.wait_events(record.id, 0, 5)
     assert event.kind == "submitted"
 
 
-async def test_waiting_ends_with_the_first_event_or_with_its_time(house, store, monkeypatch):
+async def test_waiting_ends_with_the_first_event_or_with_its_time(service, store, monkeypatch):
     monkeypatch.setattr(store_events, "LOOK_SECONDS", 60)  # who waits is told, and need not look
-    record = await house.submit()
+    record = await service.submit()
     assert await store.wait_events(record.id, 1, 0.02) == []
     waits = [asyncio.create_task(store.wait_events(record.id, 1, 60)) for _ in range(3)]
     await asyncio.sleep(0.02)
-    await house.claim(record.id)
+    await service.claim(record.id)
     async with asyncio.timeout(20):
         for found in await asyncio.gather(*waits):
             assert [event.kind for event in found] == ["started"]
 
 
-async def test_a_reader_misses_none_wherever_it_stands(house, store):
-    running = await house.running()
+async def test_a_reader_misses_none_wherever_it_stands(service, store):
+    running = await service.running()
     assert await store.wait_events(running.id, 2, 0.01) == []
     for number in range(30):
         events = tuple(said(f"{number}-{part}\n") for part in range(1 + number % 3))
@@ -311,8 +311,8 @@ async def test_a_reader_misses_none_wherever_it_stands(house, store):
     assert await store.wait_events(running.id, len(everything), 0.01) == []
 
 
-async def test_a_reader_far_behind_is_handed_a_few_at_a_time(house, store):
-    running = await house.running()
+async def test_a_reader_far_behind_is_handed_a_few_at_a_time(service, store):
+    running = await service.running()
     names = [f"e{number}" for number in range(3 * EVENTS_AT_ONCE)]
     await store.write(running.id, running.epoch, Writes(events=[said(name) for name in names]))
     seqs: list[int] = []
@@ -323,8 +323,8 @@ async def test_a_reader_far_behind_is_handed_a_few_at_a_time(house, store):
     assert [event.seq for event in await store.events(running.id, 3, limit=2)] == [4, 5]
 
 
-async def test_a_reader_that_follows_hears_each_event_once(house, store):
-    running = await house.running()
+async def test_a_reader_that_follows_hears_each_event_once(service, store):
+    running = await service.running()
     heard: list[int] = []
 
     async def follow():
@@ -340,13 +340,13 @@ async def test_a_reader_that_follows_hears_each_event_once(house, store):
     assert heard == list(range(1, 63))
 
 
-async def test_renewing_prolongs_leases_and_names_the_lost_ones(house, store):
-    first, second = await house.running(), await house.running()
-    job(await house.operations.cancel(second.id, "ann"))
+async def test_renewing_prolongs_leases_and_names_the_lost_ones(service, store):
+    first, second = await service.running(), await service.running()
+    job(await service.operations.cancel(second.id, "ann"))
     old = LeaseRef(first.id, first.epoch - 1)
     lost = await store.renew([old, held(first), held(second)], 60_000)
     assert lost == [old, held(second)]
-    renewed = await house.record(first.id)
+    renewed = await service.record(first.id)
     assert renewed.lease.until == renewed.due_at
     assert renewed.due_at - await store.now() > 50_000
     assert renewed.version == first.version
@@ -354,14 +354,14 @@ async def test_renewing_prolongs_leases_and_names_the_lost_ones(house, store):
 
 
 async def test_the_lease_of_an_overdue_job_is_not_renewed(store):
-    house = House(store)
-    running = await house.running(timeout_seconds=30)
+    service = JobService(store)
+    running = await service.running(timeout_seconds=30)
     assert await store.renew([held(running)], 80_000) == []
     assert await store.renew([held(running)], 200_000) == [], "it was not overdue yet"
-    overdue = await house.record(running.id)
+    overdue = await service.record(running.id)
     assert overdue.overdue
     assert await store.renew([held(running)], 200_000) == [held(running)]
-    assert (await house.record(running.id)).due_at == overdue.due_at
+    assert (await service.record(running.id)).due_at == overdue.due_at
     assert await store.owns(held(running)), "it is the sweeper that ends it"
 
 
@@ -391,25 +391,25 @@ async def test_a_page_is_newest_first_and_knows_the_size_of_the_whole(store):
     assert await page(label="even") == (["j4", "j2", "j0"], 3)
     assert await page(label="none") == ([], 0)
     assert await page(label="") == ([], 0)
-    house = House(store)
-    await house.claim("j2")
+    service = JobService(store)
+    await service.claim("j2")
     assert await page(status=Status.RUNNING) == (["j2"], 1)
     assert await page(status=Status.QUEUED, label="even") == (["j4", "j0"], 2)
     assert await page(limit=1, offset=1, status=Status.QUEUED, label="even") == (["j0"], 2)
 
 
-async def test_counts_follow_every_change_of_status(house, store):
-    running = await house.running()
-    await house.submit()
-    job(await house.operations.pause(held(running), review()))
+async def test_counts_follow_every_change_of_status(service, store):
+    running = await service.running()
+    await service.submit()
+    job(await service.operations.pause(held(running), review()))
     assert await store.counts() == {
         **dict.fromkeys(Status, 0),
         Status.QUEUED: 1,
         Status.AWAITING_REVIEW: 1,
     }
-    job(await house.operations.decide(running.id, decision()))
-    again = await house.claim(running.id)
-    job(await house.operations.fail(held(again), Reason.INTERNAL, "oops"))
+    job(await service.operations.decide(running.id, decision()))
+    again = await service.claim(running.id)
+    job(await service.operations.fail(held(again), Reason.INTERNAL, "oops"))
     assert await store.counts() == {
         **dict.fromkeys(Status, 0),
         Status.QUEUED: 1,
@@ -417,29 +417,29 @@ async def test_counts_follow_every_change_of_status(house, store):
     }
 
 
-async def test_the_queue_is_counted_by_priority(house, store):
-    await house.submit(priority=Priority.HIGH)
-    await house.submit(priority=Priority.LOW)
-    low = await house.running(priority=Priority.LOW)
+async def test_the_queue_is_counted_by_priority(service, store):
+    await service.submit(priority=Priority.HIGH)
+    await service.submit(priority=Priority.LOW)
+    low = await service.running(priority=Priority.LOW)
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
-    job(await house.operations.requeue(held(low), "drained"))
+    job(await service.operations.requeue(held(low), "drained"))
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 2}
 
 
-async def test_the_queues_depth_is_told_by_priority(house, store):
-    await house.submit(priority=Priority.HIGH)
-    await house.submit(priority=Priority.LOW)
-    running = await house.running(priority=Priority.LOW)
+async def test_the_queues_depth_is_told_by_priority(service, store):
+    await service.submit(priority=Priority.HIGH)
+    await service.submit(priority=Priority.LOW)
+    running = await service.running(priority=Priority.LOW)
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
-    job(await house.operations.requeue(held(running), "drain"))
+    job(await service.operations.requeue(held(running), "drain"))
     assert (await store.queue_depth())[Priority.LOW] == 2
 
 
-async def test_a_conversation_remembers_its_last_turns(house, store):
+async def test_a_conversation_remembers_its_last_turns(service, store):
     for number in range(22):
-        running = await house.running(conversation_id="c", task=f"task {number}")
+        running = await service.running(conversation_id="c", task=f"task {number}")
         await store.write(running.id, 1, Writes(workspace=f"{number:064}"))
-        job(await house.operations.succeed(held(running), RESULT, f"did {number}"))
+        job(await service.operations.succeed(held(running), RESULT, f"did {number}"))
     turns = await store.conversation(TENANT, "c", 2)
     assert [turn.summary for turn in turns] == ["did 21", "did 20"]
     assert turns[0] == ConversationEntry(running.id, "task 21", "did 21", f"{21:064}")
@@ -461,10 +461,10 @@ async def test_workers_are_known_until_they_leave_or_fall_silent(store):
     assert await store.workers() == []
 
 
-async def test_who_listens_hears_of_cancelled_jobs(house, store):
-    first, second = await house.running(), await house.submit()
+async def test_who_listens_hears_of_cancelled_jobs(service, store):
+    first, second = await service.running(), await service.submit()
     async with store.stops() as queue:
-        job(await house.operations.cancel(first.id, "ann"))
-        job(await house.operations.cancel(second.id, "ann"))
+        job(await service.operations.cancel(first.id, "ann"))
+        job(await service.operations.cancel(second.id, "ann"))
         heard = [await asyncio.wait_for(queue.get(), 20) for _ in range(2)]
     assert heard == [first.id, second.id]

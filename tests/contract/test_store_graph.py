@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.jobs.job_examples import TENANT, House, decision, held, job
+from support.jobs.job_examples import TENANT, JobService, decision, held, job
 
 from jobs.errors import StaleEpoch
 from jobs.model.graph_format import ANEW, GraphFormat
@@ -17,52 +17,52 @@ THEIRS = GraphFormat(9, "9.0.0")
 OURS = GraphFormat(2, "0.2.0")
 
 
-async def checkpointed(house: House) -> JobRecord:
+async def checkpointed(service: JobService) -> JobRecord:
     """A running job whose checkpoints bear a format."""
-    record = await house.running()
-    await house.store.write(record.id, record.epoch, Writes(graph=THEIRS, workspace="d" * 64))
-    return await house.record(record.id)
+    record = await service.running()
+    await service.store.write(record.id, record.epoch, Writes(graph=THEIRS, workspace="d" * 64))
+    return await service.record(record.id)
 
 
 @pytest.mark.invariant("J5")
-async def test_a_format_is_written_under_the_epoch(house: House) -> None:
-    record = await checkpointed(house)
+async def test_a_format_is_written_under_the_epoch(service: JobService) -> None:
+    record = await checkpointed(service)
     assert record.graph == THEIRS
     with pytest.raises(StaleEpoch):
-        await house.store.write(record.id, record.epoch - 1, Writes(graph=OURS))
-    assert await house.record(record.id) == record
+        await service.store.write(record.id, record.epoch - 1, Writes(graph=OURS))
+    assert await service.record(record.id) == record
 
 
-async def test_other_changes_leave_it_alone(house: House) -> None:
-    record = await house.running()
+async def test_other_changes_leave_it_alone(service: JobService) -> None:
+    record = await service.running()
     # written after the record was read on which the next change is decided
-    await house.store.write(record.id, record.epoch, Writes(graph=THEIRS))
-    await house.operations.requeue(held(record), "drained")
-    assert (await house.record(record.id)).graph == THEIRS
+    await service.store.write(record.id, record.epoch, Writes(graph=THEIRS))
+    await service.operations.requeue(held(record), "drained")
+    assert (await service.record(record.id)).graph == THEIRS
 
 
-async def test_a_job_is_parked_and_begun_anew(house: House) -> None:
-    record = await checkpointed(house)
-    await house.operations.requeue(held(record), "drained")
-    refused = await house.operations.claim(record.id, "w", reads=[1, 2])
+async def test_a_job_is_parked_and_begun_anew(service: JobService) -> None:
+    record = await checkpointed(service)
+    await service.operations.requeue(held(record), "drained")
+    refused = await service.operations.claim(record.id, "w", reads=[1, 2])
     assert isinstance(refused, Refusal)
     assert refused.code == "unreadable"
-    claimed = await house.claim(record.id, reads=None)
+    claimed = await service.claim(record.id, reads=None)
     asked = upgrade.question(claimed, THEIRS, [1, 2], OURS)
-    await house.operations.pause(held(claimed), asked)
-    await house.operations.decide(record.id, decision(asked.id, Action.APPROVE))
-    assert (await house.record(record.id)).graph == ANEW
-    assert (await house.kinds(record.id))[-2:] == ["decided", "begun_anew"]
-    again = await house.claim(record.id, reads=[1, 2])
-    await house.store.write(again.id, again.epoch, Writes(graph=OURS, workspace=""))
-    now = await house.record(again.id)
+    await service.operations.pause(held(claimed), asked)
+    await service.operations.decide(record.id, decision(asked.id, Action.APPROVE))
+    assert (await service.record(record.id)).graph == ANEW
+    assert (await service.kinds(record.id))[-2:] == ["decided", "begun_anew"]
+    again = await service.claim(record.id, reads=[1, 2])
+    await service.store.write(again.id, again.epoch, Writes(graph=OURS, workspace=""))
+    now = await service.record(again.id)
     assert (now.graph, now.workspace) == (OURS, None)
 
 
-async def test_a_heir_bears_its_parents_format(house: House) -> None:
-    record = await checkpointed(house)
-    await house.operations.cancel(record.id, "ann")
-    heir = job(await house.operations.retry_as_new_job(record.id, by="ann"))
-    stored = await house.record(heir.id)
+async def test_a_heir_bears_its_parents_format(service: JobService) -> None:
+    record = await checkpointed(service)
+    await service.operations.cancel(record.id, "ann")
+    heir = job(await service.operations.retry_as_new_job(record.id, by="ann"))
+    stored = await service.record(heir.id)
     assert (stored.inherits, stored.graph, stored.tenant) == (record.id, THEIRS, TENANT)
-    assert not await house.store.owns(LeaseRef(heir.id, 0))
+    assert not await service.store.owns(LeaseRef(heir.id, 0))

@@ -1,4 +1,4 @@
-"""What the house may do to a job, in Redis."""
+"""Every command on a job, in Redis."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def code(answer: object) -> str:
     return answer.code
 
 
-async def test_a_job_from_submission_over_a_review_to_its_result(house):
-    record = await house.submit(priority=Priority.HIGH)
-    assert house.hints == [(record.id, Priority.HIGH)]
-    running = await house.claim(record.id)
+async def test_a_job_from_submission_over_a_review_to_its_result(service):
+    record = await service.submit(priority=Priority.HIGH)
+    assert service.hints == [(record.id, Priority.HIGH)]
+    running = await service.claim(record.id)
     assert (running.epoch, running.lease.worker) == (1, "worker-1")
-    paused = job(await house.operations.pause(held(running), review()))
+    paused = job(await service.operations.pause(held(running), review()))
     opened = replace(review(), opened_at=paused.updated_at)
     assert (paused.status, paused.lease, paused.review) == (Status.AWAITING_REVIEW, None, opened)
-    assert len(house.hints) == 1
-    decided = job(await house.operations.decide(record.id, decision()))
+    assert len(service.hints) == 1
+    decided = job(await service.operations.decide(record.id, decision()))
     assert (decided.review, decided.decision) == (None, decision(digest=digest_of(review())))
-    assert house.hints[1:] == [(record.id, Priority.HIGH)]
-    again = await house.claim(record.id)
-    ended = job(await house.operations.succeed(held(again), RESULT, "did it"))
+    assert service.hints[1:] == [(record.id, Priority.HIGH)]
+    again = await service.claim(record.id)
+    ended = job(await service.operations.succeed(held(again), RESULT, "did it"))
     assert (ended.status, ended.result, ended.attempts) == (Status.SUCCEEDED, RESULT, 2)
-    assert await house.record(record.id) == ended
-    assert await house.kinds(record.id) == [
+    assert await service.record(record.id) == ended
+    assert await service.kinds(record.id) == [
         "submitted",
         "started",
         "review_opened",
@@ -51,8 +51,8 @@ async def test_a_job_from_submission_over_a_review_to_its_result(house):
     ]
 
 
-async def test_the_same_key_and_body_give_the_same_job(house):
-    submit = house.operations.submit
+async def test_the_same_key_and_body_give_the_same_job(service):
+    submit = service.operations.submit
     key = Idempotency("key", "body")
     answers = await asyncio.gather(
         *(submit(TENANT, JobSpec("add"), by="ann", idempotency=key) for _ in range(10))
@@ -60,31 +60,31 @@ async def test_the_same_key_and_body_give_the_same_job(house):
     assert all(isinstance(answer, Submitted) for answer in answers)
     assert len({answer.record.id for answer in answers}) == 1
     assert sum(answer.new for answer in answers) == 1
-    assert len(house.hints) == 1
-    assert (await house.store.counts())[Status.QUEUED] == 1
+    assert len(service.hints) == 1
+    assert (await service.store.counts())[Status.QUEUED] == 1
     other = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
     assert code(other) == "key_reused"
 
 
-async def test_a_key_stands_for_its_job_for_as_long_as_that_is_kept(house):
-    submit, key = house.operations.submit, Idempotency("key", "body")
+async def test_a_key_stands_for_its_job_for_as_long_as_that_is_kept(service):
+    submit, key = service.operations.submit, Idempotency("key", "body")
     first = await submit(TENANT, JobSpec("add"), by="ann", idempotency=key)
-    assert await house.store.known(TENANT, "key") == Existing(first.record.id, "body")
-    assert (await house.operations.replayed(TENANT, key)).record.id == first.record.id
-    assert await house.operations.replayed("other", key) is None
-    cancelled = job(await house.operations.cancel(first.record.id, "ann"))
+    assert await service.store.known(TENANT, "key") == Existing(first.record.id, "body")
+    assert (await service.operations.replayed(TENANT, key)).record.id == first.record.id
+    assert await service.operations.replayed("other", key) is None
+    cancelled = job(await service.operations.cancel(first.record.id, "ann"))
     assert cancelled.once == "key"
-    assert await house.store.remove(cancelled)
-    assert await house.store.known(TENANT, "key") is None
+    assert await service.store.remove(cancelled)
+    assert await service.store.known(TENANT, "key") is None
     again = await submit(TENANT, JobSpec("sub"), by="ann", idempotency=Idempotency("key", "b"))
     assert (again.new, again.record.id != first.record.id) == (True, True)
 
 
-async def test_one_key_makes_one_heir(house):
-    parents = [(await house.submit()).id for _ in range(2)]
+async def test_one_key_makes_one_heir(service):
+    parents = [(await service.submit()).id for _ in range(2)]
     for parent in parents:
-        job(await house.operations.cancel(parent, "ann"))
-    anew, key = house.operations.retry_as_new_job, Idempotency("key", "retry of the first")
+        job(await service.operations.cancel(parent, "ann"))
+    anew, key = service.operations.retry_as_new_job, Idempotency("key", "retry of the first")
     answers = await asyncio.gather(
         *(anew(parents[0], by="ann", idempotency=key) for _ in range(10))
     )
@@ -95,60 +95,60 @@ async def test_one_key_makes_one_heir(house):
 
 
 @pytest.mark.invariant("J4")
-async def test_one_of_many_claims_is_granted(house):
-    record = await house.submit()
+async def test_one_of_many_claims_is_granted(service):
+    record = await service.submit()
     claims = await asyncio.gather(
-        *(house.operations.claim(record.id, f"worker-{number}") for number in range(20))
+        *(service.operations.claim(record.id, f"worker-{number}") for number in range(20))
     )
     [granted] = [claim for claim in claims if not isinstance(claim, Refusal)]
     assert {code(claim) for claim in claims if claim is not granted} == {"not_queued"}
-    assert await house.record(record.id) == granted
+    assert await service.record(record.id) == granted
 
 
-async def test_one_of_fifty_decisions_applies(house):
-    running = await house.running()
-    job(await house.operations.pause(held(running), review()))
+async def test_one_of_fifty_decisions_applies(service):
+    running = await service.running()
+    job(await service.operations.pause(held(running), review()))
     decisions = await asyncio.gather(
         *(
-            house.operations.decide(running.id, decision(feedback=str(number)))
+            service.operations.decide(running.id, decision(feedback=str(number)))
             for number in range(50)
         )
     )
     [applied] = [answer for answer in decisions if not isinstance(answer, Refusal)]
     assert {code(answer) for answer in decisions if answer is not applied} == {"no_open_review"}
-    [said] = [e for e in await house.store.events(running.id) if e.kind == "decided"]
+    [said] = [e for e in await service.store.events(running.id) if e.kind == "decided"]
     assert said.data["feedback"] == applied.decision.feedback
 
 
 @pytest.mark.invariant("J10")
-async def test_a_decision_applies_to_the_open_review_alone(house):
-    running = await house.running()
-    early = await house.operations.decide(running.id, decision())
-    job(await house.operations.pause(held(running), review("r2")))
-    stale = await house.operations.decide(running.id, decision("r1"))
+async def test_a_decision_applies_to_the_open_review_alone(service):
+    running = await service.running()
+    early = await service.operations.decide(running.id, decision())
+    job(await service.operations.pause(held(running), review("r2")))
+    stale = await service.operations.decide(running.id, decision("r1"))
     assert (code(early), code(stale)) == ("no_open_review", "stale_review")
-    job(await house.operations.decide(running.id, decision("r2", Action.REJECT)))
-    record = await house.record(running.id)
+    job(await service.operations.decide(running.id, decision("r2", Action.REJECT)))
+    record = await service.record(running.id)
     assert (record.status, record.reason) == (Status.FAILED, Reason.REJECTED)
-    assert (await house.kinds(running.id))[-2:] == ["decided", "failed"]
+    assert (await service.kinds(running.id))[-2:] == ["decided", "failed"]
 
 
-async def test_a_review_that_opens_again_under_its_name_is_told_of_again(house):
-    running = await house.running()
+async def test_a_review_that_opens_again_under_its_name_is_told_of_again(service):
+    running = await service.running()
     for feedback in ("one", "two"):
-        job(await house.operations.pause(held(running), review()))
-        job(await house.operations.decide(running.id, decision(feedback=feedback)))
-        running = await house.claim(running.id)
-    events = await house.store.events(running.id)
+        job(await service.operations.pause(held(running), review()))
+        job(await service.operations.decide(running.id, decision(feedback=feedback)))
+        running = await service.claim(running.id)
+    events = await service.store.events(running.id)
     assert [e.data["feedback"] for e in events if e.kind == "decided"] == ["one", "two"]
     assert [e.kind for e in events].count("review_opened") == 2
 
 
-async def test_nobody_acts_on_a_job_with_an_old_lease(house):
-    running = await house.running()
-    job(await house.operations.requeue(held(running), "drain"))
-    again = await house.claim(running.id)
-    operations = house.operations
+async def test_nobody_acts_on_a_job_with_an_old_lease(service):
+    running = await service.running()
+    job(await service.operations.requeue(held(running), "drain"))
+    again = await service.claim(running.id)
+    operations = service.operations
     answers = [
         await operations.pause(held(running), review()),
         await operations.succeed(held(running), RESULT, ""),
@@ -157,101 +157,101 @@ async def test_nobody_acts_on_a_job_with_an_old_lease(house):
         await operations.requeue(held(running), ""),
     ]
     assert {code(answer) for answer in answers} == {"stale_epoch"}
-    assert await house.record(running.id) == again
+    assert await service.record(running.id) == again
 
 
-async def test_what_is_not_there_is_unknown(house):
-    operations = house.operations
+async def test_what_is_not_there_is_unknown(service):
+    operations = service.operations
     assert await operations.claim("none", "w") == UNKNOWN
     assert await operations.decide("none", decision()) == UNKNOWN
     assert await operations.cancel("none", "ann") == UNKNOWN
     assert await operations.succeed(LeaseRef("none", 1), RESULT, "") == UNKNOWN
 
 
-async def test_cancel_wins_from_every_state_that_is_not_final(house):
-    waiting, running = await house.submit(), await house.running()
-    paused = await house.running()
-    job(await house.operations.pause(held(paused), review()))
+async def test_cancel_wins_from_every_state_that_is_not_final(service):
+    waiting, running = await service.submit(), await service.running()
+    paused = await service.running()
+    job(await service.operations.pause(held(paused), review()))
     for record in (waiting, running, paused):
-        ended = job(await house.operations.cancel(record.id, "bob"))
+        ended = job(await service.operations.cancel(record.id, "bob"))
         assert (ended.status, ended.review, ended.lease) == (Status.CANCELLED, None, None)
-        assert code(await house.operations.cancel(record.id, "bob")) == "final"
-        assert code(await house.operations.claim(record.id, "w")) == "not_queued"
-    assert code(await house.operations.succeed(held(running), RESULT, "")) == "not_running"
-    assert code(await house.operations.decide(paused.id, decision())) == "no_open_review"
-    assert await house.store.due(10) == []
+        assert code(await service.operations.cancel(record.id, "bob")) == "final"
+        assert code(await service.operations.claim(record.id, "w")) == "not_queued"
+    assert code(await service.operations.succeed(held(running), RESULT, "")) == "not_running"
+    assert code(await service.operations.decide(paused.id, decision())) == "no_open_review"
+    assert await service.store.due(10) == []
 
 
-async def test_a_conversation_runs_one_job_at_a_time_in_order(house):
-    first = await house.submit(conversation_id="c")
-    second = await house.submit(conversation_id="c", priority=Priority.LOW)
-    third = await house.submit(conversation_id="c", priority=Priority.HIGH)
-    running = await house.claim(first.id)
+async def test_a_conversation_runs_one_job_at_a_time_in_order(service):
+    first = await service.submit(conversation_id="c")
+    second = await service.submit(conversation_id="c", priority=Priority.LOW)
+    third = await service.submit(conversation_id="c", priority=Priority.HIGH)
+    running = await service.claim(first.id)
     for behind in (second, third):
-        assert code(await house.operations.claim(behind.id, "w")) == "waits_in_line"
-    job(await house.operations.pause(held(running), review()))
-    assert code(await house.operations.claim(second.id, "w")) == "waits_in_line"
-    house.hints.clear()
-    job(await house.operations.cancel(first.id, "ann"))
-    assert house.hints == [(second.id, Priority.LOW)]
-    assert code(await house.operations.claim(third.id, "w")) == "waits_in_line"
-    running = await house.claim(second.id)
-    job(await house.operations.succeed(held(running), RESULT, "done"))
-    assert house.hints[1:] == [(third.id, Priority.HIGH)]
-    await house.claim(third.id)
+        assert code(await service.operations.claim(behind.id, "w")) == "waits_in_line"
+    job(await service.operations.pause(held(running), review()))
+    assert code(await service.operations.claim(second.id, "w")) == "waits_in_line"
+    service.hints.clear()
+    job(await service.operations.cancel(first.id, "ann"))
+    assert service.hints == [(second.id, Priority.LOW)]
+    assert code(await service.operations.claim(third.id, "w")) == "waits_in_line"
+    running = await service.claim(second.id)
+    job(await service.operations.succeed(held(running), RESULT, "done"))
+    assert service.hints[1:] == [(third.id, Priority.HIGH)]
+    await service.claim(third.id)
 
 
-async def test_cancelling_a_job_in_the_middle_of_a_line_closes_the_gap(house):
-    first = await house.running(conversation_id="c")
-    second = await house.submit(conversation_id="c")
-    third = await house.submit(conversation_id="c")
-    house.hints.clear()
-    job(await house.operations.cancel(second.id, "ann"))
-    assert house.hints == []
-    job(await house.operations.fail(held(first), Reason.INTERNAL, ""))
-    assert house.hints == [(third.id, Priority.NORMAL)]
-    await house.claim(third.id)
+async def test_cancelling_a_job_in_the_middle_of_a_line_closes_the_gap(service):
+    first = await service.running(conversation_id="c")
+    second = await service.submit(conversation_id="c")
+    third = await service.submit(conversation_id="c")
+    service.hints.clear()
+    job(await service.operations.cancel(second.id, "ann"))
+    assert service.hints == []
+    job(await service.operations.fail(held(first), Reason.INTERNAL, ""))
+    assert service.hints == [(third.id, Priority.NORMAL)]
+    await service.claim(third.id)
 
 
-async def test_jobs_without_a_conversation_do_not_wait_for_each_other(house):
-    first, second = await house.submit(), await house.submit()
-    await house.claim(second.id)
-    await house.claim(first.id)
+async def test_jobs_without_a_conversation_do_not_wait_for_each_other(service):
+    first, second = await service.submit(), await service.submit()
+    await service.claim(second.id)
+    await service.claim(first.id)
 
 
-async def test_infrastructure_trouble_is_tried_again_later_and_not_at_a_stray_hint(house):
-    running = await house.running()
-    house.hints.clear()
+async def test_infrastructure_trouble_is_tried_again_later_and_not_at_a_stray_hint(service):
+    running = await service.running()
+    service.hints.clear()
     waiting = job(
-        await house.operations.retry(held(running), Reason.MODEL_UNAVAILABLE, "no answer")
+        await service.operations.retry(held(running), Reason.MODEL_UNAVAILABLE, "no answer")
     )
     assert (waiting.status, waiting.retries) == (Status.QUEUED, 1)
     assert waiting.due_at == waiting.updated_at + Policy().retry_ms
-    assert house.hints == []
-    assert code(await house.operations.claim(running.id, "w")) == "not_due"
-    assert await house.store.due(10) == []
+    assert service.hints == []
+    assert code(await service.operations.claim(running.id, "w")) == "not_due"
+    assert await service.store.due(10) == []
 
 
-async def test_an_attempts_turn_names_the_workspace_it_left(house):
-    running = await house.running()
-    await house.store.write(running.id, 1, Writes(workspace="a" * 64))
-    job(await house.operations.succeed(held(running), RESULT, "summary"))
-    [turn] = await house.store.conversation(TENANT, running.id, 3)
+async def test_an_attempts_turn_names_the_workspace_it_left(service):
+    running = await service.running()
+    await service.store.write(running.id, 1, Writes(workspace="a" * 64))
+    job(await service.operations.succeed(held(running), RESULT, "summary"))
+    [turn] = await service.store.conversation(TENANT, running.id, 3)
     assert (turn.summary, turn.workspace) == ("summary", "a" * 64)
 
 
-async def test_heartbeats_and_writes_in_between_do_not_hinder_an_end(house):
-    running = await house.running()
+async def test_heartbeats_and_writes_in_between_do_not_hinder_an_end(service):
+    running = await service.running()
 
     async def beat():
         while True:
-            await house.store.renew([held(running)], 15_000)
-            await house.store.write(running.id, 1, Writes(journal={"a": b""}))
+            await service.store.renew([held(running)], 15_000)
+            await service.store.write(running.id, 1, Writes(journal={"a": b""}))
             await asyncio.sleep(0.01)
 
     beating = asyncio.create_task(beat())
     await asyncio.sleep(0.01)
-    ended = await house.operations.succeed(held(running), RESULT, "done")
+    ended = await service.operations.succeed(held(running), RESULT, "done")
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
     assert job(ended).status is Status.SUCCEEDED
@@ -260,76 +260,77 @@ async def test_heartbeats_and_writes_in_between_do_not_hinder_an_end(house):
 # Tried anew
 
 
-async def test_what_failed_is_tried_anew_from_where_it_had_come_to(house):
-    running = await house.running(conversation_id="talk", labels=("l",))
+async def test_what_failed_is_tried_anew_from_where_it_had_come_to(service):
+    running = await service.running(conversation_id="talk", labels=("l",))
     run = NewEvent("n|executor|1|run_finished", "run_finished", {"number": 1, "artifacts": []})
     writes = Writes((run,), {"n|executor|1": b"paid"}, workspace="a" * 64, blobs=["a" * 64])
-    await house.store.write(running.id, 1, writes)
-    failed = job(await house.operations.fail(held(running), Reason.DEADLINE, "too long"))
-    heir = job(await house.operations.retry_as_new_job(failed.id, by="bob", request_id="r2"))
+    await service.store.write(running.id, 1, writes)
+    failed = job(await service.operations.fail(held(running), Reason.DEADLINE, "too long"))
+    heir = job(await service.operations.retry_as_new_job(failed.id, by="bob", request_id="r2"))
     assert heir.id != failed.id
-    assert heir == await house.record(heir.id)
+    assert heir == await service.record(heir.id)
     assert (heir.status, heir.inherits, heir.workspace) == (Status.QUEUED, failed.id, "a" * 64)
     assert (heir.spec.retry_of, heir.spec.labels) == (failed.id, ("l",))
     assert (heir.conversation_id, heir.submitted_by) == ("talk", "bob")
     assert (heir.epoch, heir.attempts, heir.crashes, heir.ran_ms) == (0, 0, 0, 0)
-    assert house.hints[-1] == (heir.id, heir.spec.priority)
-    assert await house.store.journal(heir.id) == {"n|executor|1": b"paid"}
-    assert await house.store.charges(heir.id) == []
-    assert await house.kinds(heir.id) == ["submitted", "run_finished"]
-    assert (await house.store.events(heir.id))[0].data["retry_of"] == failed.id
-    assert await house.record(failed.id) == failed  # J6
+    assert service.hints[-1] == (heir.id, heir.spec.priority)
+    assert await service.store.journal(heir.id) == {"n|executor|1": b"paid"}
+    assert await service.store.charges(heir.id) == []
+    assert await service.kinds(heir.id) == ["submitted", "run_finished"]
+    assert (await service.store.events(heir.id))[0].data["retry_of"] == failed.id
+    assert await service.record(failed.id) == failed  # J6
     # what the graph says again of that work is known
-    claimed = await house.claim(heir.id)
-    await house.store.write(claimed.id, 1, Writes((run,)))
-    assert await house.kinds(heir.id) == ["submitted", "run_finished", "started"]
+    claimed = await service.claim(heir.id)
+    await service.store.write(claimed.id, 1, Writes((run,)))
+    assert await service.kinds(heir.id) == ["submitted", "run_finished", "started"]
     # its bytes are the heir's as well
-    assert await house.store.remove(failed)
-    assert list((await house.store.blobs.take(-1, 9)).digests) == []
+    assert await service.store.remove(failed)
+    assert list((await service.store.blobs.take(-1, 9)).digests) == []
 
 
-async def test_what_a_person_turned_down_begins_anew(house):
-    running = await house.running()
-    paused = job(await house.operations.pause(held(running), review()))
-    rejected = job(await house.operations.decide(paused.id, decision(action=Action.REJECT)))
-    heir = job(await house.operations.retry_as_new_job(rejected.id, by="bob"))
+async def test_what_a_person_turned_down_begins_anew(service):
+    running = await service.running()
+    paused = job(await service.operations.pause(held(running), review()))
+    rejected = job(await service.operations.decide(paused.id, decision(action=Action.REJECT)))
+    heir = job(await service.operations.retry_as_new_job(rejected.id, by="bob"))
     assert (heir.inherits, heir.spec.retry_of, heir.workspace) == (None, rejected.id, None)
-    assert await house.kinds(heir.id) == ["submitted"]
+    assert await service.kinds(heir.id) == ["submitted"]
 
 
-async def test_only_what_failed_or_was_cancelled_is_tried_anew(house):
-    assert await house.operations.retry_as_new_job("none", by="bob") == UNKNOWN
-    waiting = await house.submit()
-    assert code(await house.operations.retry_as_new_job(waiting.id, by="bob")) == "not_failed"
-    running = await house.claim(waiting.id)
-    job(await house.operations.succeed(held(running), RESULT, "did it"))
-    assert code(await house.operations.retry_as_new_job(waiting.id, by="bob")) == "not_failed"
-    cancelled = await house.submit()
-    job(await house.operations.cancel(cancelled.id, "ann"))
+async def test_only_what_failed_or_was_cancelled_is_tried_anew(service):
+    assert await service.operations.retry_as_new_job("none", by="bob") == UNKNOWN
+    waiting = await service.submit()
+    assert code(await service.operations.retry_as_new_job(waiting.id, by="bob")) == "not_failed"
+    running = await service.claim(waiting.id)
+    job(await service.operations.succeed(held(running), RESULT, "did it"))
+    assert code(await service.operations.retry_as_new_job(waiting.id, by="bob")) == "not_failed"
+    cancelled = await service.submit()
+    job(await service.operations.cancel(cancelled.id, "ann"))
     assert (
-        job(await house.operations.retry_as_new_job(cancelled.id, by="bob")).status is Status.QUEUED
+        job(await service.operations.retry_as_new_job(cancelled.id, by="bob")).status
+        is Status.QUEUED
     )
 
 
-async def test_nothing_is_inherited_from_a_job_that_was_removed_meanwhile(house):
-    cancelled = job(await house.operations.cancel((await house.submit()).id, "ann"))
+async def test_nothing_is_inherited_from_a_job_that_was_removed_meanwhile(service):
+    cancelled = job(await service.operations.cancel((await service.submit()).id, "ann"))
     change = retry.retry_as_new_job(cancelled, [], "heir", cancelled.updated_at, by="bob")
-    assert await house.store.remove(cancelled)
+    assert await service.store.remove(cancelled)
     with pytest.raises(Contended):
-        await house.store.create(change, parent=cancelled)
-    assert await house.store.load("heir") is None
+        await service.store.create(change, parent=cancelled)
+    assert await service.store.load("heir") is None
 
 
-async def test_what_waits_in_line_is_neither_hinted_at_nor_swept_before_its_turn(house, store):
-    head = await house.running()
-    behind = [(await house.submit(conversation_id=head.id)).id for _ in range(3)]
-    assert [job_id for job_id, _ in house.hints] == [head.id]
-    before = [await house.record(job_id) for job_id in behind]
+async def test_what_waits_in_line_is_neither_hinted_at_nor_swept_before_its_turn(service, store):
+    head = await service.running()
+    behind = [(await service.submit(conversation_id=head.id)).id for _ in range(3)]
+    assert [job_id for job_id, _ in service.hints] == [head.id]
+    before = [await service.record(job_id) for job_id in behind]
     assert min(record.due_at for record in before) > await store.now() + 3_000_000
-    assert await house.operations.sweep() == 0
-    assert [await house.record(job_id) for job_id in behind] == before
-    job(await house.operations.cancel(behind[0], "ann"))
-    job(await house.operations.succeed(held(head), RESULT))
-    assert [job_id for job_id, _ in house.hints] == [head.id, behind[1]]
+    assert await service.operations.sweep() == 0
+    assert [await service.record(job_id) for job_id in behind] == before
+    job(await service.operations.cancel(behind[0], "ann"))
+    job(await service.operations.succeed(held(head), RESULT))
+    assert [job_id for job_id, _ in service.hints] == [head.id, behind[1]]
     assert await store.due(9) == [behind[1]]
     assert (await store.load_now(TENANT)).queued == 1

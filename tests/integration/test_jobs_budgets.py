@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from support.jobs.job_examples import House, held
+from support.jobs.job_examples import JobService, held
 from support.jobs.job_machine import walks
 
 from jobs.budgets import PER_DOLLAR, Amount, BudgetShortfall, Cap, ReservationRequest
@@ -42,8 +42,8 @@ class Spending(RuleBasedStateMachine):
             client.flushall()
         self.runner = asyncio.Runner()
         self.store = RedisStore(connect(self.url, seconds=20))
-        self.house = House(self.store)
-        self.jobs = [self.run(self.house.running()) for _ in JOBS]
+        self.service = JobService(self.store)
+        self.jobs = [self.run(self.service.running()) for _ in JOBS]
         self.open: list[tuple[int, str, Amount]] = []
         self.billed: list[tuple[int, Amount]] = []
         self.names = 0
@@ -75,10 +75,10 @@ class Spending(RuleBasedStateMachine):
         """Another attempt has the job: what was set aside stays, and the old one gets no
         more."""
         old = self.jobs[which]
-        self.run(self.house.operations.requeue(held(old), ""))
+        self.run(self.service.operations.requeue(held(old), ""))
         with pytest.raises(StaleEpoch):
             self._reserve(which, Amount(1, 1))
-        self.jobs[which] = self.run(self.house.claim(old.id))
+        self.jobs[which] = self.run(self.service.claim(old.id))
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.jobs.job_examples import NOW, RESULT, TENANT, House, held, job, review
+from support.jobs.job_examples import NOW, RESULT, TENANT, JobService, held, job, review
 from support.servers import redis_servers
 
 from jobs.blobs.directory import DirectoryBlobs
@@ -32,16 +32,16 @@ REDIS = next(iter(redis_servers.binaries().values()))
 
 
 @pytest.fixture
-async def own_house(tmp_path) -> AsyncIterator[House]:
-    """A house whose Redis belongs to the test."""
+async def own_house(tmp_path) -> AsyncIterator[JobService]:
+    """A service whose Redis belongs to the test."""
     with redis_servers.start(REDIS, tmp_path / "redis") as server:
         store = RedisStore(connect(server.url, seconds=20))
-        yield House(store)
+        yield JobService(store)
         await store.close()
 
 
 @pytest.mark.invariant("J7")
-async def test_leases_and_workers_are_kept_without_room(own_house: House) -> None:
+async def test_leases_and_workers_are_kept_without_room(own_house: JobService) -> None:
     store = own_house.store
     assert isinstance(store, RedisStore)
     running = await own_house.running()
@@ -58,7 +58,7 @@ async def test_leases_and_workers_are_kept_without_room(own_house: House) -> Non
     assert await own_house.operations.sweep() == 0
 
 
-async def test_a_dead_delivery_is_sent_again_without_room(own_house: House) -> None:
+async def test_a_dead_delivery_is_sent_again_without_room(own_house: JobService) -> None:
     store = own_house.store
     assert isinstance(store, RedisStore)
     record = await own_house.submit()
@@ -78,7 +78,7 @@ async def test_a_dead_delivery_is_sent_again_without_room(own_house: House) -> N
     assert await store.outbox.waiting(1) == ([], 0), "else it is sent again and again"
 
 
-async def test_a_key_and_a_worker_go_without_room(own_house: House) -> None:
+async def test_a_key_and_a_worker_go_without_room(own_house: JobService) -> None:
     store = own_house.store
     assert isinstance(store, RedisStore)
     credentials = Credentials(store.redis)
@@ -93,7 +93,7 @@ async def test_a_key_and_a_worker_go_without_room(own_house: House) -> None:
     assert await store.workers() == []
 
 
-async def test_a_full_redis_frees_itself(own_house: House, tmp_path: Path) -> None:
+async def test_a_full_redis_frees_itself(own_house: JobService, tmp_path: Path) -> None:
     """The workers' own loops, at maxmemory: a lost lease, an expired review, an old job's bytes."""
     store, blobs = own_house.store, DirectoryBlobs(tmp_path / "blobs")
     assert isinstance(store, RedisStore)

@@ -23,33 +23,33 @@ def machine(redis_url):
             return RedisStore(connect(redis_url, seconds=20))
 
         async def come_due(self, record):
-            past = await self.house.store.now() - 1
-            client = self.house.store.redis
+            past = await self.service.store.now() - 1
+            client = self.service.store.redis
             if record.due_at > past:
                 await client.hset(JobKeys(record.id).record, "due_at", past)
                 await client.zadd(keys.DUE, {record.id: past})
 
         async def come_overdue(self, record):
-            past = await self.house.store.now() - 1
-            client, name = self.house.store.redis, JobKeys(record.id).record
+            past = await self.service.store.now() - 1
+            client, name = self.service.store.redis, JobKeys(record.id).record
             state = json.loads(await client.hget(name, "state"))
             state["review"]["expires_at"] = past
             await client.hset(name, "state", json.dumps(state))
             await client.zadd(keys.AWAITING_REVIEW, {record.id: past})
 
         async def indexes(self):
-            client, found = self.house.store.redis, {}
+            client, found = self.service.store.redis, {}
             for name in (keys.DUE, keys.AWAITING_REVIEW, keys.FINISHED):
                 scores = dict(await client.zrange(name, 0, -1, withscores=True))
                 found[name.removeprefix(keys.PREFIX)] = {job.decode() for job in scores}
                 if name == keys.DUE:
                     for job, score in scores.items():
-                        assert (await self.house.record(job.decode())).due_at == score
+                        assert (await self.service.record(job.decode())).due_at == score
             return found
 
         async def left_of(self, job_id):
             # its conversation bears its id, and other jobs may still belong to that
-            found = await self.house.store.redis.keys(f"{keys.JOB}{job_id}*")
+            found = await self.service.store.redis.keys(f"{keys.JOB}{job_id}*")
             return sorted(key.decode() for key in found)
 
     return RedisMachine

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 import redis
-from support.jobs.job_examples import House, decision, held, job, review
+from support.jobs.job_examples import JobService, decision, held, job, review
 from support.servers import redis_servers
 
 from drills.chaos.faults.tcp_proxy import BLACK_HOLE, Proxy
@@ -55,52 +55,52 @@ def pair(tmp_path) -> Iterator[Pair]:
 
 
 @contextlib.asynccontextmanager
-async def a_house(url: str, replicas: int) -> AsyncIterator[House]:
+async def a_service(url: str, replicas: int) -> AsyncIterator[JobService]:
     store = RedisStore(connect(url, seconds=20), replicas)
-    yield House(store)
+    yield JobService(store)
     await store.close()
 
 
 @pytest.mark.invariant("J1")
 async def test_what_was_answered_with_wait_survives_the_primary(pair, monkeypatch) -> None:
     monkeypatch.setattr(store_commit, "REPLICATED_MS", PATIENT_MS)
-    async with a_house(pair.primary.url, 1) as house:
-        waits = await house.running()
-        job(await house.operations.pause(held(waits), review()))
-        job(await house.operations.decide(waits.id, decision()))
-        running = await house.running()
-        await house.store.write(running.id, running.epoch, Writes(journal={"call": b"paid"}))
-        version = (await house.record(waits.id)).version
-    async with a_house(pair.fail_over(), 0) as house:
-        after = await house.record(waits.id)
+    async with a_service(pair.primary.url, 1) as service:
+        waits = await service.running()
+        job(await service.operations.pause(held(waits), review()))
+        job(await service.operations.decide(waits.id, decision()))
+        running = await service.running()
+        await service.store.write(running.id, running.epoch, Writes(journal={"call": b"paid"}))
+        version = (await service.record(waits.id)).version
+    async with a_service(pair.fail_over(), 0) as service:
+        after = await service.record(waits.id)
         assert (after.status, after.version) == (Status.QUEUED, version)
-        assert await house.store.journal(running.id) == {"call": b"paid"}
+        assert await service.store.journal(running.id) == {"call": b"paid"}
 
 
 async def test_what_no_replica_has_is_answered_to_nobody_and_found_by_who_asks_again(
     pair, monkeypatch
 ) -> None:
-    async with a_house(pair.primary.url, 1) as house:
+    async with a_service(pair.primary.url, 1) as service:
         once, spec = Idempotency("key", "body"), JobSpec("add")
         pair.between.set(BLACK_HOLE)
         for _ in range(2):  # the second finds the first, and must wait for the replica as well
             with pytest.raises(StoreUnavailable, match="0 of 1 replicas"):
-                await house.operations.submit("acme", spec, by="ann", idempotency=once)
+                await service.operations.submit("acme", spec, by="ann", idempotency=once)
         pair.between.heal()
         redis_servers.wait_in_step(pair.replica)
         monkeypatch.setattr(store_commit, "REPLICATED_MS", PATIENT_MS)
-        again = await house.operations.submit("acme", spec, by="ann", idempotency=once)
+        again = await service.operations.submit("acme", spec, by="ann", idempotency=once)
         assert isinstance(again, Submitted)
-        assert (again.new, (await house.store.counts())[Status.QUEUED]) == (False, 1)
+        assert (again.new, (await service.store.counts())[Status.QUEUED]) == (False, 1)
 
 
 async def test_without_wait_a_job_that_was_accepted_can_be_lost_with_the_primary(pair) -> None:
     """Not promised, and documented: one server with `appendfsync always` loses nothing."""
-    async with a_house(pair.primary.url, 0) as house:
-        kept = await house.submit()
-        redis_servers.wait_in_step(pair.replica, await house.store.redis.info("replication"))
+    async with a_service(pair.primary.url, 0) as service:
+        kept = await service.submit()
+        redis_servers.wait_in_step(pair.replica, await service.store.redis.info("replication"))
         pair.between.set(BLACK_HOLE)
-        lost = await house.submit()
-    async with a_house(pair.fail_over(), 0) as house:
-        assert await house.store.load(kept.id)
-        assert await house.store.load(lost.id) is None
+        lost = await service.submit()
+    async with a_service(pair.fail_over(), 0) as service:
+        assert await service.store.load(kept.id)
+        assert await service.store.load(lost.id) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from support.jobs.job_examples import TENANT, House
+from support.jobs.job_examples import TENANT, JobService
 
 from jobs import search_terms
 from jobs.store import listing as store_listing
@@ -17,14 +17,14 @@ WORDS = ("sort", "sorted", "sorter", "list", "listing", "tuple", "prime", "a")
 
 
 @pytest.fixture
-async def house(redis_url):
+async def service(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
-    yield House(store)
+    yield JobService(store)
     await store.close()
 
 
 @pytest.fixture
-def looks(house, monkeypatch) -> list[int]:
+def looks(service, monkeypatch) -> list[int]:
     """How often each call to Redis has looked."""
     taken: list[int] = []
     searched = Listing._find_alone
@@ -38,20 +38,20 @@ def looks(house, monkeypatch) -> list[int]:
     return taken
 
 
-async def index(house) -> None:
-    while await house.store.words.index():
+async def index(service) -> None:
+    while await service.store.words.index():
         pass
 
 
 @pytest.mark.parametrize("a_call", [1, 40, LOOKS_A_CALL])
-async def test_small_calls_find_what_one_would(house, monkeypatch, a_call):
+async def test_small_calls_find_what_one_would(service, monkeypatch, a_call):
     monkeypatch.setattr(store_listing, "LOOKS_A_CALL", a_call)
     choice = random.Random(7)
     made = [
-        (await house.submit(" ".join(choice.sample(WORDS, 3)), labels=(choice.choice("xy"),)))
+        (await service.submit(" ".join(choice.sample(WORDS, 3)), labels=(choice.choice("xy"),)))
         for _ in range(60)
     ]
-    await index(house)
+    await index(service)
     made.sort(key=lambda record: (record.created_at, record.id), reverse=True)
     for text in ("sort", "sor list", "sorted", "so li", "prime a", "sorter listing tuple"):
         for label in (None, "x"):
@@ -62,24 +62,24 @@ async def test_small_calls_find_what_one_would(house, monkeypatch, a_call):
                 and label in (None, *record.spec.labels)
             ]
             pages = [
-                await house.store.page(TENANT, limit=7, offset=offset, text=text, label=label)
+                await service.store.page(TENANT, limit=7, offset=offset, text=text, label=label)
                 for offset in range(0, 60, 7)
             ]
             assert [record.id for page in pages for record in page.records] == fits
             assert {(page.total, page.exact) for page in pages} == {(len(fits), True)}
 
 
-async def test_one_call_looks_so_often_and_one_search_too(house, looks):
+async def test_one_call_looks_so_often_and_one_search_too(service, looks):
     for _ in range(300):
-        await house.submit(" ".join(WORDS))
-    await index(house)
+        await service.submit(" ".join(WORDS))
+    await index(service)
     everything = "so sor sort sorte li lis list tu"
-    page = await house.store.page(TENANT, limit=20, offset=0, text=everything)
+    page = await service.store.page(TENANT, limit=20, offset=0, text=everything)
     assert (page.total, page.exact) == (300, True)
     assert len(looks) > 1
     assert max(looks) <= 3 * LOOKS_A_CALL
     looks.clear()
-    store = Listing(house.store.redis, SearchBounds(looks=2_000, counted=0))
+    store = Listing(service.store.redis, SearchBounds(looks=2_000, counted=0))
     page = await store.page(TENANT, JobFilter(text=everything), limit=20, offset=0)
     assert (len(page.records), page.total, page.exact) == (20, 21, False)
     assert len(looks) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.jobs.job_examples import TENANT, House, job
+from support.jobs.job_examples import TENANT, JobService, job
 
 from jobs.redis import keys
 from jobs.redis.keys import JobKeys
@@ -13,50 +13,50 @@ from worker.background.search_index import adopt
 
 
 @pytest.fixture
-async def house(redis_url):
+async def service(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
-    yield House(store)
+    yield JobService(store)
     await store.close()
 
 
-async def found(house, text: str) -> set[str]:
-    page = await house.store.page(TENANT, limit=500, offset=0, text=text)
+async def found(service, text: str) -> set[str]:
+    page = await service.store.page(TENANT, limit=500, offset=0, text=text)
     return {record.id for record in page.records}
 
 
-async def test_a_job_of_an_older_release_is_found_once_it_was_adopted(house):
-    redis, store = house.store.redis, house.store
-    made = {(await house.submit(f"old job {number}")).id for number in range(150)}
+async def test_a_job_of_an_older_release_is_found_once_it_was_adopted(service):
+    redis, store = service.store.redis, service.store
+    made = {(await service.submit(f"old job {number}")).id for number in range(150)}
     ended = [job_id for job_id in made if hash(job_id) % 2]
     for job_id in ended:
-        job(await house.operations.cancel(job_id, "ann"))
+        job(await service.operations.cancel(job_id, "ann"))
     await redis.delete(keys.UNINDEXED)  # an older release has not put them there
-    assert await found(house, "old") == set()
+    assert await found(service, "old") == set()
     await adopt(store)
     while await store.words.index():
         pass
-    assert await found(house, "old job") == made
+    assert await found(service, "old job") == made
     await adopt(store)
     assert await redis.llen(keys.UNINDEXED) == 0, "what is known is not entered again"
 
 
-async def test_nothing_is_left_of_a_job_that_was_removed(house):
-    kept = (await house.submit("sort a list")).id
-    gone = [(await house.submit("sort a tuple", labels=("x",))).id for _ in range(2)]
-    assert await found(house, "sort") == {kept, *gone}
-    late = (await house.submit("sort late")).id
+async def test_nothing_is_left_of_a_job_that_was_removed(service):
+    kept = (await service.submit("sort a list")).id
+    gone = [(await service.submit("sort a tuple", labels=("x",))).id for _ in range(2)]
+    assert await found(service, "sort") == {kept, *gone}
+    late = (await service.submit("sort late")).id
     for job_id in (*gone, late):
-        job(await house.operations.cancel(job_id, "ann"))
-    assert await remove_finished(house.store, Retention(-60_000, 0)) == 3
-    assert await found(house, "sort") == {kept}
-    words = set(await house.store.redis.zrange(keys.words(TENANT), 0, -1))
+        job(await service.operations.cancel(job_id, "ann"))
+    assert await remove_finished(service.store, Retention(-60_000, 0)) == 3
+    assert await found(service, "sort") == {kept}
+    words = set(await service.store.redis.zrange(keys.words(TENANT), 0, -1))
     assert words == {kept.encode(), b"sort", b"a", b"list"}
-    left = [name async for name in house.store.redis.scan_iter(keys.word(TENANT, "*"))]
+    left = [name async for name in service.store.redis.scan_iter(keys.word(TENANT, "*"))]
     assert len(left) == len(words)
-    assert not await house.store.redis.exists(JobKeys(late).record)
+    assert not await service.store.redis.exists(JobKeys(late).record)
 
 
-async def test_a_search_waits_for_no_worker(house):
-    made = {(await house.submit("a fresh one")).id for _ in range(3)}
-    assert await house.store.redis.llen(keys.UNINDEXED) == 3
-    assert await found(house, "fresh") == made
+async def test_a_search_waits_for_no_worker(service):
+    made = {(await service.submit("a fresh one")).id for _ in range(3)}
+    assert await service.store.redis.llen(keys.UNINDEXED) == 3
+    assert await found(service, "fresh") == made

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from support.jobs.job_examples import RESULT, House, held, job
+from support.jobs.job_examples import RESULT, JobService, held, job
 
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
@@ -80,9 +80,9 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-async def house(redis_url):
+async def service(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
-    made = House(store)
+    made = JobService(store)
     made.operations = Operations(store, lambda *_: None, Policy(), webhooks=True)
     yield made
     await store.close()
@@ -93,78 +93,78 @@ def endpoint(receiver: Receiver, **changed) -> Endpoint:
     return Endpoint(**{**plain, "private": True, **changed})
 
 
-async def ended(house) -> str:
-    record = await house.running()
-    job(await house.operations.succeed(held(record), RESULT, "did it"))
+async def ended(service) -> str:
+    record = await service.running()
+    job(await service.operations.succeed(held(record), RESULT, "did it"))
     return record.id
 
 
-async def test_a_message_arrives_signed_and_is_gone(house, receiver):
-    job_id = await ended(house)
-    assert await send_some(house.store, endpoint(receiver)) == 1
+async def test_a_message_arrives_signed_and_is_gone(service, receiver):
+    job_id = await ended(service)
+    assert await send_some(service.store, endpoint(receiver)) == 1
     ((sent, body),) = receiver.got
     made = headers([key_of(SECRET)], sent["webhook-id"], int(sent["webhook-timestamp"]), body)
     assert sent["webhook-signature"] == made["webhook-signature"]
     assert abs(int(sent["webhook-timestamp"]) - time.time()) < 60
     told = json.loads(body)
     assert (told["type"], told["data"]["job_id"]) == ("job.finished", job_id)
-    assert await house.store.outbox.waiting(9) == ([], 0)
-    assert await send_some(house.store, endpoint(receiver)) == 0
+    assert await service.store.outbox.waiting(9) == ([], 0)
+    assert await send_some(service.store, endpoint(receiver)) == 0
 
 
-async def test_what_is_not_taken_comes_again_under_the_same_id(house, receiver):
-    await ended(house)
+async def test_what_is_not_taken_comes_again_under_the_same_id(service, receiver):
+    await ended(service)
     receiver.answers = [500, 302]
     for tries in (1, 2):
-        await send_some(house.store, endpoint(receiver))
-        (waits,), _ = await house.store.outbox.waiting(9)
+        await send_some(service.store, endpoint(receiver))
+        (waits,), _ = await service.store.outbox.waiting(9)
         assert (waits.tries, waits.error) == (tries, f"it answered {(500, 302)[tries - 1]}")
-        await house.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # its rest is over
-    await send_some(house.store, endpoint(receiver))
+        await service.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # its rest is over
+    await send_some(service.store, endpoint(receiver))
     assert len({sent["webhook-id"] for sent, _ in receiver.got}) == 1
     assert len(receiver.got) == 3, "a redirect is not followed"
-    assert await house.store.outbox.waiting(9) == ([], 0)
+    assert await service.store.outbox.waiting(9) == ([], 0)
 
 
-async def test_a_receiver_that_wants_no_more_is_left_alone(house, receiver):
-    await ended(house)
+async def test_a_receiver_that_wants_no_more_is_left_alone(service, receiver):
+    await ended(service)
     receiver.answers = [410]
-    await send_some(house.store, endpoint(receiver))
-    (dead,), total = await house.store.outbox.dead(9)
+    await send_some(service.store, endpoint(receiver))
+    (dead,), total = await service.store.outbox.dead(9)
     assert (dead.error, total) == ("it answered 410", 1)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254"])
-async def test_private_addresses_are_refused_unless_allowed(house, receiver, host):
-    await ended(house)
+async def test_private_addresses_are_refused_unless_allowed(service, receiver, host):
+    await ended(service)
     url = httpx.URL(f"http://{host}:{receiver.port}/hook")
-    await send_some(house.store, endpoint(receiver, private=False, url=url))
-    (waits,), _ = await house.store.outbox.waiting(9)
+    await send_some(service.store, endpoint(receiver, private=False, url=url))
+    (waits,), _ = await service.store.outbox.waiting(9)
     assert "is not public" in waits.error
     assert receiver.got == []
 
 
-async def test_a_name_is_asked_for_once_and_led_to_what_was_looked_at(house, receiver):
+async def test_a_name_is_asked_for_once_and_led_to_what_was_looked_at(service, receiver):
     asked: list[str] = []
 
     async def resolver(host: str, port: int) -> list[str]:
         asked.append(host)
         return ["127.0.0.1"]
 
-    await ended(house)
+    await ended(service)
     url = httpx.URL(f"http://hook.example:{receiver.port}/hook")
-    await send_some(house.store, endpoint(receiver, url=url, resolver=resolver))
+    await send_some(service.store, endpoint(receiver, url=url, resolver=resolver))
     assert asked == ["hook.example"]
     assert receiver.got[0][0]["host"] == f"hook.example:{receiver.port}"
 
 
-async def test_a_receiver_that_hangs_is_given_up(house, receiver):
-    await ended(house)
+async def test_a_receiver_that_hangs_is_given_up(service, receiver):
+    await ended(service)
     receiver.slow = 30.0
     begun = time.monotonic()
-    await send_some(house.store, endpoint(receiver, seconds=0.2))
+    await send_some(service.store, endpoint(receiver, seconds=0.2))
     assert time.monotonic() - begun < 20
-    (waits,), _ = await house.store.outbox.waiting(9)
+    (waits,), _ = await service.store.outbox.waiting(9)
     assert waits.error == "no answer within 0.2 s"
 
 
@@ -174,27 +174,29 @@ async def test_where_nobody_listens_it_is_said(receiver):
         await nowhere.deliver(Delivery("msg_1", "job.finished", "t", "j", 0, {}), 0)
 
 
-async def test_two_workers_never_send_one_message_at_the_same_moment(house, receiver):
+async def test_two_workers_never_send_one_message_at_the_same_moment(service, receiver):
     receiver.slow = 0.1
-    made = {await ended(house) for _ in range(10)}
-    sends = (send_some(house.store, endpoint(receiver)) for _ in range(6))
+    made = {await ended(service) for _ in range(10)}
+    sends = (send_some(service.store, endpoint(receiver)) for _ in range(6))
     assert sum(await asyncio.gather(*sends)) == 10
     assert sorted(json.loads(body)["data"]["job_id"] for _, body in receiver.got) == sorted(made)
 
 
-async def test_a_sender_that_is_killed_before_it_could_note_the_arrival(house, receiver, redis_url):
+async def test_a_sender_that_is_killed_before_it_could_note_the_arrival(
+    service, receiver, redis_url
+):
     """At least once: the message comes again, under its id, when the dead one's lease is over."""
-    job_id = await ended(house)
+    job_id = await ended(service)
     args = [sys.executable, str(SENDER), redis_url, receiver.url, SECRET]
     process = await asyncio.create_subprocess_exec(*args, stdin=asyncio.subprocess.PIPE)
     receiver.kills = process.pid
     await process.communicate(b"")  # now it may send
     assert process.returncode == -signal.SIGKILL
-    (waits,), _ = await house.store.outbox.waiting(9)
+    (waits,), _ = await service.store.outbox.waiting(9)
     assert waits.tries == 1
-    assert await send_some(house.store, endpoint(receiver)) == 0, "the lease runs"
-    await house.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # until it is over
-    assert await send_some(house.store, endpoint(receiver)) == 1
+    assert await send_some(service.store, endpoint(receiver)) == 0, "the lease runs"
+    await service.store.redis.zadd("fettle:deliveries", {waits.id: 0})  # until it is over
+    assert await send_some(service.store, endpoint(receiver)) == 1
     assert [json.loads(body)["data"]["job_id"] for _, body in receiver.got] == [job_id] * 2
     assert len({sent["webhook-id"] for sent, _ in receiver.got}) == 1
-    assert await house.store.outbox.waiting(9) == ([], 0)
+    assert await service.store.outbox.waiting(9) == ([], 0)

@@ -10,7 +10,7 @@ from typing import Annotated, TypedDict
 import pytest
 from langgraph.graph import END, START, StateGraph
 from support.graph.checkpoint_savers import unfenced
-from support.jobs.job_examples import House, held
+from support.jobs.job_examples import JobService, held
 
 from jobs.errors import StaleEpoch
 from jobs.model.record import JobRecord
@@ -27,7 +27,7 @@ class State(TypedDict, total=False):
 
 async def test_what_is_left_of_an_old_attempt_saves_nothing(redis_url: str) -> None:
     store = RedisStore(connect(redis_url, seconds=20))
-    house = House(store)
+    service = JobService(store)
     may_go, arrived = asyncio.Event(), asyncio.Event()
 
     async def node(state: State) -> State:
@@ -49,11 +49,11 @@ async def test_what_is_left_of_an_old_attempt_saves_nothing(redis_url: str) -> N
         config = {"configurable": {"thread_id": record.id}}
         return await graph.ainvoke({"by": "nobody"}, config, durability="sync")
 
-    job = await house.running()
+    job = await service.running()
     old = asyncio.create_task(attempt(job))
     await arrived.wait()
-    await house.operations.requeue(held(job), "")
-    new = await asyncio.create_task(attempt(await house.claim(job.id)))
+    await service.operations.requeue(held(job), "")
+    new = await asyncio.create_task(attempt(await service.claim(job.id)))
     may_go.set()
     with pytest.raises(StaleEpoch):
         await old
@@ -72,7 +72,7 @@ class Cut(Exception):
 
 async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str) -> None:
     store = RedisStore(connect(redis_url, seconds=20))
-    house = House(store)
+    service = JobService(store)
     save, left = unfenced(store.redis), 0
 
     async def dying(thread_id: str, commands: Sequence[Command]) -> None:
@@ -88,7 +88,7 @@ async def test_a_job_goes_on_from_wherever_a_crash_cut_its_saves(redis_url: str)
     graph = builder.compile(RedisSaver(store.redis, dying))
     seen = set()
     for cut in range(12):
-        job = await house.running()
+        job = await service.running()
         config = {"configurable": {"thread_id": job.id}}
         left = cut
         try:

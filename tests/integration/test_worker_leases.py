@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
-from support.jobs.job_examples import RESULT, House, job
+from support.jobs.job_examples import RESULT, JobService, job
 from support.jobs.job_examples import held as lease_of
 
 from jobs.errors import StaleEpoch
@@ -29,7 +29,7 @@ class Ending:
     """The context of an attempt that stands still at its first step, having ended its job there if
     it `ends` it."""
 
-    house: House
+    service: JobService
     ends: bool
     patience: float = 0.0
     there: asyncio.Event = field(default_factory=asyncio.Event)
@@ -38,7 +38,7 @@ class Ending:
     async def ledger(self, record: JobRecord) -> None:
         """What an attempt asks for first."""
         if self.ends:
-            await self.house.operations.succeed(lease_of(record), RESULT)
+            await self.service.operations.succeed(lease_of(record), RESULT)
         self.there.set()
         await self.go_on.wait()
         raise StaleEpoch(record.id, record.epoch)
@@ -48,7 +48,7 @@ class Ending:
 class Beating:
     """A job at work under the heartbeat of its process."""
 
-    house: House
+    service: JobService
     equipment: Ending
     job_id: str
     attempts: Attempts
@@ -59,10 +59,10 @@ class Beating:
 @contextlib.asynccontextmanager
 async def beating(url: str, *, ends: bool) -> AsyncIterator[Beating]:
     store = RedisStore(connect(url))
-    house = House(store)
-    job_id = (await house.submit()).id
-    equipment = Ending(house, ends)
-    attempts = Attempts("worker-1", house.operations, cast("WorkerContext", equipment), slots=1)
+    service = JobService(store)
+    job_id = (await service.submit()).id
+    equipment = Ending(service, ends)
+    attempts = Attempts("worker-1", service.operations, cast("WorkerContext", equipment), slots=1)
     work = asyncio.create_task(attempts.work(job_id, alone=False))
     await equipment.there.wait()
     loop = asyncio.get_running_loop()
@@ -85,7 +85,7 @@ async def beating(url: str, *, ends: bool) -> AsyncIterator[Beating]:
     )
     leases.start()
     try:
-        yield Beating(house, equipment, job_id, attempts, work, missed)
+        yield Beating(service, equipment, job_id, attempts, work, missed)
     finally:
         equipment.go_on.set()
         await asyncio.to_thread(leases.stop)
@@ -107,7 +107,7 @@ async def test_nothing_is_wrong_with_a_lease_that_was_released_in_good_order(
                 await at_work.missed.wait()
             at_work.equipment.go_on.set()
             await at_work.work
-            assert (await at_work.house.record(at_work.job_id)).status is Status.SUCCEEDED
+            assert (await at_work.service.record(at_work.job_id)).status is Status.SUCCEEDED
     assert said(logs) == []
 
 
@@ -115,7 +115,7 @@ async def test_nothing_is_wrong_with_a_lease_that_was_released_in_good_order(
 async def test_an_attempt_whose_lease_is_lost_is_stopped_and_that_is_said_once(redis_url):
     with capture_logs() as logs:
         async with beating(redis_url, ends=False) as at_work:
-            operations = at_work.house.operations
+            operations = at_work.service.operations
             job(await operations.requeue(LeaseRef(at_work.job_id, 1), "its worker was frozen"))
             job(await operations.claim(at_work.job_id, "worker-2"))
             async with asyncio.timeout(20):

@@ -29,7 +29,7 @@ VERIFIED = {
 
 
 @dataclass
-class House:
+class JobService:
     """Operations over a store, and the hints they sent."""
 
     store: RedisStore

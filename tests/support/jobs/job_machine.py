@@ -1,4 +1,4 @@
-"""A Hypothesis machine that does to jobs whatever a house may do, and looks after each step.
+"""A Hypothesis machine that gives jobs every command, and checks them after each step.
 
 `WALKS=50 pytest tests/integration/test_jobs_machine.py`
 takes fifty times as many walks as `make test` does.
@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from support.jobs.job_examples import RESULT, TENANT, House, decision, review
+from support.jobs.job_examples import RESULT, TENANT, JobService, decision, review
 
 from jobs.errors import StaleEpoch
 from jobs.model.events import WORK, Event, NewEvent
@@ -102,7 +102,7 @@ class JobMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.house = House(self.open_store())
+        self.service = JobService(self.open_store())
         self.seen: dict[str, Seen] = {}
         self.gone: list[str] = []
         self.calls = 0
@@ -133,7 +133,7 @@ class JobMachine(RuleBasedStateMachine):
 
     def record(self, job_id: str) -> JobRecord:
         """A job as it stands."""
-        return self.run(self.house.record(job_id))
+        return self.run(self.service.record(job_id))
 
     def some(self, *statuses: Status) -> bool:
         """Whether there is a job in one of these statuses."""
@@ -155,7 +155,7 @@ class JobMachine(RuleBasedStateMachine):
         return helds[which] if len(helds) >= -which else None
 
     def teardown(self) -> None:
-        self.run(self.house.store.close())
+        self.run(self.service.store.close())
         self.loop.close()
 
     @precondition(lambda self: len(self.seen) < MOST_JOBS)
@@ -174,25 +174,27 @@ class JobMachine(RuleBasedStateMachine):
         then: OnExpiry,
         approvals: int,
     ) -> None:
-        submitting = self.house.submit(
+        submitting = self.service.submit(
             conversation_id=conversation,
             priority=priority,
             review_expires_seconds=expires,
             on_expiry=then,
             approvals=approvals,
         )
-        self.house.hints.clear()
+        self.service.hints.clear()
         record = self.run(submitting)
         self.seen[record.id] = Seen(record.conversation_id)
-        first = self.run(self.house.store.next_in_line(TENANT, record.conversation_id)) == record.id
-        assert self.house.hints == ([(record.id, priority)] if first else [])
+        first = (
+            self.run(self.service.store.next_in_line(TENANT, record.conversation_id)) == record.id
+        )
+        assert self.service.hints == ([(record.id, priority)] if first else [])
 
     @precondition(lambda self: self.some(Status.QUEUED))
     @rule(data=st.data(), alone=st.booleans(), reads=st.sampled_from([None, None, (1, 2), (9,)]))
     def claim(self, data: st.DataObject, alone: bool, reads: tuple[int, ...] | None) -> None:
         job_id = self.pick(data, Status.QUEUED)
         before = self.record(job_id)
-        answer = self.run(self.house.operations.claim(job_id, "w", alone=alone, reads=reads))
+        answer = self.run(self.service.operations.claim(job_id, "w", alone=alone, reads=reads))
         readable = reads is None or (before.checkpointed or GraphFormat(reads[0])).number in reads
         if isinstance(answer, Refusal):
             assert (answer.code == "unreadable") <= (not readable)
@@ -222,7 +224,7 @@ class JobMachine(RuleBasedStateMachine):
         events = (NewEvent(call, "summarized", {"text": call}),)
         writes = Writes(events, {call: b"1"} if progress else {}, (charge,), graph=graph)
         before, seen = self.record(job_id), self.seen[job_id]
-        writing = self.house.store.write(job_id, held.epoch, writes)
+        writing = self.service.store.write(job_id, held.epoch, writes)
         if before.status is Status.RUNNING and held.epoch == before.epoch:
             self.run(writing)
             seen.graph = graph or seen.graph
@@ -241,7 +243,7 @@ class JobMachine(RuleBasedStateMachine):
         if held is None:
             return
         before = self.record(job_id)
-        lost = self.run(self.house.store.renew([held], 60_000))
+        lost = self.run(self.service.store.renew([held], 60_000))
         holds = before.status is Status.RUNNING and held.epoch == before.epoch
         assert lost == ([] if holds else [held])
         assert self.record(job_id).version == before.version
@@ -262,7 +264,7 @@ class JobMachine(RuleBasedStateMachine):
     @rule(data=st.data(), how=st.sampled_from(("pause", "park")))
     def work_until_a_person_is_asked(self, data: st.DataObject, how: str) -> None:
         job_id = self.pick(data, Status.QUEUED)
-        claimed = self.run(self.house.operations.claim(job_id, "w", alone=True))
+        claimed = self.run(self.service.operations.claim(job_id, "w", alone=True))
         if isinstance(claimed, JobRecord):
             held = LeaseRef(job_id, claimed.epoch)
             self.seen[job_id].helds.append(held)
@@ -282,7 +284,7 @@ class JobMachine(RuleBasedStateMachine):
             "park": ("pause", (question,)),
         }
         name, given = arguments[how]
-        operation = getattr(self.house.operations, name)
+        operation = getattr(self.service.operations, name)
         answer: JobRecord | Refusal = self.run(operation(held, *given))
         return answer
 
@@ -301,7 +303,7 @@ class JobMachine(RuleBasedStateMachine):
         name = asked.id if asked and right else "r-other"
         digest = {"": "", "right": digest_of(asked) if asked else "", "wrong": "0" * 64}[seen]
         given = Decision(name, action, by, key_id=f"k-{by}", digest=digest)
-        answer = self.run(self.house.operations.decide(job_id, given))
+        answer = self.run(self.service.operations.decide(job_id, given))
         meant = right and seen != "wrong" and asked is not None and action in TAKES[asked.kind]
         if asked is None or not meant or barred(before, self.seen[job_id].authors, action, by):
             assert isinstance(answer, Refusal)
@@ -333,14 +335,14 @@ class JobMachine(RuleBasedStateMachine):
             return
         before = self.record(job_id)
         self.run(self.come_overdue(before))
-        self.run(self.house.operations.sweep())
+        self.run(self.service.operations.sweep())
         after = self.record(job_id)
         assert after.version == before.version + 1
         if before.spec.on_expiry is OnExpiry.REJECT:
             assert after.status is Status.FAILED
         else:  # no run has succeeded here, so nothing is approved by itself
             assert (after.status, after.review.expired) == (before.status, True)  # type: ignore[union-attr]
-        self.run(self.house.operations.sweep())
+        self.run(self.service.operations.sweep())
         assert self.record(job_id) == after
 
     @precondition(lambda self: self.seen)
@@ -348,7 +350,7 @@ class JobMachine(RuleBasedStateMachine):
     def cancel(self, data: st.DataObject) -> None:
         job_id = self.pick(data, *Status)
         before = self.record(job_id)
-        answer = self.run(self.house.operations.cancel(job_id, "ann"))
+        answer = self.run(self.service.operations.cancel(job_id, "ann"))
         assert isinstance(answer, JobRecord) != before.status.final
 
     @precondition(lambda self: self.some(Status.FAILED, Status.CANCELLED))
@@ -356,8 +358,8 @@ class JobMachine(RuleBasedStateMachine):
     def retry_as_new_job(self, data: st.DataObject, by: str) -> None:
         """A failed or cancelled job again, as a job of its own."""
         job_id = self.pick(data, Status.FAILED, Status.CANCELLED)
-        before, events = self.record(job_id), self.run(self.house.store.events(job_id))
-        answer = self.run(self.house.operations.retry_as_new_job(job_id, by=by))
+        before, events = self.record(job_id), self.run(self.service.store.events(job_id))
+        answer = self.run(self.service.operations.retry_as_new_job(job_id, by=by))
         assert isinstance(answer, Submitted) == (before.status in (Status.FAILED, Status.CANCELLED))
         if isinstance(answer, Refusal):
             return
@@ -370,7 +372,7 @@ class JobMachine(RuleBasedStateMachine):
         seen.authors = parent.authors | {by}
         if goes_on:
             seen.graph, seen.journal = parent.graph, set(parent.journal)
-            told = [event.kind for event in self.run(self.house.store.events(heir.id))]
+            told = [event.kind for event in self.run(self.service.store.events(heir.id))]
             of_its_end = {"summarized"} if before.reason is Reason.UNAPPROVED else set()
             kept = WORK - of_its_end
             assert told[1:] == [event.kind for event in _current(events) if event.kind in kept]
@@ -381,7 +383,7 @@ class JobMachine(RuleBasedStateMachine):
     def collect(self) -> None:
         """Time passes until what is final is not kept any more."""
         final = {job_id for job_id in self.seen if self.record(job_id).status.final}
-        assert self.run(remove_finished(self.house.store, AT_ONCE)) == len(final)
+        assert self.run(remove_finished(self.service.store, AT_ONCE)) == len(final)
         for job_id in final:
             del self.seen[job_id]
             self.gone.append(job_id)
@@ -391,7 +393,7 @@ class JobMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def ask_for_what_is_gone(self, data: st.DataObject) -> None:
         job_id = data.draw(st.sampled_from(self.gone))
-        operations = self.house.operations
+        operations = self.service.operations
         for asked in (
             operations.claim(job_id, "w"),
             operations.decide(job_id, decision()),
@@ -412,25 +414,25 @@ class JobMachine(RuleBasedStateMachine):
         if before.status not in (Status.QUEUED, Status.RUNNING):
             return
         self.run(self.come_due(before))
-        self.house.hints.clear()
-        self.run(self.house.operations.sweep())
+        self.service.hints.clear()
+        self.run(self.service.operations.sweep())
         after = self.record(job_id)
         assert after.version == before.version + 1
         assert after.status is not Status.RUNNING
-        hinted = [name for name, _ in self.house.hints]
-        first = self.run(self.house.store.next_in_line(TENANT, after.conversation_id)) == job_id
+        hinted = [name for name, _ in self.service.hints]
+        first = self.run(self.service.store.next_in_line(TENANT, after.conversation_id)) == job_id
         assert (job_id in hinted) == first
 
     @rule()
     def sweep(self) -> None:
-        self.run(self.house.operations.sweep())
+        self.run(self.service.operations.sweep())
 
     @invariant()
     def everything_holds(self) -> None:
         """One look at everything, then each rule on its own."""
-        read = self.house.store
+        read = self.service.store
         ids = list(self.seen)
-        asked = (self.house.record, read.events, read.charges, read.journal)
+        asked = (self.service.record, read.events, read.charges, read.journal)
         found = self.run(_all([ask(job_id) for job_id in ids for ask in asked]))
         known = [Known(*found[4 * i : 4 * i + 4]) for i in range(len(ids))]
         self.one_index_each([each.record for each in known])
@@ -452,8 +454,8 @@ class JobMachine(RuleBasedStateMachine):
             "finished": {each.id for each in records if each.status.final},
         }
         counted = Counter(each.status for each in records)
-        assert self.run(self.house.store.counts()) == {s: counted[s] for s in Status}
-        page = self.house.store.page(TENANT, limit=1_000, offset=0, status=None, label=None)
+        assert self.run(self.service.store.counts()) == {s: counted[s] for s in Status}
+        page = self.service.store.page(TENANT, limit=1_000, offset=0, status=None, label=None)
         assert {each.id for each in self.run(page).records} == {each.id for each in records}
 
     def lines_in_order(self, records: list[JobRecord]) -> None:
@@ -462,10 +464,10 @@ class JobMachine(RuleBasedStateMachine):
             if not record.status.final:
                 lines.setdefault(record.conversation_id, []).append(record)
         heads = [line[0] for line in lines.values() if line[0].status is Status.QUEUED]
-        assert sum(self.run(self.house.store.queue_depth()).values()) == len(heads)
-        assert self.run(self.house.store.load_now(TENANT)).queued == len(heads)
+        assert sum(self.run(self.service.store.queue_depth()).values()) == len(heads)
+        assert self.run(self.service.store.load_now(TENANT)).queued == len(heads)
         for conversation, line in lines.items():
-            head = self.run(self.house.store.next_in_line(TENANT, conversation))
+            head = self.run(self.service.store.next_in_line(TENANT, conversation))
             assert head == line[0].id
             assert {record.status for record in line[1:]} <= {Status.QUEUED}
             assert all(record.epoch == 0 for record in line[1:])
@@ -473,7 +475,7 @@ class JobMachine(RuleBasedStateMachine):
     def one_lease(self, seen: Seen, record: JobRecord) -> None:
         assert record.conversation_id == seen.conversation
         assert record.epoch == len(seen.helds)
-        owns = self.run(_all([self.house.store.owns(held) for held in seen.helds]))
+        owns = self.run(_all([self.service.store.owns(held) for held in seen.helds]))
         running = record.status is Status.RUNNING
         assert owns == [False] * (len(owns) - running) + [True] * running
         assert (record.lease is not None) == running

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.graph.graphs import Journey as House
-from support.graph.graphs import PlannedSandbox, call, turn
+from support.graph.graphs import Journey, PlannedSandbox, call, turn
 
 from agents.errors import BudgetExhausted
 from agents.models.router import Difficulty, Routes, route
@@ -18,51 +17,51 @@ ROUTES = Routes({"simple": ("groq:small",), "hard": ("groq:large", "groq:other")
 TASK = "A simple asyncio scheduler, short"
 
 
-def a_house(folder: Path, *turns: Any) -> House:
-    return House.plan(folder, [*turns, turn("planner", "never asked", "x")], PlannedSandbox({}))
+def a_journey(folder: Path, *turns: Any) -> Journey:
+    return Journey.plan(folder, [*turns, turn("planner", "never asked", "x")], PlannedSandbox({}))
 
 
 async def test_the_event_names_the_model_that_the_executor_gets(tmp_path: Path) -> None:
-    house = a_house(tmp_path, turn("router", TASK, call("Judged", difficulty="simple")))
-    await route(house.ports, ROUTES, TASK, 0, own="groq:its-own")
-    (told,) = house.told("routed")
+    journey = a_journey(tmp_path, turn("router", TASK, call("Judged", difficulty="simple")))
+    await route(journey.ports, ROUTES, TASK, 0, own="groq:its-own")
+    (told,) = journey.told("routed")
     assert (told["difficulty"], told["model"]) == ("simple", "groq:its-own")
 
 
 async def test_the_model_decides_once(tmp_path: Path) -> None:
     judged = call("Judged", difficulty="hard", reason="It schedules.")
-    house = a_house(tmp_path, turn("router", TASK, judged))
+    journey = a_journey(tmp_path, turn("router", TASK, judged))
     for _ in range(2):  # as a worker that goes on after a crash
-        assert await route(house.ports, ROUTES, TASK, 0) is Difficulty.HARD
-    (told,) = house.told("routed")
+        assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.HARD
+    (told,) = journey.told("routed")
     assert told == {
         "difficulty": "hard",
         "model": "groq:large",
         "reason": "It schedules.",
         "by": "model",
     }
-    (called,) = house.told("model_called")
+    (called,) = journey.told("model_called")
     assert called["role"] == "router"
 
 
 @pytest.mark.parametrize("reply", ["I cannot say", call("Judged", difficulty="huge")])
 async def test_a_reply_that_cannot_be_read_is_the_middle(tmp_path: Path, reply: Any) -> None:
-    house = a_house(tmp_path, turn("router", TASK, reply))
-    assert await route(house.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
-    (told,) = house.told("routed")
+    journey = a_journey(tmp_path, turn("router", TASK, reply))
+    assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
+    (told,) = journey.told("routed")
     assert (told["model"], told["by"]) == (None, "default")
     assert "could not be read" in told["reason"]
 
 
 async def test_a_model_that_is_away_is_no_reason_to_fail(tmp_path: Path) -> None:
-    house = a_house(tmp_path)  # the recording has no answer for the router
-    assert await route(house.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
-    assert "did not answer" in house.told("routed")[0]["reason"]
+    journey = a_journey(tmp_path)  # the recording has no answer for the router
+    assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
+    assert "did not answer" in journey.told("routed")[0]["reason"]
 
 
 async def test_the_routers_own_call_is_paid_out_of_the_budget(tmp_path: Path) -> None:
     judged = call("Judged", difficulty="hard")
-    house = a_house(tmp_path, turn("router", TASK, judged))
-    ports = replace(house.ports, budget=MemoryBudget(house.record, most=100))
+    journey = a_journey(tmp_path, turn("router", TASK, judged))
+    ports = replace(journey.ports, budget=MemoryBudget(journey.record, most=100))
     with pytest.raises(BudgetExhausted):
         await route(ports, ROUTES, TASK, 0)

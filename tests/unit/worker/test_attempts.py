@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from support.jobs.job_examples import House
+from support.jobs.job_examples import JobService
 
 from jobs.errors import StaleEpoch, StoreUnavailable
 from jobs.model.record import JobRecord, Status
@@ -58,45 +58,45 @@ async def store(redis_url: str) -> AsyncIterator[Forgetful]:
 
 
 async def test_a_claim_whose_answer_was_lost_is_given_back(store: Forgetful) -> None:
-    house = House(store)
-    job = await house.submit()
-    attempts = Attempts("worker-1", house.operations, NOTHING, slots=1)
-    house.hints.clear()
+    service = JobService(store)
+    job = await service.submit()
+    attempts = Attempts("worker-1", service.operations, NOTHING, slots=1)
+    service.hints.clear()
     store.lost = True
     with pytest.raises(StoreUnavailable):
         await attempts.work(job.id, alone=False)
-    now = await house.record(job.id)
+    now = await service.record(job.id)
     assert (now.status, now.crashes, now.epoch) == (Status.QUEUED, 0, 1)
-    assert [job_id for job_id, _ in house.hints] == [job.id]
+    assert [job_id for job_id, _ in service.hints] == [job.id]
     assert attempts.held() == ()
 
 
 async def test_a_job_that_another_worker_holds_is_left_alone(store: Forgetful) -> None:
-    house = House(store)
-    job = await house.running()
-    attempts = Attempts("worker-2", house.operations, NOTHING, slots=1)
+    service = JobService(store)
+    job = await service.running()
+    attempts = Attempts("worker-2", service.operations, NOTHING, slots=1)
     await attempts.work(job.id, alone=False)
-    assert (await house.record(job.id)).status is Status.RUNNING
+    assert (await service.record(job.id)).status is Status.RUNNING
 
 
 @pytest.mark.invariant("J8")
 async def test_a_process_that_was_made_for_a_job_claims_it_when_redis_is_back(
     store: Forgetful,
 ) -> None:
-    house = House(store)
-    job = await house.submit()
-    attempts = Attempts("worker-1", house.operations, ready(), slots=1)
+    service = JobService(store)
+    job = await service.submit()
+    attempts = Attempts("worker-1", service.operations, ready(), slots=1)
     store.away = 2
     await attempts.work_alone(job.id)
-    assert (await house.kinds(job.id)).count("started") == 1
+    assert (await service.kinds(job.id)).count("started") == 1
 
 
 async def test_a_process_that_was_made_for_a_job_leaves_it_where_redis_stays_away(
     store: Forgetful,
 ) -> None:
-    house = House(store)
-    job = await house.submit()
-    attempts = Attempts("worker-1", house.operations, ready(patience=0), slots=1)
+    service = JobService(store)
+    job = await service.submit()
+    attempts = Attempts("worker-1", service.operations, ready(patience=0), slots=1)
     store.away = 2
     await attempts.work_alone(job.id)  # and ends in good order: it raises nothing
-    assert await house.kinds(job.id) == ["submitted"]
+    assert await service.kinds(job.id) == ["submitted"]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from redis.asyncio import Redis
-from support.jobs.job_examples import House, held
+from support.jobs.job_examples import JobService, held
 
 from agents.ports import CallKey, Charge, Event, Finished
 from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
@@ -52,8 +52,8 @@ async def store(redis_url: str) -> AsyncIterator[Moody]:
 
 
 @pytest.fixture
-def house(store: Moody) -> House:
-    return House(store)
+def service(store: Moody) -> JobService:
+    return JobService(store)
 
 
 def finished(call: str) -> Finished:
@@ -68,8 +68,10 @@ async def charged(store: Moody, job_id: str) -> list[str]:
     return sorted(charge.call for charge in await store.charges(job_id))
 
 
-async def test_a_store_that_is_away_for_a_moment_costs_nothing(store: Moody, house: House) -> None:
-    job = await house.running()
+async def test_a_store_that_is_away_for_a_moment_costs_nothing(
+    store: Moody, service: JobService
+) -> None:
+    job = await service.running()
     ledger = Ledger(store, held(job), {})
     store.away = 1
     await ledger.record("one", finished("one"))
@@ -77,8 +79,10 @@ async def test_a_store_that_is_away_for_a_moment_costs_nothing(store: Moody, hou
     assert ledger.tokens == 15
 
 
-async def test_what_comes_behind_a_lost_write_is_not_written(store: Moody, house: House) -> None:
-    job = await house.running()
+async def test_what_comes_behind_a_lost_write_is_not_written(
+    store: Moody, service: JobService
+) -> None:
+    job = await service.running()
     ledger = Ledger(store, held(job), {}, patience=0)
     store.away = 1
     await ledger.emit(fact(1, "planned"))
@@ -89,7 +93,7 @@ async def test_what_comes_behind_a_lost_write_is_not_written(store: Moody, house
     with pytest.raises(StoreUnavailable):
         await ledger.flush()
     assert await store.journal(job.id) == {}
-    assert await house.kinds(job.id) == ["submitted", "started"]
+    assert await service.kinds(job.id) == ["submitted", "started"]
     assert await charged(store, job.id) == []
 
 
@@ -109,9 +113,9 @@ async def given_up(store: Moody, job: JobRecord) -> Ledger:
 
 
 async def test_what_was_given_up_is_said_in_its_order_when_the_store_is_back(
-    store: Moody, house: House
+    store: Moody, service: JobService
 ) -> None:
-    job = await house.running()
+    job = await service.running()
     ledger = await given_up(store, job)
     await ledger.flush_unsent()
     assert await store.journal(job.id) == {"one": b"one", "two": b"two"}
@@ -122,9 +126,9 @@ async def test_what_was_given_up_is_said_in_its_order_when_the_store_is_back(
 
 
 async def test_of_what_a_full_store_does_not_take_the_price_is_said(
-    store: Moody, house: House
+    store: Moody, service: JobService
 ) -> None:
-    job = await house.running()
+    job = await service.running()
     ledger = await given_up(store, job)
     store.away, store.full, store.mute = 9, True, True
     with pytest.raises(StoreUnavailable):
@@ -136,9 +140,9 @@ async def test_of_what_a_full_store_does_not_take_the_price_is_said(
 
 
 async def test_a_payment_that_could_not_be_told_goes_with_the_next_write(
-    store: Moody, house: House
+    store: Moody, service: JobService
 ) -> None:
-    job = await house.running()
+    job = await service.running()
     ledger = Ledger(store, held(job), {})
     store.mute = True
     charge = finished("failed").charge
@@ -149,8 +153,10 @@ async def test_a_payment_that_could_not_be_told_goes_with_the_next_write(
     assert await charged(store, job.id) == ["failed", "one"]
 
 
-async def test_writes_side_by_side_go_out_in_order_and_together(store: Moody, house: House) -> None:
-    job = await house.running()
+async def test_writes_side_by_side_go_out_in_order_and_together(
+    store: Moody, service: JobService
+) -> None:
+    job = await service.running()
     ledger = Ledger(store, held(job), {})
     store.gate.clear()
     first = asyncio.create_task(ledger.record("one", finished("one")))
@@ -163,8 +169,8 @@ async def test_writes_side_by_side_go_out_in_order_and_together(store: Moody, ho
     assert [sorted(writes.journal) for writes in store.written] == [["one"], ["three", "two"]]
 
 
-async def test_who_stops_waiting_takes_nothing_back(store: Moody, house: House) -> None:
-    job = await house.running()
+async def test_who_stops_waiting_takes_nothing_back(store: Moody, service: JobService) -> None:
+    job = await service.running()
     ledger = Ledger(store, held(job), {})
     store.gate.clear()
     waiting = asyncio.create_task(ledger.record("one", finished("one")))
@@ -177,11 +183,13 @@ async def test_who_stops_waiting_takes_nothing_back(store: Moody, house: House) 
     assert await store.journal(job.id) == {"one": b"one"}
 
 
-async def test_an_old_attempt_writes_nothing_but_what_it_paid(store: Moody, house: House) -> None:
-    job = await house.running()
+async def test_an_old_attempt_writes_nothing_but_what_it_paid(
+    store: Moody, service: JobService
+) -> None:
+    job = await service.running()
     old = Ledger(store, held(job), {})
-    await house.operations.requeue(held(job), "")
-    await house.claim(job.id)
+    await service.operations.requeue(held(job), "")
+    await service.claim(job.id)
     with pytest.raises(StaleEpoch):
         await old.record("one", finished("one"))
     assert await store.journal(job.id) == {}
@@ -190,9 +198,9 @@ async def test_an_old_attempt_writes_nothing_but_what_it_paid(store: Moody, hous
 
 
 async def test_what_was_paid_counts_without_a_record_of_the_call(
-    store: Moody, house: House
+    store: Moody, service: JobService
 ) -> None:
-    job = await house.running()
+    job = await service.running()
     ledger = Ledger(store, held(job), {})
     charge = finished("one").charge
     assert charge is not None

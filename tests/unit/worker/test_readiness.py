@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from support.jobs.job_examples import House
+from support.jobs.job_examples import JobService
 
 from jobs.model.record import Status
 from jobs.store.redis_store import RedisStore
@@ -105,30 +105,30 @@ async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() ->
         assert sandbox.checks == looked
 
 
-async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[House, Attempts, Readiness]:
-    house = House(store)
+async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[JobService, Attempts, Readiness]:
+    service = JobService(store)
     readiness = Readiness(sandbox, "local", again_seconds=0.01)
     await readiness.look()
     equipment = cast("WorkerContext", SimpleNamespace(readiness=readiness))
-    return house, Attempts("worker-1", house.operations, equipment, slots=1), readiness
+    return service, Attempts("worker-1", service.operations, equipment, slots=1), readiness
 
 
 async def test_a_hint_waits_while_the_sandbox_is_broken(redis_store: RedisStore) -> None:
-    house, attempts, readiness = await a_worker(redis_store, Breakable(mended=False))
-    job = await house.submit()
+    service, attempts, readiness = await a_worker(redis_store, Breakable(mended=False))
+    job = await service.submit()
     taken = asyncio.create_task(attempts.take(job.id))
     await asyncio.sleep(0.05)
     assert not taken.done()
-    now = await house.record(job.id)
+    now = await service.record(job.id)
     assert (now.status, now.attempts, now.retries) == (Status.QUEUED, 0, 0)
     await attempts.drain(1)
     await asyncio.wait_for(taken, 20)
-    assert (await house.record(job.id)).status is Status.QUEUED
+    assert (await service.record(job.id)).status is Status.QUEUED
     assert not readiness.works
 
 
 async def test_a_job_that_is_to_run_alone_waits_too(redis_store: RedisStore) -> None:
-    house, attempts, _ = await a_worker(redis_store, Breakable(mended=False))
-    job = await house.submit()
+    service, attempts, _ = await a_worker(redis_store, Breakable(mended=False))
+    job = await service.submit()
     await attempts.work_alone(job.id)
-    assert (await house.record(job.id)).attempts == 0
+    assert (await service.record(job.id)).attempts == 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from support.graph.graphs import PlannedSandbox
-from support.jobs.job_examples import House
+from support.jobs.job_examples import JobService
 
 from agents.models import ModelOptions, ModelPool
 from agents.models.role_models import RoleModels
@@ -19,7 +19,7 @@ from worker.adapters.routing import routed
 
 
 async def test_an_upgrade_does_not_choose_anew(tmp_path: Path, redis_store: RedisStore) -> None:
-    job = await House(redis_store).running(task="Print hello world", model="auto")
+    job = await JobService(redis_store).running(task="Print hello world", model="auto")
     events = [NewEvent("r", "routed", {"difficulty": "hard"}), NewEvent("b", "begun_anew", {})]
     await redis_store.write(job.id, job.epoch, Writes(events=events))
     record = MemoryRecord()

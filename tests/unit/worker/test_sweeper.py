@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from redis.asyncio import Redis
-from support.jobs.job_examples import House, held
+from support.jobs.job_examples import JobService, held
 
 from jobs.errors import StoreUnavailable
 from jobs.model.record import JobRecord
@@ -23,8 +23,8 @@ from worker.background.sweeper import sweep_forever
 
 
 @asynccontextmanager
-async def sweeping(house: House, seconds: float, **how: float) -> AsyncIterator[None]:
-    task = asyncio.create_task(sweep_forever(house.operations, seconds, **how))
+async def sweeping(service: JobService, seconds: float, **how: float) -> AsyncIterator[None]:
+    task = asyncio.create_task(sweep_forever(service.operations, seconds, **how))
     try:
         yield
     finally:
@@ -51,19 +51,19 @@ class Damaged(RedisStore):
 
 async def test_a_record_that_cannot_be_read_hinders_no_other_job(redis_url: str) -> None:
     store = Damaged(connect(redis_url, seconds=20))
-    house = House(store)
-    bad, good = [await house.submit() for _ in range(2)]
-    house.hints.clear()
+    service = JobService(store)
+    bad, good = [await service.submit() for _ in range(2)]
+    service.hints.clear()
     store.unreadable = bad.id
     for record in (bad, good):
         await now_due(store, record)
     with pytest.raises(ValueError, match="not a record"):
-        await house.operations.sweep()
-    assert [job_id for job_id, _ in house.hints] == [good.id]
-    async with asyncio.timeout(20), sweeping(house, 0.01):
+        await service.operations.sweep()
+    assert [job_id for job_id, _ in service.hints] == [good.id]
+    async with asyncio.timeout(20), sweeping(service, 0.01):
         for hints in (2, 3):
             await now_due(store, good)
-            while len(house.hints) < hints:
+            while len(service.hints) < hints:
                 await asyncio.sleep(0.01)
     await store.close()
 
@@ -71,14 +71,14 @@ async def test_a_record_that_cannot_be_read_hinders_no_other_job(redis_url: str)
 async def test_one_sweeper_of_the_fleet_has_its_turn_in_each_interval(
     redis_store: RedisStore,
 ) -> None:
-    house, looked = House(redis_store), []
+    service, looked = JobService(redis_store), []
 
     async def sweep() -> int:
         looked.append(time.monotonic())
         return 0
 
-    house.operations.sweep = sweep
-    fleet = [asyncio.create_task(sweep_forever(house.operations, 0.2)) for _ in range(5)]
+    service.operations.sweep = sweep
+    fleet = [asyncio.create_task(sweep_forever(service.operations, 0.2)) for _ in range(5)]
     async with asyncio.timeout(20):
         while len(looked) < 4:
             await asyncio.sleep(0.01)
@@ -130,15 +130,15 @@ async def test_leases_are_looked_at_only_some_time_after_the_store_is_back(
     """However long it was away, and whenever within the sweeper's pauses it comes back."""
     store = Away(connect(redis_url, seconds=20))
     store.answers = answers
-    house = House(store, lease_ms=200)
-    alive, dead = await house.running(), await house.running()
+    service = JobService(store, lease_ms=200)
+    alive, dead = await service.running(), await service.running()
     store.reached = False
-    async with asyncio.timeout(20), sweeping(house, 0.01, grace=1.0):
+    async with asyncio.timeout(20), sweeping(service, 0.01, grace=1.0):
         await asyncio.sleep(0.3)  # every lease has run out
         store.reached = True
         await asyncio.sleep(0.2)
         assert await store.renew([held(alive)], 60_000) == []
-        while (await house.record(dead.id)).crashes == 0:
+        while (await service.record(dead.id)).crashes == 0:
             await asyncio.sleep(0.01)
-    assert (await house.record(alive.id)).crashes == 0
+    assert (await service.record(alive.id)).crashes == 0
     await store.close()
