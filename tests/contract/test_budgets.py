@@ -71,7 +71,7 @@ async def test_a_charge_settles_what_was_set_aside(store: RedisStore, service: J
     assert list(await store.charges(job.id)) == [replace(paid("c1", "a"), reservation=None)]
 
 
-async def test_a_charge_told_twice_settles_once(store: RedisStore, service: JobService):
+async def test_a_charge_posted_twice_settles_once(store: RedisStore, service: JobService):
     job = await service.running()
     await reserve(store, job, asking("a"))
     for _ in range(2):

@@ -110,7 +110,7 @@ async def test_what_waits_for_a_person_is_what_he_may_decide(service):
     assert await ids(service, waits_for=BOB) == [first]
 
 
-async def test_a_page_tells_what_was_paid(service):
+async def test_a_page_has_what_was_paid(service):
     record = await service.submit()
     await service.store.charge(record.id, [Charge("a", "critic", "m", 1, 2, "0.5")])
     page = await service.store.page(TENANT, limit=10, offset=0)

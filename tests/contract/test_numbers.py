@@ -64,7 +64,7 @@ async def test_a_day_is_its_tenants_own_and_others_are_empty(service):
     assert (found[0], found[1]["ended|cancelled"]) == ({}, 1)
 
 
-async def test_what_is_paid_behind_the_end_counts_once_too(service):
+async def test_what_is_paid_after_the_end_counts_once_too(service):
     record = await service.running()
     job(await service.operations.cancel(record.id, "ann"))
     late = Charge("late", "critic", "groq:m", 3, 4, "0.5")
@@ -75,7 +75,7 @@ async def test_what_is_paid_behind_the_end_counts_once_too(service):
     assert [charge.call for charge in await service.store.charges(record.id)] == ["late"]
 
 
-async def test_a_payment_that_comes_as_the_job_ends_makes_the_end_count_anew(service):
+async def test_a_payment_that_comes_as_the_job_ends_makes_the_end_count_again(service):
     record = await service.running()
     change = lifecycle.cancel(record, await service.store.now(), by="ann")
     assert isinstance(change, Change)
@@ -99,7 +99,7 @@ async def test_of_payments_and_an_end_at_once_each_payment_counts_once(service):
     assert (await today(service))["calls|groq:m"] == 32
 
 
-async def test_a_payment_counts_where_the_job_ends_behind_its_look(service):
+async def test_a_payment_counts_where_the_job_ends_after_its_read(service):
     if not isinstance(service.store, RedisStore):
         return  # one step there: nothing comes in between
     record = await service.running()

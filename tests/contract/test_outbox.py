@@ -32,7 +32,7 @@ async def ended(service) -> str:
     return record.id
 
 
-async def test_what_is_told_is_written_with_the_change(service):
+async def test_deliveries_are_written_with_the_change(service):
     record = await service.running()
     assert await told(service) == []
     job(await service.operations.pause(held(record), review()))
@@ -53,7 +53,7 @@ async def test_without_an_address_nothing_is_written(store):
     assert await store.outbox.waiting(9) == ([], 0)
 
 
-async def test_many_changes_at_once_tell_one_thing_once(service):
+async def test_concurrent_changes_make_each_delivery_once(service):
     record = await service.running()
     job(await service.operations.pause(held(record), review()))
     await asyncio.gather(*(service.operations.decide(record.id, decision()) for _ in range(5)))
@@ -93,7 +93,7 @@ async def test_a_lease_that_has_run_out_is_another_ones(service):
     assert second.data == first.data
 
 
-async def test_a_dead_one_stays_to_be_seen_and_can_begin_anew(service):
+async def test_a_dead_one_stays_listed_and_can_be_sent_again(service):
     await ended(service)
     outbox = service.store.outbox
     (taken,) = await outbox.lease(9, 60_000)

@@ -68,7 +68,7 @@ async def test_a_workspace_is_as_the_last_finished_call_left_it(harness: Harness
     assert await (await harness.attempt()).workspace.files() == {"a.txt": b"a"}
 
 
-async def test_facts_are_told_in_order_and_once(harness: Harness) -> None:
+async def test_events_are_in_order_and_unique(harness: Harness) -> None:
     held = await harness.attempt()
     await held.events.emit(event(1, "planned"))
     await held.journal.record("call", Finished(b"1", (event(1),)))

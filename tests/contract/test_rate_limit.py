@@ -90,7 +90,7 @@ async def test_a_wait_beyond_the_bound_is_refused_at_once_and_takes_no_turn(
     assert time.monotonic() - begun < 30
 
 
-async def test_what_a_provider_told_one_holds_back_all(workers: Workers) -> None:
+async def test_a_hold_set_by_one_worker_applies_to_all(workers: Workers) -> None:
     one, other = workers(Pace(100))
     begun = time.monotonic()
     await one.hold(SMALL, 0.4)
@@ -116,7 +116,7 @@ async def test_other_models_and_providers_are_not_held(workers: Workers) -> None
         await other.wait(SMALL, 1)
 
 
-async def test_whoever_is_cancelled_leaves_at_once(workers: Workers) -> None:
+async def test_a_cancelled_caller_leaves_at_once(workers: Workers) -> None:
     one, other = workers(Pace(1, None, 60_000), most_seconds=100)
     await one.wait(SMALL, 1)
     waiting = asyncio.create_task(other.wait(SMALL, 1))

@@ -213,7 +213,7 @@ async def test_an_attempts_writes_arrive_together(service, store):
 
 
 @pytest.mark.invariant("J5")
-async def test_what_an_attempt_tells_of_its_work_bears_its_epoch(service, store):
+async def test_events_of_an_attempts_work_carry_its_epoch(service, store):
     first = await service.running()
     await store.write(first.id, 1, Writes((said("one"),)))
     job(await service.operations.requeue(held(first), ""))
@@ -311,7 +311,7 @@ async def test_a_reader_misses_none_wherever_it_stands(service, store):
     assert await store.wait_events(running.id, len(everything), 0.01) == []
 
 
-async def test_a_reader_far_behind_is_handed_a_few_at_a_time(service, store):
+async def test_a_late_reader_gets_a_few_at_a_time(service, store):
     running = await service.running()
     names = [f"e{number}" for number in range(3 * EVENTS_AT_ONCE)]
     await store.write(running.id, running.epoch, Writes(events=[said(name) for name in names]))
@@ -323,7 +323,7 @@ async def test_a_reader_far_behind_is_handed_a_few_at_a_time(service, store):
     assert [event.seq for event in await store.events(running.id, 3, limit=2)] == [4, 5]
 
 
-async def test_a_reader_that_follows_hears_each_event_once(service, store):
+async def test_a_reader_that_follows_gets_each_event_once(service, store):
     running = await service.running()
     heard: list[int] = []
 
@@ -426,7 +426,7 @@ async def test_the_queue_is_counted_by_priority(service, store):
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 2}
 
 
-async def test_the_queues_depth_is_told_by_priority(service, store):
+async def test_the_queues_depth_is_known_by_priority(service, store):
     await service.submit(priority=Priority.HIGH)
     await service.submit(priority=Priority.LOW)
     running = await service.running(priority=Priority.LOW)
@@ -461,7 +461,7 @@ async def test_workers_are_known_until_they_leave_or_fall_silent(store):
     assert await store.workers() == []
 
 
-async def test_who_listens_hears_of_cancelled_jobs(service, store):
+async def test_listeners_get_the_ids_of_cancelled_jobs(service, store):
     first, second = await service.running(), await service.submit()
     async with store.stops() as queue:
         job(await service.operations.cancel(first.id, "ann"))

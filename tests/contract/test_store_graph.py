@@ -41,7 +41,7 @@ async def test_other_changes_leave_it_alone(service: JobService) -> None:
     assert (await service.record(record.id)).graph == THEIRS
 
 
-async def test_a_job_is_parked_and_begun_anew(service: JobService) -> None:
+async def test_a_job_is_parked_and_restarted(service: JobService) -> None:
     record = await checkpointed(service)
     await service.operations.requeue(held(record), "drained")
     refused = await service.operations.claim(record.id, "w", reads=[1, 2])
@@ -59,7 +59,7 @@ async def test_a_job_is_parked_and_begun_anew(service: JobService) -> None:
     assert (now.graph, now.workspace) == (OURS, None)
 
 
-async def test_a_heir_bears_its_parents_format(service: JobService) -> None:
+async def test_a_retry_has_its_parents_format(service: JobService) -> None:
     record = await checkpointed(service)
     await service.operations.cancel(record.id, "ann")
     heir = job(await service.operations.retry_as_new_job(record.id, by="ann"))

@@ -133,7 +133,7 @@ async def test_a_decision_applies_to_the_open_review_alone(service):
     assert (await service.kinds(running.id))[-2:] == ["decided", "failed"]
 
 
-async def test_a_review_that_opens_again_under_its_name_is_told_of_again(service):
+async def test_a_review_that_opens_again_under_its_name_is_announced_again(service):
     running = await service.running()
     for feedback in ("one", "two"):
         job(await service.operations.pause(held(running), review()))
@@ -260,7 +260,7 @@ async def test_heartbeats_and_writes_in_between_do_not_hinder_an_end(service):
 # Tried anew
 
 
-async def test_what_failed_is_tried_anew_from_where_it_had_come_to(service):
+async def test_a_failed_job_is_retried_from_where_it_stopped(service):
     running = await service.running(conversation_id="talk", labels=("l",))
     run = NewEvent("n|executor|1|run_finished", "run_finished", {"number": 1, "artifacts": []})
     writes = Writes((run,), {"n|executor|1": b"paid"}, workspace="a" * 64, blobs=["a" * 64])
@@ -288,7 +288,7 @@ async def test_what_failed_is_tried_anew_from_where_it_had_come_to(service):
     assert list((await service.store.blobs.take(-1, 9)).digests) == []
 
 
-async def test_what_a_person_turned_down_begins_anew(service):
+async def test_a_rejected_job_restarts_from_its_task(service):
     running = await service.running()
     paused = job(await service.operations.pause(held(running), review()))
     rejected = job(await service.operations.decide(paused.id, decision(action=Action.REJECT)))
@@ -297,7 +297,7 @@ async def test_what_a_person_turned_down_begins_anew(service):
     assert await service.kinds(heir.id) == ["submitted"]
 
 
-async def test_only_what_failed_or_was_cancelled_is_tried_anew(service):
+async def test_only_failed_or_cancelled_jobs_are_retried(service):
     assert await service.operations.retry_as_new_job("none", by="bob") == UNKNOWN
     waiting = await service.submit()
     assert code(await service.operations.retry_as_new_job(waiting.id, by="bob")) == "not_failed"

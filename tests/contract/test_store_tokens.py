@@ -16,7 +16,7 @@ async def test_what_is_said_reaches_those_who_listen(store):
         assert one.empty()
 
 
-async def test_who_comes_later_hears_nothing_of_it(store):
+async def test_a_late_listener_gets_no_earlier_message(store):
     assert await store.tokens.publish({"j1": "early"}) == frozenset()
     async with store.tokens.subscribe("j1") as queue:
         await store.tokens.publish({"j1": "late"})
@@ -24,7 +24,7 @@ async def test_who_comes_later_hears_nothing_of_it(store):
             assert await queue.get() == "late"
 
 
-async def test_a_listener_that_does_not_read_keeps_so_many_and_is_told(redis_url):
+async def test_a_listener_that_does_not_read_keeps_so_many_and_learns_of_it(redis_url):
     store = RedisStore(connect(redis_url, seconds=20))
     async with store.tokens.subscribe("j1") as unread:
         for number in range(2 * MOST_UNREAD + 7):

@@ -41,7 +41,7 @@ async def own_house(tmp_path) -> AsyncIterator[JobService]:
 
 
 @pytest.mark.invariant("J7")
-async def test_leases_and_workers_are_kept_without_room(own_house: JobService) -> None:
+async def test_leases_and_workers_are_kept_although_redis_is_full(own_house: JobService) -> None:
     store = own_house.store
     assert isinstance(store, RedisStore)
     running = await own_house.running()
@@ -58,7 +58,7 @@ async def test_leases_and_workers_are_kept_without_room(own_house: JobService) -
     assert await own_house.operations.sweep() == 0
 
 
-async def test_a_dead_delivery_is_sent_again_without_room(own_house: JobService) -> None:
+async def test_a_dead_delivery_is_sent_again_although_redis_is_full(own_house: JobService) -> None:
     store = own_house.store
     assert isinstance(store, RedisStore)
     record = await own_house.submit()
@@ -78,7 +78,7 @@ async def test_a_dead_delivery_is_sent_again_without_room(own_house: JobService)
     assert await store.outbox.waiting(1) == ([], 0), "else it is sent again and again"
 
 
-async def test_a_key_and_a_worker_go_without_room(own_house: JobService) -> None:
+async def test_a_key_and_a_worker_are_removed_although_redis_is_full(own_house: JobService) -> None:
     store = own_house.store
     assert isinstance(store, RedisStore)
     credentials = Credentials(store.redis)

@@ -396,7 +396,7 @@ async def test_a_worker_that_waits_for_redis_stops_in_order_or_says_why_it_canno
     assert deployment.logs().count('"worker cannot start"') == 1
 
 
-async def test_a_small_tenants_job_does_not_stand_behind_a_big_ones(deployment: Deployment) -> None:
+async def test_a_small_tenants_job_does_not_wait_for_a_big_ones(deployment: Deployment) -> None:
     model = deployment.record("one", one_run("print 1", "print(1)", seen="1"))
     async with deployment.operations() as operations:
         ids = [

@@ -28,7 +28,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         yield made
 
 
-async def test_two_workers_together_keep_to_a_rate_and_to_what_one_was_told(
+async def test_two_workers_together_keep_to_a_rate_and_to_a_hold(
     deployment: Deployment,
 ) -> None:
     refused_at: list[float] = []

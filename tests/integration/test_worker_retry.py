@@ -23,7 +23,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         yield made
 
 
-async def test_it_goes_on_behind_what_was_paid_and_run(deployment: Deployment) -> None:
+async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) -> None:
     slow = "import time\ntime.sleep(1.5)\nprint(open('a.txt').read())"
     turns = [
         plans("twice"),
@@ -65,7 +65,7 @@ async def test_a_job_cancelled_before_its_first_step_begins_at_its_start(
         assert job.status is Status.SUCCEEDED, deployment.logs()
 
 
-async def test_a_rejected_job_begins_anew_and_asks_again(deployment: Deployment) -> None:
+async def test_a_rejected_job_restarts_and_asks_again(deployment: Deployment) -> None:
     model = deployment.record("asks", one_run("asks", "print('x')"))
     async with deployment.operations() as operations:
         spec = JobSpec("asks", model=model, review=True)
@@ -84,7 +84,7 @@ async def test_a_rejected_job_begins_anew_and_asks_again(deployment: Deployment)
         )
 
 
-async def test_a_pause_that_was_cancelled_is_asked_anew(deployment: Deployment) -> None:
+async def test_a_pause_that_was_cancelled_is_asked_again(deployment: Deployment) -> None:
     model = deployment.record("asks", one_run("asks", "print('x')"))
     async with deployment.operations() as operations:
         first = await deployment.submit(operations, JobSpec("asks", model=model, review=True))

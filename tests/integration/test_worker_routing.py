@@ -36,7 +36,7 @@ def judges(request: Request) -> Turn:
     return works(request)
 
 
-async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_anew(
+async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_again(
     deployment: Deployment,
 ) -> None:
     with ProviderServer(judges) as server:

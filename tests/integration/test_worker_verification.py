@@ -86,7 +86,7 @@ async def test_a_verification_whose_worker_died_is_made_again_once(deployment: D
         assert "lease_lost" in kinds
 
 
-async def test_a_verification_that_runs_for_too_long_is_told_so(deployment: Deployment) -> None:
+async def test_a_verification_that_runs_for_too_long_says_so(deployment: Deployment) -> None:
     deployment.worker(run_seconds="3")
     async with deployment.operations() as operations:
         spec = await verification(deployment, "while True: pass")

@@ -69,7 +69,7 @@ def test_what_an_exit_code_alone_has_decided_is_said():
     assert shown("checked", **silent)[1:] == ["the time was over"]
 
 
-def test_tests_that_were_written_are_told_with_those_that_were_not_taken():
+def test_written_tests_are_shown_with_those_that_were_dropped():
     dropped = [{"id": "test_b", "why": "it passes without a solution"}]
     told = shown("tests_written", tests=["test_a"], dropped=dropped, note="")
     assert told == [

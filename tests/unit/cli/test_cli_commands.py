@@ -243,7 +243,7 @@ def test_list_prints_rows_for_a_pipe(fettle, tiny):
     assert sorted(query) == ["limit=5", "offset=0", "status=queued"]
 
 
-def test_show_tells_the_job_and_saves_its_files(fettle, tiny, tmp_path):
+def test_show_prints_the_job_and_saves_its_files(fettle, tiny, tmp_path):
     tiny.on("GET /jobs/j1", Answer(200, job()))
     files = [{"path": "out/plot.png", "digest": "d", "size": 3, "href": "-"}]
     tiny.on("GET /jobs/j1/files", Answer(200, {"files": files, "digest": "d"}))
@@ -337,7 +337,7 @@ def test_keys(fettle, tiny):
     assert fettle("keys", "revoke", "k1")[:2] == (0, "revoked: k1\n")
 
 
-def test_config_tells_each_value_and_where_it_came_from(fettle, monkeypatch, tmp_path):
+def test_config_prints_each_value_and_where_it_came_from(fettle, monkeypatch, tmp_path):
     (tmp_path / "fettle.toml").write_text("concurrency = 7\n")
     monkeypatch.setenv("FETTLE_LEASE_SECONDS", "30")
     monkeypatch.setenv("GROQ_API_KEY", "gsk_secret")

@@ -100,7 +100,7 @@ def test_what_stops_jobs_is_bad():
     assert bad({**SYSTEM, "redis": {**SYSTEM["redis"], "findings": refused}}) == ["appendonly"]
 
 
-def test_a_broken_sandbox_beside_one_that_works_is_told_and_stops_nothing():
+def test_a_broken_sandbox_beside_one_that_works_is_a_warning():
     worker = SYSTEM["workers"][0]
     broken = {"backend": "local", "works": False, "why": "no bwrap", "layers": []}
     system = {**SYSTEM, "workers": [worker, {**worker, "id": "lame", "sandbox": broken}]}
@@ -160,7 +160,7 @@ def test_messages_that_never_arrive_are_warned_of():
     assert told(3, 0, 0.0) == [(Health.WARN, "3 never arrived; 0 waiting, the oldest for 0 s")]
 
 
-def test_tools_are_told_and_workers_that_differ_in_them():
+def test_tools_are_shown_and_workers_that_differ_in_them():
     some = {**SYSTEM["workers"][0], "tools": ["python", "shell"]}
     more = {**some, "id": "other", "tools": ["python", "shell", "fetch"]}
 

@@ -43,7 +43,7 @@ def test_a_decision_is_not_repeated(tiny, service):
     assert len(tiny.asked) == 1
 
 
-def test_a_problem_is_told_with_its_fields(tiny, service):
+def test_a_problem_is_shown_with_its_fields(tiny, service):
     errors = [{"field": "task", "message": "too long", "limit": 20_000}]
     tiny.on("POST /jobs", problem(422, "The request is not valid", "1 error", errors=errors))
     with pytest.raises(Refused, match=r"The request is not valid: task: too long") as said:
@@ -77,7 +77,7 @@ def test_a_job_id_cannot_leave_its_place_in_the_path(tiny, service):
     assert tiny.asked[0].path == "/jobs/..%2Fkeys"
 
 
-def test_a_broken_stream_is_resumed_and_no_event_is_told_twice(tiny, service):
+def test_a_broken_stream_is_resumed_and_no_event_comes_twice(tiny, service):
     first = stream(event(1, "submitted"), event(2, "started"))
     second = stream(event(2, "started"), event(3, "planned"))
     third = stream(": heartbeat\n\n", event(4, "succeeded"))
@@ -102,7 +102,7 @@ def test_a_stream_that_stays_away_is_given_up(service, tiny, slept):
     assert 30 < sum(slept) < 120
 
 
-def test_tokens_are_heard_between_events(tiny):
+def test_tokens_come_between_events(tiny):
     events = "".join(
         f"event: {kind}\ndata: {data}\n{number}\n"
         for kind, data, number in (

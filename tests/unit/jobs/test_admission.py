@@ -23,6 +23,6 @@ def test_a_job_is_refused_where_memory_or_queue_is_full(load, code):
     assert (refused.code if refused else None) == code
 
 
-def test_a_refusal_tells_the_figure():
+def test_a_refusal_has_the_figure():
     assert "90 % full" in refusal(SystemLoad(90, 100, 0), AdmissionLimits()).detail
     assert "10000 jobs" in refusal(SystemLoad(0, 0, 10_000), AdmissionLimits()).detail

@@ -75,7 +75,7 @@ def test_a_lease_runs_until_the_job_is_due():
         ("nul \x00", "nul \x00"),
     ],
 )
-def test_text_that_no_utf8_carries_is_mended(text, kept):
+def test_text_that_no_utf8_carries_is_replaced(text, kept):
     stored = dump({"text": text}).encode()
     assert json.loads(stored) == {"text": kept}
 

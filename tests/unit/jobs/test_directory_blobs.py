@@ -49,7 +49,7 @@ def test_a_crash_before_the_end_leaves_nothing_to_be_read(tmp_path, at):
     assert asyncio.run(blobs.get(digest)) == CONTENT
 
 
-async def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
+async def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, "no space")
 

@@ -18,7 +18,7 @@ from jobs.model.run_data import FailureKind, RunEnd
 from sandbox.protocol import End
 
 
-def test_every_kind_tells_of_work_or_of_the_jobs_life():
+def test_every_kind_is_of_work_or_of_the_jobs_life():
     assert LIFE.keys() | WORK.keys() == KINDS.keys()
     assert not LIFE.keys() & WORK.keys()
     assert {str(status) for status in Status if status.final} == FINAL_KINDS <= LIFE.keys()

@@ -61,7 +61,7 @@ def test_rejection_ends_the_job():
         (OnExpiry.APPROVE, ReviewKind.UPGRADE, True),
     ],
 )
-def test_what_stays_open_is_told_once_and_can_still_be_decided(on_expiry, kind, evidence):
+def test_a_review_that_stays_open_expires_once_and_can_still_be_decided(on_expiry, kind, evidence):
     change = expired(paused(on_expiry, kind), evidence=evidence)
     assert [dict(event.data) for event in change.events] == [{"review_id": "r1", "then": "stay"}]
     after = change.after
@@ -118,7 +118,7 @@ def test_a_review_is_reminded_of_then_escalated_then_expires_each_once():
     assert change.after.review.look_at is None
 
 
-def test_of_what_was_missed_the_last_is_told():
+def test_of_missed_announcements_the_last_is_made():
     record = policed(remind=10, escalate=20)
     change = looked(record, 100)
     assert kinds(change) == ["review_escalated"]
@@ -128,7 +128,7 @@ def test_of_what_was_missed_the_last_is_told():
     assert kinds(late) == ["review_expired"]
 
 
-def test_an_escalation_may_come_behind_an_expiry_that_left_it_open():
+def test_an_escalation_may_come_after_an_expiry_that_left_it_open():
     record = looked(policed(escalate=60, expires=30), 30).after
     assert record.review is not None
     assert (record.review.expired, record.review.look_at) == (True, NOW + 60_000)
@@ -142,7 +142,7 @@ def test_no_clock_gives_one_of_two_approvals():
     assert [event.data["then"] for event in expired(change.after).events] == ["stay"]
 
 
-def test_what_was_to_be_told_before_the_end_is_not_told_behind_it():
+def test_announcements_of_before_the_end_are_not_made_after_it():
     record = policed(remind=10, escalate=40, expires=30)
     stays = looked(record, 30).after.review
     assert stays is not None

@@ -160,7 +160,7 @@ def test_tries_are_further_apart_each_time_and_end_in_a_failure():
     assert (last.after.status, last.after.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
 
 
-def test_an_attempt_that_got_on_starts_the_count_of_tries_anew():
+def test_progress_of_an_attempt_resets_the_count_of_tries():
     record = RECORDS[Status.RUNNING]
     for _ in range(2 * lifecycle.RETRIES):
         waiting = retried(replace(record, progress_epoch=record.epoch), NOW).after
@@ -190,7 +190,7 @@ def crash(record, *, progressed=False, alone=False):
 
 
 @pytest.mark.invariant("J8")
-def test_behind_a_crash_two_hints_can_be_lost_within_the_time_a_recovery_has():
+def test_after_a_crash_two_hints_can_be_lost_within_the_time_of_a_recovery():
     record, at = crash(queued()).after, 0
     lost = record.updated_at
     for _ in range(2):

@@ -94,7 +94,7 @@ async def test_a_job_that_kills_its_workers_ends_as_poison_alone(service, clock)
     assert ended.detail.endswith(", before its first call had finished")
 
 
-async def test_poison_tells_the_last_place_that_is_known(service, clock):
+async def test_a_poisoned_job_says_how_far_it_came(service, clock):
     record = await service.submit()
     for alone in (False, False, True):
         running = await service.claim(record.id, alone=alone)

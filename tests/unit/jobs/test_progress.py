@@ -30,7 +30,7 @@ def test_steps_begin_and_end_and_may_begin_again():
     assert told(*moved, step("started", 1)) == ["begun", "todo", "begun"]
 
 
-def test_a_plan_that_is_made_anew_begins_at_the_beginning():
+def test_a_new_plan_begins_at_the_beginning():
     assert told(PLANNED, step("started", 1), PLANNED) is None
     assert told(PLANNED, step("started", 1), ("begun_anew", {}), PLANNED) is None
 

@@ -121,7 +121,7 @@ def test_what_was_decided_before_is_kept_for_the_graph() -> None:
     assert [event.kind for event in left.events] == ["decided"]
 
 
-def test_to_approve_is_to_begin_anew() -> None:
+def test_an_approval_restarts_the_job() -> None:
     record = tried(decision=decision("gate-1"), inherits="j0", ran_ms=5_000, retries=2)
     change = decided(parked(record), Action.APPROVE)
     assert isinstance(change, Change)
@@ -150,7 +150,7 @@ def test_it_takes_nothing_that_is_for_the_graph(action: Action) -> None:
     assert (refused.code, refused.status) == ("not_offered", Status.AWAITING_REVIEW)
 
 
-def test_only_what_was_made_since_the_job_was_begun_anew_counts() -> None:
+def test_only_what_was_made_since_the_restart_counts() -> None:
     def events(*kinds: str) -> list[Event]:
         return [Event(place, NOW, kind, {}) for place, kind in enumerate(kinds, start=1)]
 

@@ -113,7 +113,7 @@ def test_running_time_counts_the_present_attempt():
     assert whole(replace(record, claimed_at=None), now=NOW + 9_000)["ran_seconds"] == 1.5
 
 
-def test_the_open_review_and_the_result_are_told_whole():
+def test_the_open_review_and_the_result_are_shown_whole():
     record = replace(queued(), status=Status.AWAITING_REVIEW, review=review("r9"))
     told = whole(record)["review"]
     assert (told["id"], told["kind"]) == ("r9", "review")

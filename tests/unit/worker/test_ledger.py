@@ -79,7 +79,7 @@ async def test_a_store_that_is_away_for_a_moment_costs_nothing(
     assert ledger.tokens == 15
 
 
-async def test_what_comes_behind_a_lost_write_is_not_written(
+async def test_what_comes_after_a_lost_write_is_not_written(
     store: Moody, service: JobService
 ) -> None:
     job = await service.running()
@@ -139,7 +139,7 @@ async def test_of_what_a_full_store_does_not_take_the_price_is_said(
     assert await charged(store, job.id) == ["failed", "one", "two"]
 
 
-async def test_a_payment_that_could_not_be_told_goes_with_the_next_write(
+async def test_a_payment_that_could_not_be_written_goes_with_the_next_write(
     store: Moody, service: JobService
 ) -> None:
     job = await service.running()

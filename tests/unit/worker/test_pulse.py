@@ -19,7 +19,7 @@ def test_one_that_is_silent_for_too_long_does_not() -> None:
     assert len(asked) == 1, "it is asked once, and not again before it has answered"
 
 
-def test_an_answer_begins_the_silence_anew() -> None:
+def test_an_answer_ends_the_silence() -> None:
     asked: list[Callable[[], None]] = []
     pulse = LoopWatchdog(asked.append, most_seconds=1)
     assert pulse.beats(0)

@@ -44,7 +44,7 @@ class Breakable:
         """Nothing to close."""
 
 
-async def test_it_tells_what_it_found() -> None:
+async def test_it_reports_what_it_found() -> None:
     sandbox = Breakable(mended=True)
     readiness = Readiness(sandbox, "local")
     assert not readiness.works

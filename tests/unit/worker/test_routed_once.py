@@ -18,7 +18,7 @@ from jobs.store.redis_store import RedisStore
 from worker.adapters.routing import routed
 
 
-async def test_an_upgrade_does_not_choose_anew(tmp_path: Path, redis_store: RedisStore) -> None:
+async def test_an_upgrade_does_not_choose_again(tmp_path: Path, redis_store: RedisStore) -> None:
     job = await JobService(redis_store).running(task="Print hello world", model="auto")
     events = [NewEvent("r", "routed", {"difficulty": "hard"}), NewEvent("b", "begun_anew", {})]
     await redis_store.write(job.id, job.epoch, Writes(events=events))

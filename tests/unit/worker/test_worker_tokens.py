@@ -74,7 +74,7 @@ async def test_a_second_try_is_another_message(channel: Counted) -> None:
     assert [(each["try"], each["text"]) for each in said] == [(1, "half a wo"), (2, "whole")]
 
 
-async def test_what_nobody_hears_is_not_sent_again_for_a_while(
+async def test_nothing_is_sent_for_a_while_without_a_listener(
     channel: Counted, monkeypatch
 ) -> None:
     monkeypatch.setattr(tokens, "BATCH_SECONDS", 0.01)
@@ -94,7 +94,7 @@ async def test_what_nobody_hears_is_not_sent_again_for_a_while(
     await live.close()
 
 
-async def test_what_is_left_of_a_call_that_is_over_does_not_come_behind_its_event(
+async def test_nothing_of_a_finished_call_comes_after_its_event(
     channel: Counted,
 ) -> None:
     live = LiveTokens(channel)

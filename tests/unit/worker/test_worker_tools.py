@@ -130,7 +130,7 @@ async def answering(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("error", [ValueError("secret"), KeyError("x"), RecursionError()], ids=repr)
-async def test_a_plug_in_that_fails_is_told_to_the_model(error: Exception) -> None:
+async def test_the_failure_of_a_plug_in_is_reported_to_the_model(error: Exception) -> None:
     with pytest.raises(ToolRefused) as refused, capture_logs() as logs:
         await guard_plugin(erring)(of=error)
     assert str(refused.value) == f"the tool erring failed ({type(error).__name__})"
