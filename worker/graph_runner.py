@@ -11,9 +11,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
 
+from agents.checks.checks import Checks
+from agents.checks.judge import judge
+from agents.checks.report_format import report_data, report_summary
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
-from agents.ports import Earlier, Ports
+from agents.ports import CallKey, Earlier, Event, Ports
 from jobs.model.graph_format import ANEW
 from jobs.model.record import JobRecord, Reason, Result
 from jobs.model.review import Review, ReviewKind
@@ -21,7 +24,6 @@ from jobs.model.spec import JobSpec, Kind
 from jobs.service import Operations
 from jobs.store import ConversationEntry, LeaseRef
 from jobs.transitions.lifecycle import Refusal
-from worker import verification
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.context import WorkerContext
 from worker.ledger import CURRENT, Ledger
@@ -76,9 +78,9 @@ class GraphRunner:
     async def _verify(self, ledger: Ledger) -> JobRecord | Refusal:
         """Judge the job's checks: it succeeds whether they pass or not."""
         ports = await self.equipment.ports(self.record, ledger)
-        checked = await verification.verified(ports)
+        checked = await _verified(ports)
         await ledger.flush()
-        result = Result(verification.answer(checked), approved_by=None, checks=checked)
+        result = Result(f"{report_summary(checked)}.", approved_by=None, checks=checked)
         return await retry_while_unavailable(lambda: self.operations.succeed(self.held, result))
 
     async def _begin(self, ledger: Ledger) -> JobRecord | Refusal:
@@ -211,3 +213,19 @@ def _input(spec: JobSpec, entries: Sequence[ConversationEntry], ports: Ports) ->
         verify=spec.verify,
         evidence=spec.evidence.value,
     )
+
+
+_VERIFICATION = CallKey("", "verification", 0)
+
+
+async def _verified(ports: Ports) -> dict[str, Any]:
+    """The report of a job that is a verification: no graph, no model.
+
+    Its one run has no effects, so it can be repeated after a crash. Raises what the sandbox raises.
+    """
+    await ports.cancel.check()
+    files = await ports.workspace.files()
+    report = await judge(ports.sandbox, files, ports.checks or Checks(), ports.limits)
+    checked = await report_data(report, ports)
+    await ports.events.emit(Event(_VERIFICATION, "checked", {"revision": None, **checked}))
+    return checked
