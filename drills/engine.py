@@ -91,6 +91,6 @@ def _script(name: str, *words: str, env: Mapping[str, str] | None = None) -> str
         check=False,
     )
     if done.returncode != 0:
-        said = "\n".join((done.stdout + done.stderr).splitlines()[-_WORDS:])
-        raise CliError(f"deploy/{name} {words[0]} failed ({done.returncode})", said)
+        text = "\n".join((done.stdout + done.stderr).splitlines()[-_WORDS:])
+        raise CliError(f"deploy/{name} {words[0]} failed ({done.returncode})", text)
     return done.stdout.strip()

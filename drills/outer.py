@@ -20,8 +20,8 @@ def report_errors(screen: Screen) -> Iterator[None]:
     try:
         yield
     except CliError as error:
-        said = (error.title, error.detail, error.next_step)
-        screen.line("error", "\n".join(filter(None, said)), Tone.BAD)
+        parts = (error.title, error.detail, error.next_step)
+        screen.line("error", "\n".join(filter(None, parts)), Tone.BAD)
         sys.exit(error.exit_code)
     except SandboxUnavailable as error:
         screen.line("error", f"no code can be run here: {error}", Tone.BAD)

@@ -28,8 +28,8 @@ class Process:
     def command(self) -> str:
         """Its command line; empty where it has ended."""
         with contextlib.suppress(OSError):
-            words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
-            return b" ".join(words).decode(errors="replace").strip()
+            argv = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
+            return b" ".join(argv).decode(errors="replace").strip()
         return ""
 
     @property

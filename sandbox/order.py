@@ -41,7 +41,7 @@ def order(command: Command, limits: Limits, python: str, *, own_interpreter: boo
     Raises ValueError as `require` does.
     """
     _require_bounds(command, limits)
-    words, code = _program(command, python)
+    argv, code = _program(command, python)
     numbers = {
         "flood_bytes": policy.FLOOD_BYTES,
         "inodes": policy.INODES,
@@ -50,7 +50,7 @@ def order(command: Command, limits: Limits, python: str, *, own_interpreter: boo
     }
     blobs = [(f"file {len(data)} {path}", data) for path, data in command.files.items()]
     blobs += [(f"stdin {len(command.stdin)}", command.stdin)]
-    blobs += [(f"word {len(word)}", word) for word in words]
+    blobs += [(f"word {len(word)}", word) for word in argv]
     blobs += [] if code is None else [(f"code {len(code)}", code)]
     asked = "random" if own_interpreter else None  # as PYTHONHASHSEED takes it
     seed = command.seed if command.seed is not None else asked
@@ -92,8 +92,8 @@ def _program(command: Command, python: str) -> tuple[list[bytes], bytes | None]:
         return [], rest[1].encode(errors="replace")
     if any("\0" in word for word in command.argv):
         raise ValueError("a command's words cannot contain a null character")
-    words = [python if first == PYTHON else first, *rest]
-    return [word.encode(errors="replace") for word in words], None
+    argv = [python if first == PYTHON else first, *rest]
+    return [word.encode(errors="replace") for word in argv], None
 
 
 def _require_limits(limits: Limits) -> None:

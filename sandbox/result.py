@@ -130,7 +130,7 @@ def _answer(
     _require(set(deleted) <= command.files.keys(), "a deleted file that was not there")
     paths.require((command.files.keys() - set(deleted)) | set(changed))
     _require(len(refused) <= paths.REFUSALS + 1, "too many refusals")
-    _require(all(len(words) <= _WORDS and words.isprintable() for words in refused), "odd words")
+    _require(all(len(line) <= _WORDS and line.isprintable() for line in refused), "odd words")
     streams = [_stream(fields[name][0], limits) for name in ("stdout", "stderr")]
     seconds = _seconds(fields["seconds"][0])
     _require(seconds <= _FASTEST * elapsed, "a time that did not pass")

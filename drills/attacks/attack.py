@@ -94,8 +94,8 @@ class Attack:
 
     def __post_init__(self) -> None:
         if not self.tries:
-            said = (self.probe.__doc__ or "").strip().partition("\n")[0]
-            object.__setattr__(self, "tries", said)
+            text = (self.probe.__doc__ or "").strip().partition("\n")[0]
+            object.__setattr__(self, "tries", text)
 
 
 def attack(expects: str, **options: Any) -> Callable[[Probe], Attack]:

@@ -112,16 +112,16 @@ def harden() -> None:
 
 def _start(spare: program.Waiting | None, order: Order, given: AgentContext) -> program.Program:
     """The process that waits already, where there is one; else a new one."""
-    words = order.words
+    argv = order.words
     if order.code is not None:
         program.write_main(given.main, order.code)
-        words = program.python_command(given.python, given.main)
+        argv = program.python_command(given.python, given.main)
     if spare is None:
         env = dict(given.env)
         if order.seed is not None:
             env["PYTHONHASHSEED"] = order.seed
-        return program.start(words, env, order.rlimits)
-    spare.begin((words, order.code, order.seed, order.rlimits, modules(order.files)))
+        return program.start(argv, env, order.rlimits)
+    spare.begin((argv, order.code, order.seed, order.rlimits, modules(order.files)))
     return spare
 
 
@@ -151,7 +151,7 @@ def _answer(control: int, seen: Observed, order: Order) -> None:
         for path, data in left.changed.items():
             yield f"changed {len(data)} {path}"
         yield from (f"deleted {path}" for path in left.deleted)
-        yield from (f"refused {words}" for words in left.refused)
+        yield from (f"refused {line}" for line in left.refused)
 
     outputs = [part for stream in kept for part in (bytes(stream.head), stream.tail)]
     wire.send(control, header(), [*outputs, *left.changed.values()])

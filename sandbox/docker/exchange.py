@@ -50,8 +50,8 @@ class Response:
     @property
     def message(self) -> str:
         """What the engine says of an error."""
-        said = self.body.get("message", "") if isinstance(self.body, dict) else self.body
-        return str(said).strip()[:600]
+        text = self.body.get("message", "") if isinstance(self.body, dict) else self.body
+        return str(text).strip()[:600]
 
 
 async def ask(

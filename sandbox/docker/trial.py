@@ -37,7 +37,7 @@ async def require(subject: Subject, run: Callable[[], Awaitable[RunResult]]) -> 
         async with turns:
             return await _fault(run)
 
-    faults = [said for said in await asyncio.gather(*(fault() for _ in range(RUNS))) if said]
+    faults = [text for text in await asyncio.gather(*(fault() for _ in range(RUNS))) if text]
     if faults:
         raise SandboxUnavailable(
             f"the runtime {subject.runtime} failed {len(faults)} of {RUNS} runs in its self-test, "

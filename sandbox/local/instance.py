@@ -46,13 +46,13 @@ class Instance:
         which may be the empty string.
         """
         try:
-            said = self.control.recv(_COMPLAINT_BYTES)
+            text = self.control.recv(_COMPLAINT_BYTES)
         except OSError as error:
             return str(error)
-        if said == READY:
+        if text == READY:
             self.ready, self.until = True, float("inf")
             return None
-        return said.removeprefix(BROKEN).decode(errors="replace")
+        return text.removeprefix(BROKEN).decode(errors="replace")
 
     def kill(self) -> None:
         """Kill everything in it."""

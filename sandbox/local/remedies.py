@@ -61,10 +61,10 @@ def look() -> Host:
 
 def explain(complaint: str, host: Host) -> str:
     """The complaint, and what may remove its cause, the likeliest first."""
-    said = complaint.strip()[-600:] or "bubblewrap ended without a word"
-    advice = tuple(_advice(said, host))
+    text = complaint.strip()[-600:] or "bubblewrap ended without a word"
+    advice = tuple(_advice(text, host))
     remedy = f" Try: {'; or: '.join(advice)}." if advice else ""
-    return f"no sandbox could be made: {said}.{remedy}"
+    return f"no sandbox could be made: {text}.{remedy}"
 
 
 def _advice(said: str, host: Host) -> Iterator[str]:

@@ -107,8 +107,8 @@ async def test_locks_that_would_outlive_their_process_are_not_to_be_had(
     shared, spawned = await asyncio.gather(
         *(sandbox.run(Command.python(code), Limits()) for code in (SHARED, SPAWN))
     )
-    told = "Operation not permitted\n"
-    assert (shared.end, shared.exit_code, shared.stderr.text) == (End.EXITED, 1, told)
+    found = "Operation not permitted\n"
+    assert (shared.end, shared.exit_code, shared.stderr.text) == (End.EXITED, 1, found)
     assert (spawned.exit_code, spawned.stdout.text, spawned.stderr.text) == (0, "threads\n", "")
 
 

@@ -66,10 +66,10 @@ def place():
 async def outcomes(
     place: HostEnvironment, backend: Backend, attacks: dict[str, Attack]
 ) -> dict[str, Outcome]:
-    told: list[Outcome] = []
-    found = await Runner(place, PYTHON, told.append).run(attacks, backend)
+    shown: list[Outcome] = []
+    found = await Runner(place, PYTHON, shown.append).run(attacks, backend)
     assert [each.name for each in found] == list(attacks)
-    assert sorted(each.name for each in told) == sorted(attacks)
+    assert sorted(each.name for each in shown) == sorted(attacks)
     return {each.name: each for each in found}
 
 
@@ -140,10 +140,10 @@ async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(
 
 
 async def test_canaries_are_laid_and_harm_to_them_is_seen(place: HostEnvironment) -> None:
-    told = place.facts("mark-1")
-    assert SECRET not in str(told)
+    found = place.facts("mark-1")
+    assert SECRET not in str(found)
     assert len(place.files) >= 3
-    assert LAN not in str(told["servers"])
+    assert LAN not in str(found["servers"])
     assert place.harmed() == []
     place.files[0].write_text("other")
     assert place.harmed() == [str(place.files[0])]

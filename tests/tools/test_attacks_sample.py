@@ -110,9 +110,9 @@ def _as_nobody(words: list[str]) -> subprocess.CompletedProcess[str]:
 def test_it_holds(drill: subprocess.CompletedProcess[str], backend: str) -> None:
     for name in SAMPLES[backend]:
         place = f": {name} on {backend.removesuffix('-as-nobody')},"
-        told = [line for line in drill.stderr.splitlines() if place in line]
-        assert len(told) == 1, drill.stderr
-        assert told[0].startswith("held: "), told[0]
+        found = [line for line in drill.stderr.splitlines() if place in line]
+        assert len(found) == 1, drill.stderr
+        assert found[0].startswith("held: "), found[0]
 
 
 def test_the_last_line_is_an_object_for_machines(

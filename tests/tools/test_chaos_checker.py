@@ -518,8 +518,8 @@ def outcome(kills: int, planned: int, reading: Reading | None = None) -> Outcome
 def test_the_docs_name_every_key_of_the_object() -> None:
     docs = (Path(__file__).parents[2] / "docs" / "drills.md").read_text()
     named = docs.partition("## `fettle chaos")[2].partition("Keys of the object:")[2]
-    told = set(re.findall(r"`(\w+)`", named.partition("\n## ")[0]))
-    assert report.plain(outcome(8, 10), 1).keys() == told - {"all"}
+    found = set(re.findall(r"`(\w+)`", named.partition("\n## ")[0]))
+    assert report.plain(outcome(8, 10), 1).keys() == found - {"all"}
 
 
 def test_a_run_in_which_little_was_broken_is_not_passed() -> None:
@@ -663,17 +663,17 @@ def test_what_is_read_through_the_api_is_judged_as_far_as_it_goes() -> None:
     story = a_story()
     reading = story.reading()
     jobs = {job_id: replace(job, kept=None) for job_id, job in reading.jobs.items()}
-    told = Reading(jobs)
-    verdict = check(story.log, told, BOUNDS)
+    found = Reading(jobs)
+    verdict = check(story.log, found, BOUNDS)
     assert verdict.as_text() == ""
     assert {"J3", "J7", "J8", "J14"} <= {r for r, w in verdict.not_looked_at.items() if w == WHOLE}
     assert verdict.not_looked_at["J4"] == "epochs and leases on record"
     assert "J13" not in verdict.not_looked_at
     silent = [entry for entry in story.log if not isinstance(entry, Called)]
-    assert check(silent, told, BOUNDS).not_looked_at["J13"] == WHOLE
+    assert check(silent, found, BOUNDS).not_looked_at["J13"] == WHOLE
     story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(99,)))
     assert story.verdict().not_looked_at == {}
-    assert check(story.log, without(told, "plain"), BOUNDS).lost == ("plain",)
+    assert check(story.log, without(found, "plain"), BOUNDS).lost == ("plain",)
 
 
 def test_an_heir_goes_on_with_its_parents_calls() -> None:

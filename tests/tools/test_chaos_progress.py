@@ -22,6 +22,6 @@ def test_faults_and_ends_are_counted_and_only_kills_are_kills() -> None:
         progress.heard(event(kind))
     assert progress.kills == 2
     assert progress.ended == {"succeeded": 2, "cancelled": 1}
-    told = progress.line()
-    assert "4 faults, 2 kills" in told
-    assert "1 cancelled, 2 succeeded" in told
+    found = progress.line()
+    assert "4 faults, 2 kills" in found
+    assert "1 cancelled, 2 succeeded" in found

@@ -63,9 +63,9 @@ def test_what_no_job_of_the_run_asks_is_refused_and_not_counted(text: str) -> No
 
 def test_no_setting_of_the_machine_leads_to_a_model_that_is_paid() -> None:
     with provider.provider(OperationLog()) as server:
-        told = provider.settings(server)
-        assert told["FETTLE_GROQ_BASE_URL"] == server.url
-    models = [value for name, value in told.items() if name.endswith("MODEL")]
+        found = provider.settings(server)
+        assert found["FETTLE_GROQ_BASE_URL"] == server.url
+    models = [value for name, value in found.items() if name.endswith("MODEL")]
     assert len(models) == 4
     assert set(models) == {"groq:chaos"}
 

@@ -121,4 +121,4 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict
 def _violations(case: Case) -> Iterator[Violation]:
     for rule, checks in CHECKS.items():
         for one in checks:
-            yield from (Violation(rule, job_id, said) for job_id, said in one(case))
+            yield from (Violation(rule, job_id, text) for job_id, text in one(case))

@@ -63,8 +63,8 @@ def in_time(case: Case) -> Iterator[Finding]:
         if each.own is None:
             yield each.job_id, f"never ran again after a {each.fault}"
         elif each.own > most + (case.bounds.grace if each.blind else 0):
-            said = f"ran again {each.own:.1f} s after a {each.fault}; {most:.1f} s is the bound"
-            yield each.job_id, said
+            text = f"ran again {each.own:.1f} s after a {each.fault}; {most:.1f} s is the bound"
+            yield each.job_id, text
 
 
 def _held_at(attempt: Attempt, kill: Struck) -> bool:

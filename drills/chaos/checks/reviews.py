@@ -56,8 +56,8 @@ def decided_once(case: Case) -> Iterator[Finding]:
                 yield job.id, f"review {review} was decided {len(granted)} times"
             for entry in granted:
                 if on_record[review, entry.action] == 0:
-                    said = f"{entry.action} of review {review} was granted, and is not on record"
-                    yield job.id, said
+                    text = f"{entry.action} of review {review} was granted, and is not on record"
+                    yield job.id, text
     yield from _to_nobody(case, asked)
 
 
@@ -85,8 +85,8 @@ def _by_event(
             and answers
             and not any(entry.granted or _unknown(entry) for entry in answers)
         ):
-            said = f"{action} of review {review} is on record, and was refused to all who asked"
-            yield job.id, said
+            text = f"{action} of review {review} is on record, and was refused to all who asked"
+            yield job.id, text
     for review, times in per_review.items():
         if times > 1:
             yield job.id, f"review {review} has {times} decisions on record"

@@ -89,8 +89,8 @@ def repeated_for_nothing(case: Case) -> Iterator[Finding]:
     found = repeats(case)
     for each in found:
         if not each.needed:
-            said = f"a call on record was made again by {each.call.caller or 'a worker'}"
-            yield each.job_id, said
+            text = f"a call on record was made again by {each.call.caller or 'a worker'}"
+            yield each.job_id, text
     for job in case.jobs:
         needed = sum(each.needed for each in found if each.job_id == job.id)
         cut_short = max(len(case.attempts[job.id]) - 1, 0)

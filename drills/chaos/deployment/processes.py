@@ -95,8 +95,8 @@ class Deployment:
         for name in ("worker", "forked"):
             with (self.folder / f"{name}.log").open("rb") as log:
                 log.seek(self._read.get(name, 0))
-                said = log.read()
-            whole = said[: said.rfind(b"\n") + 1]
+                text = log.read()
+            whole = text[: text.rfind(b"\n") + 1]
             self._read[name] = self._read.get(name, 0) + len(whole)
             self._fit |= {int(pid) for pid in READY.findall(whole)}
             for code in DIED.findall(whole):

@@ -56,9 +56,9 @@ def provider(log: OperationLog) -> ProviderServer:
         if found is None or found["recording"] not in recordings:
             return Refusal(400, "no job of this run asks that")
         role: Role = next((TOOLS[name] for name in request.tools if name in TOOLS), "executor")
-        said = _said(request)
-        reply = _played(recordings[found["recording"]], role, request, said)
-        log.add(Called(key=found["key"], said=said, caller=_caller(request)))
+        text = _said(request)
+        reply = _played(recordings[found["recording"]], role, request, text)
+        log.add(Called(key=found["key"], said=text, caller=_caller(request)))
         return reply
 
     return ProviderServer(script)
@@ -83,11 +83,11 @@ def _message(message: Message) -> BaseMessage:
 
 def _said(request: Request) -> str:
     """Names all that was said, without the ids of tool calls, which another worker has not."""
-    said = [
+    text = [
         [message.speaker, message.text, [[call.name, call.args] for call in message.tool_calls]]
         for message in request.messages
     ]
-    written = json.dumps([said, request.tools], sort_keys=True)
+    written = json.dumps([text, request.tools], sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()[:16]
 
 

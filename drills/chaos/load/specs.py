@@ -50,7 +50,7 @@ def require_accepted(url: str, key: str) -> None:
         try:
             job = service.submit(named(OFFERED, ""))
         except Refused as refused:
-            said = refused.detail or refused.title
-            raise CliError("this service does not take the drill's jobs", said) from refused
+            text = refused.detail or refused.title
+            raise CliError("this service does not take the drill's jobs", text) from refused
         with contextlib.suppress(Refused):  # it may be over
             service.cancel(job["id"])

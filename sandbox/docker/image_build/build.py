@@ -86,8 +86,8 @@ def _from_base(
             rm=True,
         )
     except BuildError as error:
-        said = [line for each in error.build_log for line in each.get("stream", "").splitlines()]
-        error.add_note("\n".join(said[-_LOG_LINES:]))
+        lines = [line for each in error.build_log for line in each.get("stream", "").splitlines()]
+        error.add_note("\n".join(lines[-_LOG_LINES:]))
         raise
 
 

@@ -121,13 +121,13 @@ def _pack(environment: Path, overlay: Path, packed: Packed) -> None:
     for each in EMPTY:
         packed.directory(each)
     packed.tree(overlay, "", ())
-    said = subprocess.run(
+    done = subprocess.run(
         [environment / "bin" / "python", "-I", "-S", "-c", _ASK], capture_output=True, check=True
     )
-    told = json.loads(said.stdout)
-    for named in {told["program"], told["named"]}:
+    found = json.loads(done.stdout)
+    for named in {found["program"], found["named"]}:
         packed.file(Path(named), named)
-    for library in told["library"]:
+    for library in found["library"]:
         packed.tree(Path(library), library, LEFT_OUT)
     for name, data, mode in _scripts(environment):
         packed.text(f"{VENV}/bin/{name}", data, mode)
@@ -165,8 +165,8 @@ def _tools() -> Iterator[Path]:
 
 def _libraries(binaries: list[Path], environment: Path) -> Iterator[str]:
     """The shared libraries that the binaries load, but for the environment's own."""
-    said = subprocess.run(["ldd", *binaries], capture_output=True, check=False)
-    for found in re.finditer(r"(?:=> )?(/\S+) \(0x", said.stdout.decode()):
+    done = subprocess.run(["ldd", *binaries], capture_output=True, check=False)
+    for found in re.finditer(r"(?:=> )?(/\S+) \(0x", done.stdout.decode()):
         path = os.path.normpath(found[1])
         if not Path(path).is_relative_to(environment):
             yield path
