@@ -65,9 +65,15 @@ def process(pid: int) -> Process | None:
     return Process(pid, int(fields[1]), int(fields[19]), fields[0].decode(), name)
 
 
+def living(pid: int) -> list[Process]:
+    """The process of that number; none where it has ended."""
+    found = process(pid)
+    return [found] if found is not None and found.state not in STOPPED else []
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process of that number has not ended; one that nobody has waited for yet has."""
-    return (now := process(pid)) is not None and now.state not in STOPPED
+    return bool(living(pid))
 
 
 def children(pid: int) -> list[Process]:

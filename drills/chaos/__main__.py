@@ -6,7 +6,7 @@ With `--url` the key comes from FETTLE_API_KEY, as for every client.
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -18,7 +18,6 @@ from cli.render.parts import Tone
 from cli.signals import Stopped
 from drills.chaos import drill, report
 from drills.chaos.checks.case import Bounds
-from drills.chaos.progress import Progress
 from settings.client import ClientSettings
 
 OWN = Bounds(lease=2.0, sweep=0.5)
@@ -76,9 +75,7 @@ def main(
 def _outcome(
     screen: Screen, options: drill.Options, url: str | None, supervisor: int | None
 ) -> drill.Outcome:
-    def watch(progress: Progress) -> AbstractContextManager[object]:
-        return report.watching(screen, progress)
-
+    watch = partial(report.watching, screen)
     if url is None:
         screen.line(
             "chaos", f"seed {options.seed}, {options.minutes:g} minutes, on a deployment of its own"

@@ -236,7 +236,8 @@ async def _look_for_survivors(deployment: Deployment, log: OperationLog) -> None
     """Kill all workers at once, those of lone jobs too: nothing below them may live on."""
     servers = {deployment.running[name].pid for name in ("redis", "api")}
     spared = servers | {each.pid for each in process_tree.below(*servers)}
-    for worker in (*deployment.workers(), *_each(deployment.running["worker"].pid)):
+    whole = process_tree.living(deployment.running["worker"].pid)
+    for worker in (*deployment.workers(), *whole):
         worker.signal(signal.SIGKILL)
     deployment.running["forked"].process.kill()
     for each in process_tree.below(os.getpid()):
@@ -246,11 +247,6 @@ async def _look_for_survivors(deployment: Deployment, log: OperationLog) -> None
     for each in process_tree.below(os.getpid()):
         if each.pid not in spared and each.lives:
             log.add(Left(pid=each.pid, command=each.command, why="outlives all workers"))
-
-
-def _each(pid: int) -> Iterator[process_tree.Process]:
-    if (found := process_tree.process(pid)) is not None:
-        yield found
 
 
 def _outcome(

@@ -67,16 +67,12 @@ class Deployment:
         """Everything runs and could take a job. Raises CliError where it does not come to that."""
         bubblewrap.ensure()
         with self.proxy:
-            self.start_redis()
+            self.start("redis")
             redis_server.wait_ready(self.redis, self.running["redis"])
             for name in ("api", "worker", "forked"):
                 self.start(name)
             self._wait()
             yield
-
-    def start_redis(self) -> None:
-        """Start it; it may still be loading its data."""
-        self.start("redis")
 
     def start(self, name: str) -> Child:
         """Start a program: redis, api, worker (by itself) or forked (the parent of the others)."""

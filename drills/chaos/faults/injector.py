@@ -55,7 +55,7 @@ class Faults(Strikes):
     async def worker_kill(self, fault: Fault) -> None:
         """kill -9 of the worker that is a process of its own; another is started at once."""
         child = self._deployment.running["worker"]
-        if workers := await self._spare(lambda: _alive(child.pid)):
+        if workers := await self._spare(lambda: process_tree.living(child.pid)):
             with self._away("worker"):
                 self.kill(fault, workers[0], "outlives its worker")
                 await asyncio.to_thread(child.process.wait)
@@ -95,7 +95,7 @@ class Faults(Strikes):
             child.signal(signal.SIGKILL)
             self.note(fault, child.pid, blinds=True)
             await asyncio.to_thread(child.process.wait)
-            self._deployment.start_redis()
+            self._deployment.start("redis")
             again = self._deployment.running["redis"]
             await asyncio.to_thread(redis_server.wait_ready, self._deployment.redis, again)
         self.repaired(fault)
@@ -164,18 +164,13 @@ class Faults(Strikes):
         """
         for _ in range(int(SPARE_SECONDS / LOOK_SECONDS)):
             fit = self._deployment.fit()
-            awake = [*self._awake(), *_alive(self._deployment.running["worker"].pid)]
+            awake = [*self._awake(), *process_tree.living(self._deployment.running["worker"].pid)]
             ready = [p for p in awake if p.pid in fit]
             chosen = [p for p in among() if p.pid in fit]
             if chosen and len(ready) > SPARED:
                 return chosen
             await asyncio.sleep(LOOK_SECONDS)
         return []
-
-
-def _alive(pid: int) -> list[Process]:
-    found = process_tree.process(pid)
-    return [found] if found is not None and found.lives else []
 
 
 STRIKES: Mapping[Kind, Strike] = {
