@@ -33,6 +33,6 @@ async def test_it_begins_only_where_one_key_can_answer_a_review(
             await taken
             assert await statuses(redis_url) == {Status.CANCELLED: 1}
         else:
-            with pytest.raises(CliError, match="a review takes 2 approvals here"):
+            with pytest.raises(CliError, match="requires 2 approvals"):
                 await taken
             assert await statuses(redis_url) == {}

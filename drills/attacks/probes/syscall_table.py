@@ -71,8 +71,8 @@ async def _each(context: Context) -> Observation:
 
 def unless_reached(reason: str, probe: Probe, **given: Any) -> str | None:
     """`reason` where the probe reaches nothing on this machine, tried in a plain process with the
-    drill's own rights: for what a kernel may be without. So only for probes that do nothing,
-    whoever calls.
+    drill's own rights: for what a kernel may be without. So only for probes that do nothing
+    with any rights.
     """
     command = [sys.executable, "-c", program(probe, {**given, "mark": "tried"})]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)

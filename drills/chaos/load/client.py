@@ -111,8 +111,9 @@ class Client:
             self._log.add(Connected(job_id=job_id, reader=reader, after=after))
             try:
                 async for event in self._connection(job_id, after):
-                    answer_body = Told(job_id=job_id, reader=reader, seq=event.seq, kind=event.kind)
-                    self._log.add(answer_body)
+                    self._log.add(
+                        Told(job_id=job_id, reader=reader, seq=event.seq, kind=event.kind)
+                    )
                     after = event.seq
                     yield event
                     if event.final:

@@ -25,7 +25,7 @@ Hears = Callable[[Event], None]
 @dataclass
 class Talk:
     """A conversation: its jobs run one by one, so that one left waiting for a person holds up those
-    behind it. None is left so where others follow, and none follows where one `waits`.
+    after it. None is left so where others follow, and none follows where one `waits`.
     """
 
     followed: bool = False

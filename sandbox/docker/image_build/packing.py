@@ -111,7 +111,7 @@ class Packed:
 
 
 def pack(environment: Path, overlay: Path, into: IO[bytes]) -> None:
-    """Write the tar. `overlay` is a folder that is laid over all else."""
+    """Write the tar. `overlay` is a folder that is copied over all else."""
     with tarfile.open(fileobj=into, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         _pack(environment, overlay, Packed(tar))
 
