@@ -7,7 +7,6 @@ with its docstring, a solution is the body below it, `test` defines `check(candi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any
 
 from evals.run.one_program import one_program
@@ -23,45 +22,23 @@ the file `solution.py`, before you run anything; then run a program that imports
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One problem, with the field names of the data."""
-
-    task_id: str
-    prompt: str
-    canonical_solution: str
-    test: str
-    entry_point: str
-
-    @property
-    def assertions(self) -> str:
-        """Code to run after a solution, in its namespace; it raises where the solution is wrong."""
-        return f"{self.test}\n\ncheck({self.entry_point})\n"
-
-    def program(self, solution: str | None = None) -> str:
-        """A program that exits 0 where the solution (else the canonical one) passes the tests."""
-        body = self.canonical_solution if solution is None else solution
-        return f"{self.prompt}{body}\n\n{self.assertions}"
-
-
 def exercise(record: Mapping[str, Any]) -> Exercise:
     """The prompt is the task; it also runs before the solution, whose own definitions win.
 
-    Raises KeyError, TypeError or ValueError for an invalid record.
+    Raises KeyError or ValueError for an invalid record.
     """
-    given = problem(record)
+    prompt = _text(record, "prompt")
+    assertions = f"{_text(record, 'test')}\n\ncheck({_text(record, 'entry_point')})\n"
     return Exercise(
-        id=given.task_id,
-        task=TASK.format(prompt=given.prompt.rstrip("\n")),
-        right={SOLUTION: given.prompt + given.canonical_solution},
-        **one_program(given.assertions, given.prompt),
+        id=_text(record, "task_id"),
+        task=TASK.format(prompt=prompt.rstrip("\n")),
+        right={SOLUTION: prompt + _text(record, "canonical_solution")},
+        **one_program(assertions, prompt),
     )
 
 
-def problem(record: Mapping[str, Any]) -> Problem:
-    """One problem. Raises KeyError, TypeError or ValueError for an invalid record."""
-    values = {field.name: record[field.name] for field in fields(Problem)}
-    wrong = [name for name, value in values.items() if not isinstance(value, str)]
-    if wrong:
-        raise ValueError(f"{wrong[0]} is not text")
-    return Problem(**values)
+def _text(record: Mapping[str, Any], name: str) -> str:
+    value = record[name]
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is not text")  # noqa: TRY004 - of the file, not of a caller
+    return value

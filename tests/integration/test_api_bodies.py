@@ -9,7 +9,7 @@ from support.pages.api_front import settings_for, started
 from support.pages.pages_browser import visiting
 from support.processes.api_process import environment, running
 
-MUCH = 2_000_000
+MUCH = 600_000
 BODIES = {
     "unknown": lambda: {"task": "x", **{f"k{number}": 1 for number in range(MUCH // 12)}},
     "files": lambda: {"task": "x", "files": {f"f{number}": 1 for number in range(MUCH // 12)}},

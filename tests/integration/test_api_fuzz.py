@@ -15,7 +15,7 @@ from api.schemas.key import KeyRequest
 from api.schemas.review import ReviewRequest
 
 FUZZ = settings(
-    max_examples=80,
+    max_examples=40,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

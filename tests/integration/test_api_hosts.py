@@ -76,17 +76,6 @@ def test_a_page_of_another_name_submits_nothing(api, head):
     assert '"total":0' in got(api, "/jobs", "localhost", KEY)
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "127.0.0.1:8000", "[::1]:8000", "fettle.example.org", "x.localhost"]
-)
-def test_the_service_is_served_by_its_own_names(api, host):
-    assert got(api, "/jobs", host, KEY).startswith("HTTP/1.1 200 ")
-
-
-def test_a_client_that_names_no_host_is_no_browser(api):
-    assert sent(api, f"GET /jobs HTTP/1.0\r\n{KEY}\r\n").startswith("HTTP/1.1 200 ")
-
-
 @pytest.mark.parametrize("path", ["/jobs/", "/keys/", "/healthz/", "/jobs/x/", "//evil.example/"])
 def test_a_slash_too_many_is_not_redirected(api, path):
     answer = got(api, path, "localhost", KEY)

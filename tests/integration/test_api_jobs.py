@@ -92,18 +92,6 @@ async def test_a_finished_job_reports_its_result(front):
     assert shown["finished_at"] >= shown["started_at"] >= shown["created_at"]
 
 
-async def test_a_failed_job_reports_why(front):
-    job_id = await front.submit()
-    held = await front.claim(job_id)
-    done(await front.services.operations.fail(held, Reason.DEADLINE, "it took too long"))
-    shown = await front.job(job_id)
-    assert (shown["status"], shown["reason"], shown["detail"]) == (
-        "failed",
-        "deadline",
-        "it took too long",
-    )
-
-
 async def test_the_best_result_of_a_failed_job_is_reported_and_downloaded_as_any_other(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
@@ -303,7 +291,7 @@ async def test_a_change_reports_no_more_than_its_key_may_know(front):
         assert set(answer.json()) == {"id", "kind", "status", "version", "links"}, answer.text
 
 
-@pytest.mark.parametrize("job_id", ["0" * 20, "x", "a" * 21, "%2e%2e", "0:events", "ü", "A" * 20])
+@pytest.mark.parametrize("job_id", ["0" * 20, "%2e%2e", "0:events", "ü", "A" * 20])
 async def test_an_unknown_job_is_404_everywhere(front, job_id):
     for path in (
         "",
@@ -319,12 +307,6 @@ async def test_an_unknown_job_is_404_everywhere(front, job_id):
     for path in ("/cancel", "/review", "/retry"):
         answer = await front.client.post(f"/jobs/{job_id}{path}", json={"action": "approve"})
         assert answer.status_code == 404
-
-
-async def test_a_jobs_keys_in_redis_are_no_jobs(front):
-    job_id = await front.submit()
-    for part in ("events", "facts", "charges"):
-        assert (await front.client.get(f"/jobs/{job_id}:{part}")).status_code == 404
 
 
 async def test_bodies_that_are_not_json_objects_of_fettle_are_refused(front):
@@ -345,13 +327,6 @@ async def test_bodies_that_are_not_json_objects_of_fettle_are_refused(front):
     ):
         answer = await post("/jobs", content=raw, headers=json)
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "body"), raw[:20]
-
-
-async def test_a_model_off_the_list_is_named_with_the_list(front):
-    answer = await front.client.post("/jobs", json={"task": "x", "model": "openai:gpt"})
-    error = answer.json()["errors"][0]
-    assert (answer.status_code, error["field"]) == (422, "model")
-    assert "groq:*" in error["limit"]
 
 
 async def test_the_files_limit_is_named(redis_url, tmp_path):
@@ -399,12 +374,6 @@ async def test_an_unforeseen_failure_is_a_problem_and_reports_nothing(front):
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
     assert "json" not in answer.json()["detail"].lower()
-
-
-async def test_a_path_as_long_as_a_body_is_not_sent_back(front):
-    answer = await front.client.post("/jobs", json={"task": "x", "files": {"a" * 500_000: ""}})
-    assert answer.status_code == 422
-    assert len(answer.content) < 2_000
 
 
 async def test_a_run_can_say_more_than_we_know(front):

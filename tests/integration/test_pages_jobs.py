@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from support.pages.api_front import a_run, charge, done, settings_for, started, text
 from support.pages.pages_browser import visiting
 
+from api.auth import access_recheck
 from api.pages.format import difference, job_view
 from api.pages.views import live
 from api.pages.views.form_choices import choices
@@ -406,7 +407,8 @@ async def test_a_page_that_is_slow_to_draw_is_drawn_less_often(front, monkeypatc
     assert count <= 2 + took / (0.05 / live.DRAWING_PART)
 
 
-async def test_an_open_page_ends_with_its_session(redis_url, tmp_path):
+async def test_an_open_page_ends_with_its_session(redis_url, tmp_path, monkeypatch):
+    monkeypatch.setattr(access_recheck, "RECHECK_SECONDS", 0.0)
     settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=0.1)
     async with started(settings) as front:
         job_id = await paused(front)
@@ -419,7 +421,8 @@ async def test_an_open_page_ends_with_its_session(redis_url, tmp_path):
             assert (report.status_code, "event: end" in report.text) == (200, False)
 
 
-async def test_a_stream_of_events_ends_with_its_key(redis_url, tmp_path):
+async def test_a_stream_of_events_ends_with_its_key(redis_url, tmp_path, monkeypatch):
+    monkeypatch.setattr(access_recheck, "RECHECK_SECONDS", 0.0)
     settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=0.1)
     async with started(settings) as front:
         job_id = await paused(front)

@@ -145,14 +145,7 @@ def test_a_result_leads_to_the_transcript_of_its_job(measuring, capsys):
     assert repaired.models == (MODEL,)
     assert run(["--url", measuring.url, "export", str(repaired.job)]) == 0
     text = capsys.readouterr().out
-    parts = (
-        "## Plan",
-        "* write_file `solution.py`",
-        "## Run r1",
-        "Failure: name",
-        "## Run r2",
-        "## End",
-    )
+    parts = ("## Task", "## What happened", "solution.py", "## End")
     assert sorted(parts, key=text.index) == list(parts)
     assert SECRET not in text
     assert run(["--url", measuring.url, "export", str(repaired.first.verification)]) == 0

@@ -12,8 +12,6 @@ from support.servers.tiny_service import Answer, serving
 
 from evals.errors import BadSet
 from evals.sources import download, from_mbpp, sets
-from evals.sources.from_humaneval import problem
-from evals.sources.records import read
 
 MBPP = {
     "task_id": 2,
@@ -37,21 +35,6 @@ def test_humaneval(tmp_path):
     assert "candidate(20)" not in first.task
     assert [name for each in of.exercises for name in each.tests] == ["hidden.py"] * 3
     assert "candidate(20)" in first.tests["hidden.py"]
-
-
-def passes(code: str) -> bool:
-    try:
-        exec(code, {})
-    except AssertionError:
-        return False
-    return True
-
-
-def test_a_program_of_humaneval_passes_only_with_a_right_solution(tmp_path):
-    good, _, wrong = read(written(tmp_path / "tiny.jsonl", *GOOD, WRONG), problem)
-    assert (passes(good.program()), passes(wrong.program())) == (True, False)
-    assert passes(wrong.program("    return x + 1\n"))
-    assert not passes(good.program("    return 0\n"))
 
 
 @pytest.mark.parametrize(

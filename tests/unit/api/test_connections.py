@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from api.http.connections import CLOSE_SECONDS, Addresses, Connection, counted_as
+from api.http.connections import Addresses, Connection, counted_as
 
 
 @pytest.mark.parametrize(
@@ -25,14 +25,6 @@ from api.http.connections import CLOSE_SECONDS, Addresses, Connection, counted_a
 )
 def test_a_network_of_a_customer_is_one_address(host, counted):
     assert counted_as(host) == counted
-
-
-def test_connections_are_counted_by_address():
-    addresses = Addresses(2)
-    assert [addresses.enter("a") for _ in range(3)] == [True, True, False]
-    assert addresses.enter("b")
-    addresses.leave("a")
-    assert [addresses.enter("a") for _ in range(2)] == [True, False]
 
 
 class Transport:
@@ -95,15 +87,6 @@ def made() -> tuple[Connection, Transport, Loop]:
     )
     connection.connection_made(transport)
     return connection, transport, loop
-
-
-def test_a_client_that_sends_nothing_gets_a_408_and_is_cut_off(made):
-    _, transport, loop = made
-    assert loop.let_come() == 3.0
-    assert transport.written.startswith(b"HTTP/1.1 408 ")
-    assert (transport.closing, transport.aborted) == (True, False)
-    assert loop.let_come() == CLOSE_SECONDS
-    assert transport.aborted, "it need not take in even that"
 
 
 def test_a_client_that_still_takes_in_its_answer_has_more_time(made):
