@@ -7,9 +7,9 @@ import time
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
-from sandbox import frames, policy
+from sandbox import policy
 from sandbox.layers import probe
-from sandbox.order import require
+from sandbox.order import Order, require
 from sandbox.pool import Instance, Pool, SandboxLost, Session, to_its_end
 from sandbox.protocol import (
     Command,
@@ -20,7 +20,14 @@ from sandbox.protocol import (
     RunResult,
     SandboxUnavailable,
 )
-from sandbox.result import Forged, build_result, explain_failure, no_answer, read_header
+from sandbox.result import (
+    HEADER_BYTES,
+    Forged,
+    build_result,
+    explain_failure,
+    no_answer,
+    read_header,
+)
 
 S = TypeVar("S", bound=Session)
 
@@ -194,10 +201,23 @@ async def _exchange(
     # Not the loop's clock: uvloop's counts whole milliseconds, and a run would seem to have taken
     # longer than its sandbox was there, which is taken for a lie.
     started = time.monotonic()
-    await frames.send(taken.writer, session.order(command, limits))
-    text = await frames.receive_header(taken.reader)
+    await _send(taken.writer, session.order(command, limits))
+    size = int.from_bytes(await taken.reader.readexactly(4), "big")
+    if size > HEADER_BYTES:
+        raise Forged(f"a header of {size} bytes")
+    text = await taken.reader.readexactly(size)
     answer = read_header(text, command, limits, time.monotonic() - started)
-    return build_result(answer, await frames.receive_blobs(taken.reader, answer.sizes))
+    blobs = [await taken.reader.readexactly(size) for size in answer.sizes]
+    return build_result(answer, blobs)
+
+
+async def _send(writer: asyncio.StreamWriter, order: Order) -> None:
+    """Send an order in the frames of `agent/wire.py`. Raises OSError where the sandbox is gone."""
+    writer.write(order.head)
+    for blob in order.blobs:
+        writer.write(blob)
+        await writer.drain()
+    await writer.drain()
 
 
 def _was_closed() -> SandboxUnavailable:

@@ -11,7 +11,6 @@ import time
 from typing import Any, Protocol
 
 from sandbox import policy
-from sandbox.frames import Reader
 from sandbox.order import Order
 from sandbox.protocol import Command, Limits, PoolCount, RunResult, SandboxUnavailable
 from sandbox.result import ExitReport
@@ -29,6 +28,14 @@ TEND_SECONDS = 30.0
 
 class SandboxLost(SandboxUnavailable):
     """A sandbox ended by no fault of what ran in it. The run can be made once more."""
+
+
+class Reader(Protocol):
+    """What an agent's answer is read from."""
+
+    async def readexactly(self, size: int, /) -> bytes:
+        """Exactly `size` bytes. Raises IncompleteReadError where it has ended, OSError."""
+        ...
 
 
 class Instance(Protocol):

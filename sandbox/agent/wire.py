@@ -2,7 +2,7 @@
 
 A header is UTF-8 text, one `key value` a line; a line that announces a blob begins its value with
 the blob's size, and blobs follow in that order. Nothing that a line holds contains a newline. The
-host's side is `sandbox/frames.py`; `sandbox/order.py` and `sandbox/result.py` have the lines.
+host's side is `sandbox/backend.py`; `sandbox/order.py` and `sandbox/result.py` have the lines.
 """
 
 from __future__ import annotations
