@@ -83,13 +83,13 @@ def serve(
     read_fd: int,
     write_fd: int,
     given: AgentContext,
-    spare: program.Waiting | None,
+    waiting: program.Waiting | None,
     monitor: ResourceMonitor,
 ) -> None:
     """Say that the sandbox is ready, take one order, run it, answer. Returns also where no order
     came before the end of `read_fd`; the caller ends the process.
 
-    Neither descriptor may be inheritable, and the process must be hardened. `spare` is a process
+    Neither descriptor may be inheritable, and the process must be hardened. `waiting` is a process
     that waits to take the order (`interpreter.prepare`); without one, a new process is started.
     """
     wire.write_all(write_fd, wire.READY)
@@ -98,7 +98,7 @@ def serve(
     except EOFError:
         return
     write_files(program.WORK, order.files)
-    running = _start(spare, order, given)
+    running = _start(waiting, order, given)
     seen = RunSupervisor(running, monitor, order.limits, order.stdin, read_fd).follow()
     _answer(write_fd, seen, order)
 
@@ -110,19 +110,19 @@ def harden() -> None:
     program.set_dumpable(0)
 
 
-def _start(spare: program.Waiting | None, order: Order, given: AgentContext) -> program.Program:
+def _start(waiting: program.Waiting | None, order: Order, given: AgentContext) -> program.Program:
     """The process that waits already, where there is one; else a new one."""
     argv = order.words
     if order.code is not None:
         program.write_main(given.main, order.code)
         argv = program.python_command(given.python, given.main)
-    if spare is None:
+    if waiting is None:
         env = dict(given.env)
         if order.seed is not None:
             env["PYTHONHASHSEED"] = order.seed
         return program.start(argv, env, order.rlimits)
-    spare.begin((argv, order.code, order.seed, order.rlimits, modules(order.files)))
-    return spare
+    waiting.begin((argv, order.code, order.seed, order.rlimits, modules(order.files)))
+    return waiting
 
 
 def modules(paths: Mapping[str, bytes]) -> set[str]:

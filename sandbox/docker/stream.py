@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 
 STDOUT, STDERR = 1, 2
-COMPLAINT_BYTES = 4096
+STDERR_BYTES = 4096
 _PART = 1 << 16
 
 
 class Streams:
-    """Reads what a container writes to stdout; the last of its stderr is kept in `complaint`."""
+    """Reads what a container writes to stdout; the last of its stderr is kept in `stderr_tail`."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
@@ -61,4 +61,4 @@ class Streams:
                 return
             size -= len(part)
             self._said += part
-            del self._said[:-COMPLAINT_BYTES]
+            del self._said[:-STDERR_BYTES]

@@ -175,14 +175,14 @@ class Factory:
         self._serve()
 
     def _zygote_ended(self, zygote: Zygote) -> None:
-        complaint = zygote.complaint()
-        lost = zygote.ready or not complaint  # one without a complaint was killed
-        complaint = complaint or _EARLIER
+        stderr_text = zygote.stderr_text()
+        lost = zygote.ready or not stderr_text  # one without an error text was killed
+        stderr_text = stderr_text or _EARLIER
         self._zygotes.remove(zygote)
         for each in tuple(self._all.values()):
             if each.zygote is zygote and each.pidfd is None:  # it will never be born
                 self._closed(each)
-                self._fail(each.number, complaint, lost=True)
+                self._fail(each.number, stderr_text, lost=True)
         for source in (zygote.talk, zygote.pidfd):
             self._unwatch(source)
         zygote.close()
@@ -190,7 +190,7 @@ class Factory:
             self._next, self._next_at = None, time.monotonic() + PAUSE_SECONDS
         elif zygote is self._current:
             self._current = None
-            self._fail_waiting(complaint, lost=lost)
+            self._fail_waiting(stderr_text, lost=lost)
 
     def _retire(self, zygote: Zygote) -> None:
         """End a zygote that another one has followed, with its last sandbox."""
@@ -237,12 +237,12 @@ class Factory:
     def _ended(self, number: int, report: ExitReport) -> None:
         self.outbox.append(({"ended": number, "report": asdict(report)}, None))
 
-    def _fail_waiting(self, complaint: str, *, lost: bool) -> None:
+    def _fail_waiting(self, stderr_text: str, *, lost: bool) -> None:
         while self._waiting:
-            self._fail(self._waiting.popleft()[0], complaint, lost=lost)
+            self._fail(self._waiting.popleft()[0], stderr_text, lost=lost)
 
-    def _fail(self, number: int, complaint: str, *, lost: bool = False) -> None:
-        why = complaint if lost else remedies.explain(complaint, remedies.look())
+    def _fail(self, number: int, stderr_text: str, *, lost: bool = False) -> None:
+        why = stderr_text if lost else remedies.explain(stderr_text, remedies.look())
         self.outbox.append(({"failed": number, "why": why, "lost": lost}, None))
 
     def _watch(self, source: Any, act: Any) -> None:

@@ -15,7 +15,7 @@ from sandbox.result import ExitReport
 if TYPE_CHECKING:
     from sandbox.local.zygote import Zygote
 
-_COMPLAINT_BYTES = 4096
+_STDERR_BYTES = 4096
 
 
 class Instance:
@@ -46,7 +46,7 @@ class Instance:
         which may be the empty string.
         """
         try:
-            text = self.control.recv(_COMPLAINT_BYTES)
+            text = self.control.recv(_STDERR_BYTES)
         except OSError as error:
             return str(error)
         if text == READY:

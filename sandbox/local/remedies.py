@@ -1,8 +1,7 @@
-"""From what a sandbox's maker complains about to what a person can do about it. Pure but for
-`look`.
+"""Remedies: from an error while making a sandbox to what a person can do. Pure but for `look`.
 
-Each rule reads the complaint and this machine's facts, and names the commands that would remove the
-cause. What only a person can decide (to loosen a kernel's setting) is described, never done.
+Each rule reads the error text and this machine's facts, and names commands that remove the cause.
+What only a person can decide (to loosen a kernel's setting) is described, never done.
 """
 
 from __future__ import annotations
@@ -59,9 +58,9 @@ def look() -> Host:
     )
 
 
-def explain(complaint: str, host: Host) -> str:
-    """The complaint, and what may remove its cause, the likeliest first."""
-    text = complaint.strip()[-600:] or "bubblewrap ended without a word"
+def explain(stderr_text: str, host: Host) -> str:
+    """The error text, and what may remove its cause, the likeliest first."""
+    text = stderr_text.strip()[-600:] or "bubblewrap ended without a word"
     advice = tuple(_advice(text, host))
     remedy = f" Try: {'; or: '.join(advice)}." if advice else ""
     return f"no sandbox could be made: {text}.{remedy}"

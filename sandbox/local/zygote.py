@@ -21,7 +21,7 @@ from sandbox.local.instance import Instance
 from sandbox.local.rootfs import RootfsSpec
 
 _MESSAGE_BYTES = 8192
-_COMPLAINT_BYTES = 4096
+_STDERR_BYTES = 4096
 _REAP_SECONDS = 5.0
 _ENDED = (BrokenPipeError, ConnectionResetError)
 """What asking a zygote that has ended raises, whose end is noticed in its own way."""
@@ -47,7 +47,7 @@ class Zygote:
             self.talk, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             own.enter_context(self.talk)
             passed.enter_context(inside)
-            self._complaints, complaints = _pipe(own, passed)
+            self._stderr, stderr = _pipe(own, passed)
             self._info, info = _pipe(own, passed)
             texts = {at: _memory(data, passed) for at, data in spec.texts.items()}
             given = Descriptors(inside.fileno(), info, texts)
@@ -56,7 +56,7 @@ class Zygote:
                 env={},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=complaints,
+                stderr=stderr,
                 pass_fds=(inside.fileno(), info, *texts.values()),
                 cwd="/",
             )
@@ -122,10 +122,10 @@ class Zygote:
         poll.register(self.talk, select.POLLRDHUP)
         return bool(poll.poll(0))
 
-    def complaint(self) -> str:
+    def stderr_text(self) -> str:
         """What bubblewrap or the zygote said on their standard error, at most 4 KiB."""
         with contextlib.suppress(BlockingIOError):
-            return os.read(self._complaints, _COMPLAINT_BYTES).decode(errors="replace")
+            return os.read(self._stderr, _STDERR_BYTES).decode(errors="replace")
         return ""
 
     def kill(self) -> None:
@@ -144,7 +144,7 @@ class Zygote:
         else:
             orphans.end()
         self.talk.close()
-        for fd in (self._complaints, self._info, self.pidfd, self._process):
+        for fd in (self._stderr, self._info, self.pidfd, self._process):
             if fd is not None:
                 os.close(fd)
 

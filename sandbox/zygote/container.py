@@ -34,8 +34,8 @@ def main(*, load: bool) -> None:
     landlock.restrict()
     serve.harden()
     monitor = ResourceMonitor()
-    spare = interpreter.prepare(given)
-    serve.serve(*control, given, spare, monitor)
+    waiting = interpreter.prepare(given)
+    serve.serve(*control, given, waiting, monitor)
     os._exit(0)
 
 

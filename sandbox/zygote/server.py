@@ -145,12 +145,12 @@ def _live(sandbox: int, groups: list[int], work_bytes: int, context: _Context) -
             os.close(group)
         context.monitor.locks = context.isolation.apply(work_bytes)
         _write_files(context.isolation.fonts, context.fonts)
-        os.dup2(1, 2)  # from here on nobody listens to complaints
+        os.dup2(1, 2)  # from here on nobody reads its stderr
     except OSError as error:
         os.write(sandbox, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
-    spare = interpreter.prepare(context.given)
-    serve.serve(sandbox, sandbox, context.given, spare, context.monitor)
+    waiting = interpreter.prepare(context.given)
+    serve.serve(sandbox, sandbox, context.given, waiting, context.monitor)
     os._exit(0)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.docker.stream import COMPLAINT_BYTES, STDERR, STDOUT, Streams
+from sandbox.docker.stream import STDERR, STDERR_BYTES, STDOUT, Streams
 
 
 def framed(template: int, data: bytes) -> bytes:
@@ -41,7 +41,7 @@ async def test_of_a_flood_on_standard_error_the_end_is_kept() -> None:
     flood = [framed(STDERR, b"x" * 100_000) for _ in range(20)]
     read = streams(*flood, framed(STDERR, b" the end"), framed(STDOUT, b"R"))
     assert await read.readexactly(1) == b"R"
-    assert len(read.stderr_tail) <= COMPLAINT_BYTES
+    assert len(read.stderr_tail) <= STDERR_BYTES
     assert read.stderr_tail.endswith("the end")
 
 
