@@ -17,7 +17,7 @@ from agents.models.errors import (
 )
 from agents.models.listener import LISTENER, Listener, listened_by
 from agents.models.name import ModelName
-from agents.models.options import SHIPPED_RECORDINGS, ModelOptions
+from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.provider import ProviderModel
 from agents.models.providers import PROVIDERS, Provider
@@ -27,11 +27,11 @@ from agents.models.retry import RetryPolicy
 from agents.models.streams import Chunk
 from agents.recordings.dump import dump_turn, record_turn
 from agents.recordings.recorded_model import RecordedModel
-from agents.recordings.recording import Recording, load
+from agents.recordings.recording import load
 from agents.recordings.redaction import Redaction
 from agents.spending.billed import may_be_billed
-from agents.spending.pricing import OperatorPrice, Prices, Usage, price
-from agents.spending.spend_guard import SpendGuard, guarded
+from agents.spending.pricing import OperatorPrice, Prices, Usage
+from agents.spending.spend_guard import guarded
 from agents.spending.usage_bound import ANSWERED_BY
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
     "LISTENER",
     "MALFORMED",
     "PROVIDERS",
-    "SHIPPED_RECORDINGS",
     "Answer",
     "Chains",
     "Chunk",
@@ -59,13 +58,11 @@ __all__ = [
     "Provider",
     "ProviderModel",
     "RecordedModel",
-    "Recording",
     "RecordingMismatch",
     "Redaction",
     "ReplyMalformed",
     "RetryPolicy",
     "Role",
-    "SpendGuard",
     "Usage",
     "another_may_answer",
     "ask",
@@ -79,7 +76,6 @@ __all__ = [
     "load",
     "malformed",
     "may_be_billed",
-    "price",
     "read",
     "ready",
     "record_turn",

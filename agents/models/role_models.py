@@ -35,10 +35,6 @@ class RoleModels:
         """See `agents.ports.Models`."""
         return self.chains.levels(role)
 
-    def get(self, role: str, level: int = 0) -> BaseChatModel:
-        """See `agents.ports.Models`."""
-        return self.named(self.name(role, level), role)
-
     def named(self, name: str, role: str) -> BaseChatModel:
         """See `agents.ports.Models`."""
         return self.pool.get(ModelName.parse(name), cast("Role", role))

@@ -263,15 +263,11 @@ class Models(Protocol):
         """How many levels there are; at least 1."""
         ...
 
-    def get(self, role: str, level: int = 0) -> Any:
-        """The model called `name(role, level)` (a BaseChatModel), built once a process.
+    def named(self, name: str, role: str) -> Any:
+        """The model with a name from `chain`, for this role: a BaseChatModel, built once a process.
 
         Raises `agents.models.ModelNotConfigured`.
         """
-        ...
-
-    def named(self, name: str, role: str) -> Any:
-        """The model with a name from `chain`, for this role. Raises as `get` does."""
         ...
 
     def skip_reason(self, name: str) -> str | None:

@@ -93,11 +93,6 @@ class Prices:
         return max((cost for cost in costs if cost is not None), default=None)
 
 
-def price(name: ModelName, usage: Usage | None) -> Decimal | None:
-    """US dollars by the price list alone: see `Prices.of`."""
-    return Prices().of(name, usage)
-
-
 def _listed(name: ModelName, usage: Usage) -> Decimal | None:
     if name.of.priced_as is None:
         return None

@@ -18,7 +18,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from agents.models import ModelError, ModelName, ModelPool, Usage, ask, price
+from agents.models import ModelError, ModelName, ModelPool, Prices, Usage, ask
 from settings.worker import WorkerSettings
 from worker.context import model_options
 
@@ -55,7 +55,7 @@ async def judged(model: BaseChatModel, name: ModelName, work: Mapping[str, Any])
 
 def _spent(name: ModelName, replies: list[AIMessage]) -> dict[str, Any]:
     used = [Usage.of(reply) for reply in replies]
-    prices = [price(name, usage) for usage in used]
+    prices = [Prices().of(name, usage) for usage in used]
     known = [amount for amount in prices if amount is not None]
     return {
         "input_tokens": sum(usage.input_tokens for usage in used if usage),

@@ -25,13 +25,13 @@ from agents.models import (
     ModelPool,
     ModelRefused,
     ModelUnavailable,
+    Prices,
     ProviderModel,
     ReplyMalformed,
     Usage,
     build,
     cut_off,
     malformed,
-    price,
 )
 from agents.models.streams.anthropic import AnthropicAssembler
 from agents.models.streams.gemini import GeminiAssembler
@@ -140,7 +140,7 @@ async def test_a_plain_reply_with_its_usage_and_price(name: str) -> None:
     cached = 0 if name.startswith("ollama") else 1_000  # it tells of none
     written = 150 if name.startswith("anthropic") else 0  # the others do not tell
     assert usage == Usage(1_200, 34, cached, written)
-    cost = price(ModelName.parse(name), usage)
+    cost = Prices().of(ModelName.parse(name), usage)
     assert (cost is None) == (provider_of(name) in UNPRICED)
     assert cost is None or cost > 0
     request = server.requests[0]

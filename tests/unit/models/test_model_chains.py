@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, Usage, price
+from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, Prices, Usage
 from settings.api import ApiSettings
 from settings.models import ModelSettings
 from settings.worker import WorkerSettings
@@ -72,7 +72,7 @@ def test_a_default_model_can_be_named_and_priced() -> None:
         for model in (provider.large, provider.small):
             if model is not None:
                 name = ModelName.parse(f"{provider.name}:{model}")
-                assert price(name, Usage(1_000, 100)) is not None, name
+                assert Prices().of(name, Usage(1_000, 100)) is not None, name
 
 
 @pytest.mark.parametrize("written", ["groq:*, compatible:*", '["groq:*", "compatible:*"]'])

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import ValidationError
 
-from agents.models import ModelName, OperatorPrice, Prices, Usage, price
+from agents.models import ModelName, OperatorPrice, Prices, Usage
 from settings.money import MoneySettings
 
 HAIKU = ModelName.parse("anthropic:claude-haiku-4-5")  # it has a price for writing to its cache
@@ -36,14 +36,14 @@ def test_no_more_is_in_a_cache_than_there_is_and_what_does_not_fit_has_no_price(
     usage = reported(cache_read=150)
     assert usage == Usage(100, 20, 100)
     assert reported(cache_read=60, cache_creation=70) == Usage(100, 20, 60, 40)
-    assert price(FLASH, usage) is not None
-    assert price(FLASH, Usage(100, 20, 150)) is None
-    assert price(FLASH, Usage(-1, 20)) is None
+    assert Prices().of(FLASH, usage) is not None
+    assert Prices().of(FLASH, Usage(100, 20, 150)) is None
+    assert Prices().of(FLASH, Usage(-1, 20)) is None
 
 
 @pytest.mark.parametrize("name", [LLAMA, FLASH])
 def test_known_models_have_a_price_that_grows_with_use(name: ModelName) -> None:
-    small, large = price(name, Usage(1_000, 100)), price(name, Usage(10_000, 1_000))
+    small, large = Prices().of(name, Usage(1_000, 100)), Prices().of(name, Usage(10_000, 1_000))
     assert small is not None
     assert large is not None
     assert 0 < small < large
@@ -51,22 +51,22 @@ def test_known_models_have_a_price_that_grows_with_use(name: ModelName) -> None:
 
 
 def test_cached_tokens_are_cheaper() -> None:
-    cold, warm = price(FLASH, Usage(1_000, 0)), price(FLASH, Usage(1_000, 0, 900))
+    cold, warm = Prices().of(FLASH, Usage(1_000, 0)), Prices().of(FLASH, Usage(1_000, 0, 900))
     assert cold is not None
     assert warm is not None
     assert warm < cold
 
 
 def test_an_unknown_price_is_none_and_never_zero() -> None:
-    assert price(ModelName.parse("groq:model-of-tomorrow"), Usage(1_000, 100)) is None
-    assert price(LLAMA, None) is None
+    assert Prices().of(ModelName.parse("groq:model-of-tomorrow"), Usage(1_000, 100)) is None
+    assert Prices().of(LLAMA, None) is None
 
 
 def test_writing_to_a_cache_is_dearer_and_reported_in_more_than_one_way() -> None:
     usage = reported(cache_creation=0, ephemeral_5m_input_tokens=70)
     assert usage == Usage(100, 20, 0, 70)
     assert reported(cache_creation=70) == usage
-    fresh, written = price(HAIKU, Usage(100, 20)), price(HAIKU, usage)
+    fresh, written = Prices().of(HAIKU, Usage(100, 20)), Prices().of(HAIKU, usage)
     assert fresh is not None
     assert written is not None
     assert fresh < written
@@ -74,8 +74,8 @@ def test_writing_to_a_cache_is_dearer_and_reported_in_more_than_one_way() -> Non
 
 def test_at_most_all_of_it_is_written_to_a_cache() -> None:
     most = Prices().most(HAIKU, Usage(100, 20, 90))
-    assert most == price(HAIKU, Usage(100, 20, 0, 100))
-    assert most != price(HAIKU, Usage(100, 20))
+    assert most == Prices().of(HAIKU, Usage(100, 20, 0, 100))
+    assert most != Prices().of(HAIKU, Usage(100, 20))
 
 
 def test_an_operators_own_price_comes_first() -> None:
@@ -83,7 +83,7 @@ def test_an_operators_own_price_comes_first() -> None:
     prices = Prices({str(LLAMA): own, "groq:our-own": own})
     assert prices.of(LLAMA, Usage(1_000_000, 500_000, 400_000)) == Decimal("16.4")
     assert prices.of(ModelName.parse("groq:our-own"), Usage(100_000, 0)) == Decimal(1)
-    assert prices.of(FLASH, Usage(1_000, 100)) == price(FLASH, Usage(1_000, 100))
+    assert prices.of(FLASH, Usage(1_000, 100)) == Prices().of(FLASH, Usage(1_000, 100))
 
 
 @pytest.mark.parametrize("wrong", ["groq:a", "groq:a=1", "a=1/2", "groq:a=1/x", "groq:a=1/2/3/4"])
