@@ -20,7 +20,7 @@ def service(store) -> JobService:
     return made
 
 
-async def told(service) -> list[str]:
+async def shown(service) -> list[str]:
     waiting, total = await service.store.outbox.waiting(100)
     assert total == len(waiting)
     return sorted(each.type for each in waiting)
@@ -34,15 +34,15 @@ async def ended(service) -> str:
 
 async def test_deliveries_are_written_with_the_change(service):
     record = await service.running()
-    assert await told(service) == []
+    assert await shown(service) == []
     job(await service.operations.pause(held(record), review()))
-    assert await told(service) == ["review.opened"]
+    assert await shown(service) == ["review.opened"]
     await service.operations.decide(record.id, decision("r-other"))
-    assert await told(service) == ["review.opened"], "a refusal tells nothing"
+    assert await shown(service) == ["review.opened"], "a refusal tells nothing"
     job(await service.operations.decide(record.id, decision(feedback="well done")))
     again = await service.claim(record.id)
     job(await service.operations.succeed(held(again), RESULT, "did it"))
-    assert await told(service) == ["job.finished", "review.decided", "review.opened"]
+    assert await shown(service) == ["job.finished", "review.decided", "review.opened"]
     (decided,) = [each for each in (await service.store.outbox.waiting(9))[0] if "dec" in each.type]
     assert (decided.job_id, decided.data["by"]) == (record.id, "bob")
     assert (decided.data["feedback"], decided.data["status"]) == ("well done", "queued")
@@ -57,7 +57,7 @@ async def test_concurrent_changes_make_each_delivery_once(service):
     record = await service.running()
     job(await service.operations.pause(held(record), review()))
     await asyncio.gather(*(service.operations.decide(record.id, decision()) for _ in range(5)))
-    assert await told(service) == ["review.decided", "review.opened"]
+    assert await shown(service) == ["review.decided", "review.opened"]
 
 
 async def test_nobody_else_gets_what_was_taken(service):

@@ -123,10 +123,10 @@ async def test_checkpoints_go_in_the_step_that_ends_the_job(redis_url):
     async with store.redis.monitor() as monitor:
         job(await service.operations.succeed(held(running), RESULT, "did it"))
         await store.redis.echo("end")
-        async for told in monitor.listen():
-            if told["command"].startswith("ECHO"):
+        async for shown in monitor.listen():
+            if shown["command"].startswith("ECHO"):
                 break
-            asked.append((told["client_type"], told["command"]))
+            asked.append((shown["client_type"], shown["command"]))
     assert await store.redis.keys(f"{keys.CHECKPOINT}*") == []
     assert await store.redis.exists(*JobKeys(running.id).working) == 0
     # within one script: nobody sees the end without them gone, or them gone without the end

@@ -221,10 +221,10 @@ async def test_events_of_an_attempts_work_carry_its_epoch(service, store):
     heard = asyncio.create_task(store.wait_events(first.id, 5, 5))
     await asyncio.sleep(0.05)
     await store.write(first.id, 2, Writes((said("one"), said("two"))))
-    told = [(event.kind, event.epoch) for event in await store.events(first.id)]
+    shown = [(event.kind, event.epoch) for event in await store.events(first.id)]
     own = [("submitted", None), ("started", None)]
     again = [("given_back", None), ("started", None), ("summarized", 2)]
-    assert told == [*own, ("summarized", 1), *again]
+    assert shown == [*own, ("summarized", 1), *again]
     assert [event.epoch for event in await heard] == [2]
 
 
@@ -424,15 +424,6 @@ async def test_the_queue_is_counted_by_priority(service, store):
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
     job(await service.operations.requeue(held(low), "drained"))
     assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 2}
-
-
-async def test_the_queues_depth_is_known_by_priority(service, store):
-    await service.submit(priority=Priority.HIGH)
-    await service.submit(priority=Priority.LOW)
-    running = await service.running(priority=Priority.LOW)
-    assert await store.queue_depth() == {Priority.HIGH: 1, Priority.NORMAL: 0, Priority.LOW: 1}
-    job(await service.operations.requeue(held(running), "drain"))
-    assert (await store.queue_depth())[Priority.LOW] == 2
 
 
 async def test_a_conversation_remembers_its_last_turns(service, store):

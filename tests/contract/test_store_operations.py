@@ -105,21 +105,6 @@ async def test_one_of_many_claims_is_granted(service):
     assert await service.record(record.id) == granted
 
 
-async def test_one_of_fifty_decisions_applies(service):
-    running = await service.running()
-    job(await service.operations.pause(held(running), review()))
-    decisions = await asyncio.gather(
-        *(
-            service.operations.decide(running.id, decision(feedback=str(number)))
-            for number in range(50)
-        )
-    )
-    [applied] = [answer for answer in decisions if not isinstance(answer, Refusal)]
-    assert {code(answer) for answer in decisions if answer is not applied} == {"no_open_review"}
-    [said] = [e for e in await service.store.events(running.id) if e.kind == "decided"]
-    assert said.data["feedback"] == applied.decision.feedback
-
-
 @pytest.mark.invariant("J10")
 async def test_a_decision_applies_to_the_open_review_alone(service):
     running = await service.running()

@@ -64,8 +64,8 @@ async def test_a_dead_delivery_is_sent_again_although_redis_is_full(own_house: J
     record = await own_house.submit()
     change = lifecycle.cancel(record, await store.now(), by="ann")
     assert isinstance(change, Change)
-    told = Delivery("d1", "job.finished", record.tenant, record.id, 1, {})
-    assert await store.commit(record, replace(change, deliveries=(told,)))
+    shown = Delivery("d1", "job.finished", record.tenant, record.id, 1, {})
+    assert await store.commit(record, replace(change, deliveries=(shown,)))
     [taken] = await store.outbox.lease(1, 60_000)
     assert await store.outbox.fail(taken, "410", None)
     used = (await store.redis.info("memory"))["used_memory"]

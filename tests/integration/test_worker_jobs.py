@@ -266,7 +266,7 @@ async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deplo
         job = await shared.until(operations, second)
         assert job.status is Status.SUCCEEDED, shared.logs()
         turns_told = await operations.store.conversation(TENANT, "talk", 3)
-        assert [told.task for told in turns_told] == ["second part", "first part"]
+        assert [shown.task for shown in turns_told] == ["second part", "first part"]
         assert "notes.txt" in (await manifest.load(shared.blobs, job.workspace)).files
 
 
@@ -327,15 +327,15 @@ async def test_logs_are_one_object_a_line_with_the_job(shared: Deployment) -> No
     async with shared.operations() as operations:
         job_id = await shared.submit(operations, JobSpec(task="log", model=model))
         await shared.until(operations, job_id)
-    told: list[dict[str, Any]] = []
+    shown: list[dict[str, Any]] = []
     async with asyncio.timeout(20):  # what is said of the end follows it
-        while not told or told[-1]["event"] != "attempt ended":
+        while not shown or shown[-1]["event"] != "attempt ended":
             await asyncio.sleep(0.05)
             whole = shared.logs().split("\n")[:-1]  # the last line may be on its way
             lines = [json.loads(line) for line in whole]
-            told = [line for line in lines if line.get("job_id") == job_id]
-    assert [line["event"] for line in told] == ["attempt started", "attempt ended"]
-    assert all(line["attempt"] == 1 for line in told)
+            shown = [line for line in lines if line.get("job_id") == job_id]
+    assert [line["event"] for line in shown] == ["attempt started", "attempt ended"]
+    assert all(line["attempt"] == 1 for line in shown)
 
 
 async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(deployment: Deployment) -> None:

@@ -165,10 +165,10 @@ async def test_a_port_that_is_taken_is_said_and_none_is_opened_unless_wanted(sce
     port = (await address(scene)).rpartition(":")[2]
     second = scene.deployment.worker(worker_metrics_port=port)
     assert await asyncio.to_thread(second.wait, 60) == 1
-    told = [
+    shown = [
         json.loads(line) for line in scene.deployment.logs().splitlines() if "cannot start" in line
     ]
-    assert f"FETTLE_WORKER_METRICS_PORT: 127.0.0.1:{port}" in told[0]["why"]
+    assert f"FETTLE_WORKER_METRICS_PORT: 127.0.0.1:{port}" in shown[0]["why"]
     del scene.deployment.env["FETTLE_WORKER_METRICS_PORT"]
     scene.deployment.worker()
     await scene.deployment.ready(2)

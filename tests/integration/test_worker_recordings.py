@@ -36,8 +36,8 @@ def learns(request: Request) -> Turn:
     if request.forced_tool == "Verdict":
         right = "stdout:\n42" in request.last_text
         verdict = {"verdict": "approve", "run": "r2"} if right else {"verdict": "revise"}
-        told = {"feedback": "It must print 42.", **verdict}
-        return Reply(tool_calls=(ToolCall("Verdict", told),))
+        shown = {"feedback": "It must print 42.", **verdict}
+        return Reply(tool_calls=(ToolCall("Verdict", shown),))
     mended = "must print 42" in request.last_text
     return works(request, "print(6 * 7)" if mended else "print(6 + 7)", "It is printed.")
 
@@ -52,7 +52,7 @@ async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(
             deployment.worker(groq_base_url=server.groq_url, record=str(folder))
             job = await ended(deployment, operations, SPEC)
             assert job.status is Status.SUCCEEDED, deployment.logs()
-            told = await events(operations, job)
+            shown = await events(operations, job)
         text = (folder / f"{job.id}.yaml").read_text()
         assert KEY not in text
         assert len(re.findall("^- role:", text, re.MULTILINE)) == 7
@@ -62,7 +62,7 @@ async def test_a_recorded_job_is_played_back_alike_and_another_one_fails(
         again = await ended(deployment, operations, spec)
         assert again.status is Status.SUCCEEDED, again.detail
         assert again.result == job.result
-        assert await events(operations, again) == told
+        assert await events(operations, again) == shown
 
         spec = JobSpec(task="Print 6 times 8.", model=f"recording:{job.id}")
         other = await ended(deployment, operations, spec)
@@ -88,9 +88,9 @@ async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(deployment: D
                 ok(await operations.decide(job_id, delegate))
             job = await deployment.until(operations, job_id)
             assert (job.status, job.attempts > 3) == (Status.SUCCEEDED, True)
-            told = await operations.store.events(job_id)
-            assert "lease_lost" in [event.kind for event in told]
-            written = await recording(job_id, told, deployment.blobs)
+            shown = await operations.store.events(job_id)
+            assert "lease_lost" in [event.kind for event in shown]
+            written = await recording(job_id, shown, deployment.blobs)
             assert written is not None
             roles = re.findall("^- role: (.*)", written.decode(), re.MULTILINE)
             assert roles == ["planner", *(["executor"] * 2 + ["critic"]) * 2]

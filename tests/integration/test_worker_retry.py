@@ -41,12 +41,12 @@ async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) 
         job = await deployment.until(operations, heir.id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert (job.attempts, job.spec.retry_of) == (1, first)
-        told = await deployment.kinds(operations, heir.id)
-        assert (told.count("planned"), told.count("run_finished")) == (1, 2)
+        shown = await deployment.kinds(operations, heir.id)
+        assert (shown.count("planned"), shown.count("run_finished")) == (1, 2)
         # the planner's call and the executor's first two are the first job's; two were left
         paid = await operations.store.charges(heir.id)
         assert sorted(charge.role for charge in paid) == ["critic", "executor"]
-        assert told.count("model_called") == 5
+        assert shown.count("model_called") == 5
         # once more, from a job that has itself inherited: nothing is left to do but the end
         assert (await deployment.record_of(operations, first)).status is Status.CANCELLED
 
@@ -129,9 +129,9 @@ async def approved(deployment: Deployment, operations: Operations, heir: JobReco
     assert (job.status, job.reason) == (Status.SUCCEEDED, None), deployment.logs()
     assert job.result is not None
     assert (job.result.answer, job.result.approved_by) == ("it says two", "critic")
-    told = await deployment.kinds(operations, heir.id)
-    assert (told.count("planned"), told.count("critiqued")) == (1, 2)
-    assert told.count("summarized") == 1
+    shown = await deployment.kinds(operations, heir.id)
+    assert (shown.count("planned"), shown.count("critiqued")) == (1, 2)
+    assert shown.count("summarized") == 1
     paid = await operations.store.charges(heir.id)
     assert "planner" not in {charge.role for charge in paid}
     return job

@@ -63,6 +63,6 @@ async def test_the_model_goes_by_the_task_and_a_crash_does_not_choose_again(
             )
             asked = [request.model for request in server.requests]
             assert (asked[0], set(asked[1:])) == ("router", {"small"})
-            told = {each.kind: each.data for each in await operations.store.events(job_id)}
-            assert (told["routed"]["difficulty"], told["routed"]["by"]) == ("simple", "model")
-            assert told["planned"]["source"] == "default"  # a simple task goes without a planner
+            shown = {each.kind: each.data for each in await operations.store.events(job_id)}
+            assert (shown["routed"]["difficulty"], shown["routed"]["by"]) == ("simple", "model")
+            assert shown["planned"]["source"] == "default"  # a simple task goes without a planner

@@ -108,9 +108,9 @@ async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Dep
         link.symlink_to(sandbox_python().parent.parent)
         job = await deployment.until(operations, job_id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
-        told = await deployment.kinds(operations, job_id)
-        assert (told.count("given_back"), told.count("run_finished")) == (1, 1)
-        assert told.count("model_called") == len(await operations.store.charges(job_id)) == 4
+        shown = await deployment.kinds(operations, job_id)
+        assert (shown.count("given_back"), shown.count("run_finished")) == (1, 1)
+        assert shown.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
 async def test_a_job_ends_where_its_tokens_end_with_its_best_result(deployment: Deployment) -> None:
@@ -156,9 +156,9 @@ async def test_what_a_stop_cuts_short_is_given_back_and_is_no_crash(deployment: 
         assert (loaded.record.status, loaded.record.crashes) == (Status.QUEUED, 0), (
             deployment.logs()
         )
-        told = await deployment.kinds(operations, job_id)
-        assert told.count("run_finished") == 1
-        assert told[-1] == "given_back"
+        shown = await deployment.kinds(operations, job_id)
+        assert shown.count("run_finished") == 1
+        assert shown[-1] == "given_back"
 
 
 async def test_a_cancel_at_any_moment_is_the_last_word(deployment: Deployment) -> None:
@@ -180,9 +180,9 @@ async def test_a_cancel_at_any_moment_is_the_last_word(deployment: Deployment) -
             cancelled = isinstance(await operations.cancel(job_id, "ann"), JobRecord)
             await deployment.until(operations, job_id)
             await asyncio.sleep(0.02)  # what is under way must find out
-            told = await deployment.kinds(operations, job_id)
-            assert told[-1] == ("cancelled" if cancelled else "succeeded")
-            ends[told[-2]] += 1
+            shown = await deployment.kinds(operations, job_id)
+            assert shown[-1] == ("cancelled" if cancelled else "succeeded")
+            ends[shown[-2]] += 1
         assert len(ends) > 3  # or the moments were all alike
     assert deployment.stop_workers() == [0]
     assert "never retrieved" not in deployment.logs()
@@ -204,10 +204,10 @@ async def test_a_redis_that_hangs_makes_nothing_happen_twice(deployment: Deploym
         for job_id in ids:
             job = await deployment.until(operations, job_id)
             assert job.status is Status.SUCCEEDED, deployment.logs()
-            told = await deployment.kinds(operations, job_id)
-            assert "lease_lost" not in told
-            assert {told.count(kind) for kind in ("planned", "run_finished", "succeeded")} == {1}
-            assert told.count("model_called") == len(await operations.store.charges(job_id)) == 4
+            shown = await deployment.kinds(operations, job_id)
+            assert "lease_lost" not in shown
+            assert {shown.count(kind) for kind in ("planned", "run_finished", "succeeded")} == {1}
+            assert shown.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
 def test_a_setting_that_does_not_fit_is_named_and_ends_the_worker(deployment: Deployment) -> None:

@@ -372,10 +372,10 @@ class JobMachine(RuleBasedStateMachine):
         seen.authors = parent.authors | {by}
         if goes_on:
             seen.graph, seen.journal = parent.graph, set(parent.journal)
-            told = [event.kind for event in self.run(self.service.store.events(heir.id))]
+            shown = [event.kind for event in self.run(self.service.store.events(heir.id))]
             of_its_end = {"summarized"} if before.reason is Reason.UNAPPROVED else set()
             kept = WORK - of_its_end
-            assert told[1:] == [event.kind for event in _current(events) if event.kind in kept]
+            assert shown[1:] == [event.kind for event in _current(events) if event.kind in kept]
         self.seen[heir.id] = seen
 
     @precondition(lambda self: self.some(Status.SUCCEEDED, Status.FAILED, Status.CANCELLED))

@@ -12,7 +12,6 @@ from cli.client.events import Event
 from cli.render.events import parts
 from cli.render.job import outcome_parts
 from cli.render.plain import lines
-from cli.render.review import review_parts
 from cli.render.runs import Detail
 
 CREATED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
@@ -51,8 +50,8 @@ def test_checks_say_how_many_passed_and_what_did_not():
         "    > assert 1 == 2",
         "    > \\x1b[2J",
     ]
-    told = shown("checked", **{**CHECKED, "tests": [], "problem": "the time was over"})
-    assert told == ["checks: 0 of 0 passed in 0.25 s", "the time was over"]
+    found = shown("checked", **{**CHECKED, "tests": [], "problem": "the time was over"})
+    assert found == ["checks: 0 of 0 passed in 0.25 s", "the time was over"]
 
 
 def test_what_an_exit_code_alone_has_decided_is_said():
@@ -69,33 +68,14 @@ def test_what_an_exit_code_alone_has_decided_is_said():
     assert shown("checked", **silent)[1:] == ["the time was over"]
 
 
-def test_written_tests_are_shown_with_those_that_were_dropped():
-    dropped = [{"id": "test_b", "why": "it passes without a solution"}]
-    told = shown("tests_written", tests=["test_a"], dropped=dropped, note="")
-    assert told == [
-        "tests: 1 test written for the job",
-        "test_a",
-        "left out: test_b: it passes without a solution",
-    ]
-
-
-def test_a_review_shows_the_checks():
-    payload = {
-        "plan": [], "decisions": [], "critiques": [], "runs": [], "code": "", "answer": "",
-        "checks": CHECKED,
-    }  # fmt: skip
-    told = [line for part in review_parts(payload) for line in lines(part)]
-    assert "failed: test_a.py::test_one" in told
-
-
 def test_the_report_of_a_result_is_that_of_what_it_hands_back():
     best = {**CHECKED, "passed": True, "tests": CHECKED["tests"][1:]}
     ended = job(checks=CHECKED)
     ended["result"] = {**ended["result"], "approved_by": None, "checks": best}
-    told = [line for part in outcome_parts(ended) for line in lines(part)]
-    assert "checks: 1 of 1 passed in 0.25 s" in told
-    told = [line for part in outcome_parts({**ended, "result": None}) for line in lines(part)]
-    assert "checks: 1 of 2 passed in 0.25 s" in told
+    found = [line for part in outcome_parts(ended) for line in lines(part)]
+    assert "checks: 1 of 1 passed in 0.25 s" in found
+    found = [line for part in outcome_parts({**ended, "result": None}) for line in lines(part)]
+    assert "checks: 1 of 2 passed in 0.25 s" in found
 
 
 def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypatch):

@@ -91,9 +91,9 @@ def test_the_exit_code_says_how_the_job_ended(fettle, finished, tiny, command, c
 
 def test_help_lists_every_exit_code(fettle):
     for command in ([], ["run"], ["watch"], ["retry"]):
-        told = fettle(*command, "--help")[1]
+        events_seen = fettle(*command, "--help")[1]
         for code, meaning in MEANINGS.items():
-            assert f"{code:<4} {meaning}" in told, command
+            assert f"{code:<4} {meaning}" in events_seen, command
 
 
 def test_the_documentation_lists_every_exit_code():
@@ -105,9 +105,9 @@ def test_what_the_best_result_of_a_failed_job_is_worth(fettle, finished, tiny):
     result = {**job()["result"], "approved_by": None}
     ended = {"status": "failed", "reason": "unapproved", "unapproved": True, "result": result}
     tiny.on("GET /jobs/j1", Answer(200, job(**ended)))
-    told = fettle("show", "j1")[1]
-    assert "result: the best so far, not approved" in told
-    assert result["answer"] in told
+    events_seen = fettle("show", "j1")[1]
+    assert "result: the best so far, not approved" in events_seen
+    assert result["answer"] in events_seen
 
 
 def test_a_list_says_what_is_unapproved(fettle, tiny):
@@ -208,9 +208,9 @@ def test_up_starts_nothing_where_a_setting_of_its_workers_does_not_fit(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FETTLE_LEASE_SECONDS", "7")
     assert run(["up"]) == 2
-    told = capsys.readouterr()
-    assert "FETTLE_LEASE_SECONDS is 7 and FETTLE_HEARTBEAT_SECONDS 5: " in told.err
-    assert told.out == ""
+    events_seen = capsys.readouterr()
+    assert "FETTLE_LEASE_SECONDS is 7 and FETTLE_HEARTBEAT_SECONDS 5: " in events_seen.err
+    assert events_seen.out == ""
     assert not (tmp_path / ".fettle").exists()
 
 
@@ -219,9 +219,9 @@ def test_up_wants_two_ports(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("cli.local.bubblewrap.ensure", lambda: None)
     (port,) = ports.free(1)
     assert run(["up", "--port", str(port), "--flower-port", str(port)]) == 1
-    told = capsys.readouterr().err
-    assert f"API and Flower cannot both listen on port {port}" in told
-    assert f"fettle up --flower-port {port + 1}" in told
+    events_seen = capsys.readouterr().err
+    assert f"API and Flower cannot both listen on port {port}" in events_seen
+    assert f"fettle up --flower-port {port + 1}" in events_seen
 
 
 def test_a_deployment_gives_its_workers_the_time_that_they_may_take():
@@ -313,8 +313,8 @@ def test_delete(fettle, tiny):
 
 def test_drain(fettle, tiny):
     tiny.on("POST /workers/host:7:ab/drain", Answer(202, {}))
-    code, told, _ = fettle("drain", "host:7:ab")
-    assert (code, told) == (0, "asked: host:7:ab returns its jobs to the queue, and stops\n")
+    code, events_seen, _ = fettle("drain", "host:7:ab")
+    assert (code, events_seen) == (0, "asked: host:7:ab returns its jobs to the queue, and stops\n")
     code, _, said = fettle("drain", "nobody")
     assert code == 1
     assert "`fettle doctor` names the workers" in said
@@ -343,14 +343,14 @@ def test_config_prints_each_value_and_where_it_came_from(fettle, monkeypatch, tm
     monkeypatch.setenv("GROQ_API_KEY", "gsk_secret")
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://me:hush@db:6379/0")
     code, out, _ = fettle("config", "--json")
-    told = {row["name"]: (row["value"], row["from"]) for row in json.loads(out)["settings"]}
+    events_seen = {row["name"]: (row["value"], row["from"]) for row in json.loads(out)["settings"]}
     assert code == 0
-    assert told["FETTLE_CONCURRENCY"] == ("7", "fettle.toml")
-    assert told["FETTLE_LEASE_SECONDS"] == ("30.0", "environment")
-    assert told["FETTLE_PORT"] == ("8000", "default")
-    assert told["FETTLE_URL"][1] == "flag"
-    assert told["GROQ_API_KEY"] == ("********", "environment")
-    assert told["FETTLE_REDIS_URL"] == ("redis://me:********@db:6379/0", "environment")
+    assert events_seen["FETTLE_CONCURRENCY"] == ("7", "fettle.toml")
+    assert events_seen["FETTLE_LEASE_SECONDS"] == ("30.0", "environment")
+    assert events_seen["FETTLE_PORT"] == ("8000", "default")
+    assert events_seen["FETTLE_URL"][1] == "flag"
+    assert events_seen["GROQ_API_KEY"] == ("********", "environment")
+    assert events_seen["FETTLE_REDIS_URL"] == ("redis://me:********@db:6379/0", "environment")
     assert "gsk_secret" not in out
 
 

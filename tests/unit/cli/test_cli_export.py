@@ -15,7 +15,7 @@ TEXT = {"dropped_bytes": 0, "digest": None, "href": ""}
 
 
 def a_run(number, *, exit_code=0, **changes):
-    told = {
+    shown = {
         "id": f"r{number}",
         "number": number,
         "revision": 1,
@@ -31,7 +31,7 @@ def a_run(number, *, exit_code=0, **changes):
         "artifacts": [],
         "refused": [],
     }
-    return {**told, **changes}
+    return {**shown, **changes}
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def finished(tiny):
         {"id": "test_a.py::test_a", "outcome": "failed", "detail": "E  assert 1 == 2"},
         {"id": "test_a.py::test_b", "outcome": "passed", "detail": "not told"},
     ]
-    told = [
+    shown = [
         event(1, "submitted", by="me"),
         event(2, "planned", steps=["Write it", "Test it"], source="model", note=None),
         event(3, "tool_used", tool="write_file", path="a.py", ok=True, note="", artifacts=[]),
@@ -69,7 +69,7 @@ def finished(tiny):
         event(10, "succeeded", approved_by="critic"),
     ]
     tiny.on("GET /jobs/j1", Answer(200, job(last_event=10)))
-    tiny.on("GET /jobs/j1/events", stream(*told))
+    tiny.on("GET /jobs/j1/events", stream(*shown))
     tiny.on(
         "GET /jobs/j1/runs/1/stderr",
         Answer(200, b"the whole of it", {"Content-Type": "text/plain"}),
@@ -115,10 +115,10 @@ def test_markdown_shows_it_in_order(finished, capsys):
 def test_json_holds_job_events_and_whole_texts(finished, tmp_path):
     path = tmp_path / "job.json"
     assert run(["--url", finished.url, "export", "j1", "-o", str(path)]) == 0
-    told = json.loads(path.read_text())
-    assert told["job"]["id"] == "j1"
-    assert [each["seq"] for each in told["events"]] == list(range(1, 11))
-    assert told["texts"] == {"r1/stderr": "the whole of it", "r2/diff": "-x\n+y"}
+    shown = json.loads(path.read_text())
+    assert shown["job"]["id"] == "j1"
+    assert [each["seq"] for each in shown["events"]] == list(range(1, 11))
+    assert shown["texts"] == {"r1/stderr": "the whole of it", "r2/diff": "-x\n+y"}
 
 
 def test_a_job_that_runs_is_written_as_far_as_it_has_come(tiny, capsys):
@@ -145,9 +145,9 @@ def test_a_decision_is_shown_with_its_time_and_what_it_was_about(tiny, capsys):
         "digest": "abc", "digest_named": True, "approvals": ["grace", "ada"],
     }  # fmt: skip
     questions = [{"question": "Which?", "default": "any"}]
-    told = [event(1, "asked", questions=questions), event(2, "decided", **decided)]
+    shown = [event(1, "asked", questions=questions), event(2, "decided", **decided)]
     tiny.on("GET /jobs/j1", Answer(200, job(last_event=2)))
-    tiny.on("GET /jobs/j1/events", stream(*told))
+    tiny.on("GET /jobs/j1/events", stream(*shown))
     assert run(["--url", tiny.url, "export", "j1"]) == 0
     text = capsys.readouterr().out
     for part in ("Which?", "approve, by ada, overriding", "well done", "abc, which the decision"):

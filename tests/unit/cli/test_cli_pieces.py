@@ -9,7 +9,6 @@ import socket
 import pytest
 from PIL import Image
 
-from cli.demo.jobs import JOBS
 from cli.doctor import deployment
 from cli.doctor.deployment import Health
 from cli.follow.review_prompt import matching
@@ -26,15 +25,6 @@ from settings.client import inherited, model_keys, sealed
 )  # fmt: skip
 def test_a_decision_may_be_typed_by_its_first_letters(typed, choice):
     assert matching(typed) == choice
-
-
-def test_the_demo_names_recordings_only_without_a_key():
-    first, follow_up, reviewed, _ = JOBS
-    assert first.spec(None, recorded=True)["model"] == "recording:demo-binary-search"
-    assert "model" not in first.spec(None, recorded=False)
-    assert follow_up.spec("c1", recorded=True)["conversation_id"] == "c1"
-    assert "conversation_id" not in reviewed.spec("c1", recorded=True)
-    assert reviewed.spec(None, recorded=True)["review"]
 
 
 def png(width: int, height: int, colour: str) -> bytes:
@@ -58,10 +48,6 @@ def test_what_is_no_picture_is_not_drawn(data):
     assert picture(data, 40, 10) is None
 
 
-def test_a_white_picture_is_drawn_too():
-    assert picture(png(20, 20, "white"), 10, 10) is not None
-
-
 SYSTEM = {
     "version": "0.1.0",
     "environment": "development",
@@ -82,9 +68,9 @@ def bad(system: dict) -> list[str]:
 
 def test_a_healthy_deployment_has_nothing_bad():
     assert bad(SYSTEM) == []
-    told = {finding.name: finding.text for finding in deployment.findings(SYSTEM)}
-    assert told["jobs"] == "2 queued"
-    assert told["models"] == "keys for groq; default groq:x"
+    shown = {finding.name: finding.text for finding in deployment.findings(SYSTEM)}
+    assert shown["jobs"] == "2 queued"
+    assert shown["models"] == "keys for groq; default groq:x"
 
 
 def test_what_stops_jobs_is_bad():
@@ -105,21 +91,21 @@ def test_a_broken_sandbox_beside_one_that_works_is_a_warning():
     broken = {"backend": "local", "works": False, "why": "no bwrap", "layers": []}
     system = {**SYSTEM, "workers": [worker, {**worker, "id": "lame", "sandbox": broken}]}
     assert bad(system) == []
-    (told,) = [one for one in deployment.findings(system) if one.health is Health.WARN]
-    assert (told.name, told.text) == ("sandbox", "of lame: local cannot work: no bwrap")
-    assert "takes no job" in told.advice
+    (shown,) = [one for one in deployment.findings(system) if one.health is Health.WARN]
+    assert (shown.name, shown.text) == ("sandbox", "of lame: local cannot work: no bwrap")
+    assert "takes no job" in shown.advice
 
 
 def test_bytes_that_go_before_a_job_can_have_ended_are_warned_of():
     hasty = {**SYSTEM["workers"][0], "blob_grace_seconds": 3600.0}
     patient = {**hasty, "blob_grace_seconds": 86_400.0}
 
-    def told(*workers):
+    def shown(*workers):
         system = {**SYSTEM, "workers": list(workers), "limits": {"max_timeout_seconds": 3600}}
         return [one for one in deployment.findings(system) if one.name == "blob grace"]
 
-    assert told(patient) == told(SYSTEM["workers"][0]) == []
-    (found,) = told(patient, hasty)
+    assert shown(patient) == shown(SYSTEM["workers"][0]) == []
+    (found,) = shown(patient, hasty)
     assert found.health is Health.WARN
     assert "FETTLE_BLOB_GRACE_SECONDS" in found.advice
 
@@ -128,12 +114,12 @@ def test_a_workspace_that_cannot_hold_what_a_job_may_bring_is_warned_of():
     small = {**SYSTEM["workers"][0], "workspace_bytes": 1_000}
     large = {**small, "workspace_bytes": 3_000}
 
-    def told(*workers):
+    def shown(*workers):
         system = {**SYSTEM, "workers": list(workers), "limits": {"max_files_bytes": 3_000}}
         return [one for one in deployment.findings(system) if one.name == "workspace"]
 
-    assert told(large) == told(SYSTEM["workers"][0]) == []
-    (found,) = told(large, small)
+    assert shown(large) == shown(SYSTEM["workers"][0]) == []
+    (found,) = shown(large, small)
     assert (found.health, found.advice[:26]) == (Health.WARN, "set FETTLE_WORKSPACE_BYTES")
 
 
@@ -149,15 +135,15 @@ def test_a_worker_counts_as_gone_when_the_service_says_so():
 
 
 def test_messages_that_never_arrive_are_warned_of():
-    def told(dead, waiting, seconds):
+    def shown(dead, waiting, seconds):
         webhooks = {"dead": dead, "waiting": waiting, "oldest_seconds": seconds}
         found = deployment.findings({**SYSTEM, "webhooks": webhooks})
         return [(one.health, one.text) for one in found if one.name == "webhooks"]
 
-    assert told(0, 0, 0.0) == []
-    assert told(0, 2, 5.0) == [(Health.NOTE, "2 waiting, the oldest for 5 s")]
-    assert told(0, 2, 900.0) == [(Health.WARN, "2 waiting, the oldest for 900 s")]
-    assert told(3, 0, 0.0) == [(Health.WARN, "3 never arrived; 0 waiting, the oldest for 0 s")]
+    assert shown(0, 0, 0.0) == []
+    assert shown(0, 2, 5.0) == [(Health.NOTE, "2 waiting, the oldest for 5 s")]
+    assert shown(0, 2, 900.0) == [(Health.WARN, "2 waiting, the oldest for 900 s")]
+    assert shown(3, 0, 0.0) == [(Health.WARN, "3 never arrived; 0 waiting, the oldest for 0 s")]
 
 
 def test_tools_are_shown_and_workers_that_differ_in_them():
@@ -168,11 +154,11 @@ def test_tools_are_shown_and_workers_that_differ_in_them():
         found = deployment.findings({**SYSTEM, "workers": list(workers)})
         return [one for one in found if one.name == "tools"]
 
-    (told,) = tools(some, some)
-    assert (told.health, told.text) == (Health.NOTE, "python, shell")
-    (told,) = tools(some, more)
-    assert told.health is Health.WARN
-    assert told.text == "workers differ: python, shell; python, shell, fetch"
+    (shown,) = tools(some, some)
+    assert (shown.health, shown.text) == (Health.NOTE, "python, shell")
+    (shown,) = tools(some, more)
+    assert shown.health is Health.WARN
+    assert shown.text == "workers differ: python, shell; python, shell, fetch"
 
 
 def test_a_throw_away_deployment_takes_over_models_and_the_sandbox_alone(monkeypatch):
@@ -200,10 +186,6 @@ def test_a_taken_port_is_seen():
     assert not ports.taken("127.0.0.1", port)
 
 
-def test_free_ports_differ():
-    assert len(set(ports.free(20))) == 20
-
-
 def test_a_signal_is_raised_once_and_then_counted():
     with Signals() as signals:
         with pytest.raises(Stopped) as stopped:
@@ -225,10 +207,3 @@ def test_a_signal_waits_for_the_end_of_a_change():
     with Signals() as signals, pytest.raises(Stopped):
         change(signals)
     assert done == ["whole"]
-
-
-def test_handlers_are_put_back():
-    before = signal.getsignal(signal.SIGTERM)
-    with Signals():
-        pass
-    assert signal.getsignal(signal.SIGTERM) is before

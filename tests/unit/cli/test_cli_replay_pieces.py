@@ -111,7 +111,7 @@ def test_a_difference_is_shown_as_one():
 
 
 def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
-    told = [
+    events_seen = [
         event(1, "decided", action="approve", feedback="", by="root"),
         event(2, "begun_anew", by="root", format=2),
         event(3, "decided", action="revise", feedback="More.", by="ada"),
@@ -124,7 +124,7 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     spec = {**SPEC, "pause": "every_run", "checks": checks}
     tiny.on("GET /jobs/j1/files/.fettle/cases.json", Answer(200, b'[{"argv": ["a"]}]'))
     tiny.on("GET /jobs/j1", Answer(200, whole(spec=spec)))
-    tiny.on("GET /jobs/j1/events", stream(*told))
+    tiny.on("GET /jobs/j1/events", stream(*events_seen))
     tiny.on("GET /jobs/j1/runs/2/code", Answer(200, b"print('mine')"))
     tiny.on("GET /jobs/j1/files/t.py", Answer(200, b"def test(): pass\n"))
     tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
@@ -151,14 +151,14 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
 
 
 def test_code_that_never_ran_cannot_be_played_again(tiny):
-    told = [
+    events_seen = [
         event(1, "decided", action="edit", feedback="", by="bob"),
         event(2, "failed", reason="unapproved", detail=""),
     ]
     tiny.on("GET /jobs/j1", Answer(200, whole()))
     tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
     tiny.on("GET /jobs/j1/files", Answer(200, {"files": []}))
-    tiny.on("GET /jobs/j1/events", stream(*told))
+    tiny.on("GET /jobs/j1/events", stream(*events_seen))
     with Service(tiny.url, "k") as service, pytest.raises(CliError, match="cannot be played again"):
         fetch(service, "j1")
 
@@ -189,18 +189,18 @@ def test_a_job_that_was_not_recorded_says_how_one_is(tiny, capsys):
     tiny.on("GET /jobs/j1", Answer(200, whole()))
     tiny.on("GET /jobs/j1/recording", problem(404, "Not found", "submit it with `record`"))
     assert run(["--url", tiny.url, "replay", "j1"]) == 1
-    told = capsys.readouterr().err
-    assert "j1 cannot be played again" in told
-    assert "submit it with `record`" in told
-    assert "fettle run --record FILE" in told
-    assert "fettle list" not in told  # which would find it: the job is there
+    events_seen = capsys.readouterr().err
+    assert "j1 cannot be played again" in events_seen
+    assert "submit it with `record`" in events_seen
+    assert "fettle run --record FILE" in events_seen
+    assert "fettle list" not in events_seen  # which would find it: the job is there
 
 
 @pytest.fixture
 def finished(tiny):
-    told = event(1, "succeeded", approved_by="critic")
+    events_seen = event(1, "succeeded", approved_by="critic")
     tiny.on("POST /jobs", Answer(202, job(status="queued")))
-    tiny.on("GET /jobs/j1/events", stream(told))
+    tiny.on("GET /jobs/j1/events", stream(events_seen))
     tiny.on("GET /jobs/j1", Answer(200, job()))
     tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
 

@@ -83,7 +83,7 @@ def test_a_broken_stream_is_resumed_and_no_event_comes_twice(tiny, service):
     third = stream(": heartbeat\n\n", event(4, "succeeded"))
     tiny.on("GET /jobs/j1/events", first, problem(503, "away"), second, third)
 
-    assert [told.seq for told in service.events("j1")] == [1, 2, 3, 4]
+    assert [shown.seq for shown in service.events("j1")] == [1, 2, 3, 4]
 
     resumed = [asked.headers["last-event-id"] for asked in tiny.asked]
     assert resumed == ["0", "2", "2", "3"]
@@ -117,6 +117,6 @@ def test_tokens_come_between_events(tiny):
     tiny.on("GET /jobs/j1/events", Answer(200, events, {"Content-Type": "text/event-stream"}))
     heard: list = []
     with Service(tiny.url, "secret") as service:
-        told = list(service.events("j1", hear=heard.append))
-    assert [event.kind for event in told] == ["succeeded"]
+        shown = list(service.events("j1", hear=heard.append))
+    assert [event.kind for event in shown] == ["succeeded"]
     assert [each["text"] for each in heard] == ["so"]

@@ -40,14 +40,14 @@ def waiting(tiny):
 
 def test_watch_says_why_nobody_goes_on_and_how_to_decide(waiting, capsys):
     run(["--url", waiting.url, "watch", "j1"])
-    told = capsys.readouterr().out
-    assert "no worker can resume it after an upgrade" in told
-    assert "decide: fettle review j1 approve|delegate|reject [-m TEXT]\n" in told
-    assert "restarted: from the task, by ann" in told
+    shown = capsys.readouterr().out
+    assert "no worker can resume it after an upgrade" in shown
+    assert "decide: fettle review j1 approve|delegate|reject [-m TEXT]\n" in shown
+    assert "restarted: from the task, by ann" in shown
 
 
 def test_show_says_why(waiting, capsys):
     run(["--url", waiting.url, "show", "j1"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert REASON in told
-    assert "`fettle review j1 approve|delegate|reject`" in told
+    shown = " ".join(capsys.readouterr().out.split())
+    assert REASON in shown
+    assert "`fettle review j1 approve|delegate|reject`" in shown

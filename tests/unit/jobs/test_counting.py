@@ -18,7 +18,7 @@ from jobs.transitions.change import Change
 SECOND = 1_000
 
 
-def told(*facts):
+def shown(*facts):
     """Events, a second apart, behind the claim."""
     kinds = [("started", {}), *facts]
     return [Event(seq, NOW + seq * SECOND, *fact) for seq, fact in enumerate(kinds, start=1)]
@@ -35,12 +35,12 @@ def called(role: str, seconds: float):
 
 def ended(*facts, charges=(), result=RESULT):
     change = lifecycle.succeed(claimed(queued()), NOW + 60 * SECOND, result=result)
-    return counted(claimed(queued()), change, told(*facts), charges)
+    return counted(claimed(queued()), change, shown(*facts), charges)
 
 
 def test_a_change_that_ends_nothing_adds_nothing():
     change = Change(claimed(queued()))
-    assert counted(queued(), change, told(run()), ()) == {}
+    assert counted(queued(), change, shown(run()), ()) == {}
 
 
 def test_a_job_counts_by_how_it_ended():
@@ -49,7 +49,7 @@ def test_a_job_counts_by_how_it_ended():
     for by, whose in ((None, "nobody"), ("ann", "person")):
         assert ended(result=replace(RESULT, approved_by=by))[f"approved|{whose}"] == 1
     failing = lifecycle.fail(claimed(queued()), NOW, reason=Reason.DEADLINE, detail="late")
-    counts = counted(claimed(queued()), failing, told(), ())
+    counts = counted(claimed(queued()), failing, shown(), ())
     assert (counts["ended|failed"], counts["reason|deadline"]) == (1, 1)
     assert not any(name.startswith("success|") for name in counts)
 
@@ -138,7 +138,7 @@ def test_a_decision_counts_how_long_its_review_had_waited():
 def test_a_verification_counts_apart():
     record = claimed(queued(kind=Kind.VERIFICATION))
     change = lifecycle.succeed(record, NOW, result=RESULT)
-    assert counted(record, change, told(run()), ()) == {"verified|succeeded": 1}
+    assert counted(record, change, shown(run()), ()) == {"verified|succeeded": 1}
 
 
 def test_one_of_two_approvals_counts_nothing_yet():
@@ -148,6 +148,6 @@ def test_one_of_two_approvals_counts_nothing_yet():
 
 def test_a_job_that_ends_before_it_began_counts_nothing_of_what_it_took_over():
     change = lifecycle.cancel(queued(), NOW, by="ann")
-    taken_over = told(run(), called("planner", 1.5))[1:]
+    taken_over = shown(run(), called("planner", 1.5))[1:]
     counts = counted(queued(), change, taken_over, ())
     assert set(counts) == {"ended|cancelled", "stage_ms|whole", "stage_jobs|whole"}

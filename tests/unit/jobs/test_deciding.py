@@ -48,14 +48,14 @@ def test_a_decision_counts_for_the_digest_that_it_names_alone():
     shown = digest_of(review())
     assert refused(paused(1), decision(digest=OTHER)) == "stale_review"
     change = decided(paused(1), decision(digest=shown))
-    told = change.events[0].data
-    assert (told["digest"], told["digest_named"]) == (shown, True)
+    found = change.events[0].data
+    assert (found["digest"], found["digest_named"]) == (shown, True)
     assert change.after.decision.digest == shown
 
 
 def test_a_decision_without_a_digest_counts_and_says_so():
-    told = decided(paused(1), decision()).events[0].data
-    assert (told["digest"], told["digest_named"]) == (digest_of(review()), False)
+    found = decided(paused(1), decision()).events[0].data
+    assert (found["digest"], found["digest_named"]) == (digest_of(review()), False)
 
 
 def test_two_people_approve():
@@ -66,8 +66,8 @@ def test_two_people_approve():
     second = decided(first.after, said("cat"))
     assert (second.after.status, second.after.review) == (Status.QUEUED, None)
     assert second.after.decision.by == "bob and cat"
-    told = second.events[0]
-    assert (told.kind, told.data["by"], told.data["approvals"]) == (
+    found = second.events[0]
+    assert (found.kind, found.data["by"], found.data["approvals"]) == (
         "decided",
         "cat",
         ["bob", "cat"],

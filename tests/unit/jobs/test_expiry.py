@@ -105,11 +105,11 @@ def looked(record: JobRecord, seconds: int) -> Change:
 
 def test_a_review_is_reminded_of_then_escalated_then_expires_each_once():
     record = policed(remind=10, escalate=20, expires=30)
-    for seconds, told in ((10, "review_reminded"), (21, "review_escalated")):
+    for seconds, shown in ((10, "review_reminded"), (21, "review_escalated")):
         assert record.review is not None
         assert isinstance(expiry.look(record, NOW + seconds * 1000 - 1_001, evidence=True), Refusal)
         change = looked(record, seconds)
-        assert kinds(change) == [told]
+        assert kinds(change) == [shown]
         assert change.events[0].data == {"review_id": "r1", "waited_seconds": seconds}
         record = change.after
     change = looked(record, 30)

@@ -154,9 +154,9 @@ def test_only_what_was_made_since_the_restart_counts() -> None:
     def events(*kinds: str) -> list[Event]:
         return [Event(place, NOW, kind, {}) for place, kind in enumerate(kinds, start=1)]
 
-    told = events("submitted", "planned", "begun_anew", "planned", "begun_anew", "started")
-    assert [event.seq for event in current(told)] == [6]
-    assert current(told[:2]) == told[:2]
+    shown = events("submitted", "planned", "begun_anew", "planned", "begun_anew", "started")
+    assert [event.seq for event in current(shown)] == [6]
+    assert current(shown[:2]) == shown[:2]
 
 
 def test_a_heir_goes_on_in_its_parents_format_or_begins() -> None:

@@ -31,18 +31,23 @@ def test_times_are_utc_with_milliseconds():
 
 
 def test_a_new_job_says_what_was_asked_and_nothing_yet():
-    told = whole(queued(labels=("a",)))
-    assert told["status"] == "queued"
-    assert told["spec"]["task"] == "add 1 and 1"
-    assert told["spec"]["labels"] == ["a"]
-    assert (told["plan"], told["runs"], told["critique"], told["review"]) == (None, [], None, None)
-    assert told["result"] is None
-    assert told["started_at"] is None
-    assert told["conversation_id"] == "j1"
+    shown = whole(queued(labels=("a",)))
+    assert shown["status"] == "queued"
+    assert shown["spec"]["task"] == "add 1 and 1"
+    assert shown["spec"]["labels"] == ["a"]
+    assert (shown["plan"], shown["runs"], shown["critique"], shown["review"]) == (
+        None,
+        [],
+        None,
+        None,
+    )
+    assert shown["result"] is None
+    assert shown["started_at"] is None
+    assert shown["conversation_id"] == "j1"
 
 
 def test_plan_runs_and_critiques_come_from_events():
-    told = whole(
+    shown = whole(
         claimed(queued()),
         fact(1, "submitted", by="ann"),
         fact(2, "planned", steps=["old"], source="model", note=None),
@@ -53,13 +58,13 @@ def test_plan_runs_and_critiques_come_from_events():
         fact(7, "critiqued", revision=2, verdict="approve", feedback="", run="run-2"),
         fact(8, "decided", review_id="r", action="revise", by="bob", feedback="x", override=False),
     )
-    assert told["plan"]["steps"] == ["new"]
-    assert [run["number"] for run in told["runs"]] == [1, 2]
-    assert told["critique"]["verdict"] == "approve"
-    assert len(told["critiques"]) == 2
-    assert told["decisions"][0]["by"] == "bob"
-    assert told["last_event"] == 8
-    assert told["runs"][0]["at"] == view.iso(NOW + 5)
+    assert shown["plan"]["steps"] == ["new"]
+    assert [run["number"] for run in shown["runs"]] == [1, 2]
+    assert shown["critique"]["verdict"] == "approve"
+    assert len(shown["critiques"]) == 2
+    assert shown["decisions"][0]["by"] == "bob"
+    assert shown["last_event"] == 8
+    assert shown["runs"][0]["at"] == view.iso(NOW + 5)
 
 
 def test_of_an_artifact_the_newest_version_counts():
@@ -81,14 +86,14 @@ def test_a_run_is_found_by_its_number():
 
 
 def test_cost_adds_up_exactly_by_role():
-    told = view.cost(
+    shown = view.cost(
         [
             charge("a", "planner", "0.1"),
             charge("b", "planner", "0.2", 150),
             charge("c", "critic", "1"),
         ]
     )
-    assert told["roles"]["planner"] == {
+    assert shown["roles"]["planner"] == {
         "calls": 2,
         "input_tokens": 200,
         "cached_input_tokens": 150,
@@ -96,15 +101,15 @@ def test_cost_adds_up_exactly_by_role():
         "cost_usd": "0.3",
         "known_usd": "0.3",
     }
-    assert told["total"]["cost_usd"] == "1.3"
+    assert shown["total"]["cost_usd"] == "1.3"
 
 
 def test_an_unknown_price_is_never_a_silent_zero():
-    told = view.cost([charge("a", "planner", "0.000001"), charge("b", "executor", None)])
-    assert told["roles"]["planner"]["cost_usd"] == "0.000001"
-    assert told["roles"]["executor"]["cost_usd"] is None
-    assert told["total"]["cost_usd"] is None
-    assert told["total"]["known_usd"] == "0.000001"
+    shown = view.cost([charge("a", "planner", "0.000001"), charge("b", "executor", None)])
+    assert shown["roles"]["planner"]["cost_usd"] == "0.000001"
+    assert shown["roles"]["executor"]["cost_usd"] is None
+    assert shown["total"]["cost_usd"] is None
+    assert shown["total"]["known_usd"] == "0.000001"
 
 
 def test_running_time_counts_the_present_attempt():
@@ -115,9 +120,9 @@ def test_running_time_counts_the_present_attempt():
 
 def test_the_open_review_and_the_result_are_shown_whole():
     record = replace(queued(), status=Status.AWAITING_REVIEW, review=review("r9"))
-    told = whole(record)["review"]
-    assert (told["id"], told["kind"]) == ("r9", "review")
-    assert told["payload"]["answer"] == "42"
+    shown = whole(record)["review"]
+    assert (shown["id"], shown["kind"]) == ("r9", "review")
+    assert shown["payload"]["answer"] == "42"
     ended = replace(queued(), reason=Reason.REJECTED, result=Result("a", "bob", override=True))
     assert whole(ended)["reason"] == "rejected"
     assert whole(ended)["result"] == {
@@ -132,14 +137,14 @@ def test_the_open_review_and_the_result_are_shown_whole():
 
 def test_a_summary_needs_the_record_alone():
     record = replace(queued(), review=review("r9"), result=Result("a", "critic"))
-    told = view.summary(record)
-    assert (told["open_review"], told["approved_by"]) == ("r9", "critic")
-    assert told["created_at"] == view.iso(NOW)
+    shown = view.summary(record)
+    assert (shown["open_review"], shown["approved_by"]) == ("r9", "critic")
+    assert shown["created_at"] == view.iso(NOW)
 
 
 def test_an_event_carries_its_number_and_time():
-    told = view.event(fact(3, "planned", steps=[]))
-    assert told == {"seq": 3, "at": view.iso(NOW + 3), "kind": "planned", "data": {"steps": []}}
+    shown = view.event(fact(3, "planned", steps=[]))
+    assert shown == {"seq": 3, "at": view.iso(NOW + 3), "kind": "planned", "data": {"steps": []}}
 
 
 def test_what_a_tool_has_written_is_an_artifact_too():

@@ -28,11 +28,11 @@ def wrote(seq: int, name: str) -> Event:
 
 
 def test_what_was_deleted_later_is_not_handed_back() -> None:
-    told = [wrote(1, "kept.py"), wrote(2, "gone.py")]
-    result = best({"job": {"task": "Add."}}, told, there={"kept.py", "data.csv"})
+    shown = [wrote(1, "kept.py"), wrote(2, "gone.py")]
+    result = best({"job": {"task": "Add."}}, shown, there={"kept.py", "data.csv"})
     assert result is not None
     assert [each["name"] for each in result.artifacts] == ["kept.py"]
-    everything = best({"job": {"task": "Add."}}, told)
+    everything = best({"job": {"task": "Add."}}, shown)
     assert everything is not None
     assert len(everything.artifacts) == 2
 

@@ -42,8 +42,8 @@ def test_a_message_is_the_same_at_every_try():
     first = Delivery("msg_1", "job.finished", "t", "j", 1_700_000_000_000, {"job_id": "j"}, 1)
     again = Delivery("msg_1", "job.finished", "t", "j", 1_700_000_000_000, {"job_id": "j"}, 2, "x")
     assert message(first) == message(again)
-    told = json.loads(message(first))
-    assert told == {
+    shown = json.loads(message(first))
+    assert shown == {
         "type": "job.finished",
         "timestamp": "2023-11-14T22:13:20.000Z",
         "data": {"job_id": "j"},
