@@ -1,4 +1,4 @@
-"""Debian's Chromium, without any network but loopback: pages are looked at in what people have."""
+"""Debian's Chromium, with no network except loopback."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARGS = (
 
 
 def binary() -> str:
-    """Where it is. Raises CliError where there is none."""
+    """The browser's path. Raises CliError without one."""
     found = shutil.which("chromium")
     if found is None:
         raise CliError("there is no browser", next_step="deploy/packages.sh chromium")

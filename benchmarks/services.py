@@ -1,4 +1,4 @@
-"""What a benchmark's own deployment stands on: a folder, Redis, and programs that end with it."""
+"""The base of a benchmark's temporary deployment: a folder, Redis, and processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True)
 class BaseServices:
-    """What stands. `env` is what API and workers are given, to be added to and sealed; `port` is
+    """The started base. `env` is the environment of API and workers, before additions; `port` is
     free for an API."""
 
     folder: Path
@@ -44,19 +44,19 @@ class BaseServices:
 
     @property
     def data(self) -> Path:
-        """Where the deployment keeps its files."""
+        """The deployment's data directory."""
         return self.folder / "data"
 
     def start(self, program: Program) -> Child:
-        """Start it, with a log of its own."""
+        """Start a program with its own log."""
         return _start(self.processes, program, self.folder)
 
     def said(self, program: Program) -> str:
-        """What it has printed."""
+        """A program's output."""
         return _log(program, self.folder).read_text(errors="replace")
 
     def answering(self, api: Program) -> Api:
-        """Start an API at this port, and return once it answers. Raises CliError."""
+        """Start an API at this port, and wait until it answers. Raises CliError."""
         child = self.start(api)
         url = f"http://{ports.LOOPBACK}:{self.port}"
         for _ in self.patience(child, title="the API cannot work here"):
@@ -66,9 +66,9 @@ class BaseServices:
         return Api(url, child.pid)
 
     def patience(self, *children: Child, title: str) -> Iterator[None]:
-        """One turn after the other at looking whether they are ready.
+        """An iterator for a loop that waits until the children are ready.
 
-        Raises CliError, with the end of its log, when one has ended or time is up.
+        Raises CliError, with the end of a log, when a child has ended or time is up.
         """
         deadline = time.monotonic() + READY_SECONDS
         while True:
@@ -81,16 +81,16 @@ class BaseServices:
 
 @contextmanager
 def base_services(name: str) -> Iterator[BaseServices]:
-    """Redis that syncs each write, and nothing else yet. Raises CliError where it cannot run."""
+    """Redis that syncs each write, and nothing else. Raises CliError where it cannot run."""
     with Signals() as signals, ExitStack() as stack:
-        with signals.held():  # a signal in the middle of it would leave the directory behind
+        with signals.held():  # a signal in between would leave the directory
             folder = stack.enter_context(
                 TemporaryDirectory(prefix=f"fettle-{name}-", ignore_cleanup_errors=True)
             )
-        yield _laid(stack.enter_context(running(signals)), Path(folder))
+        yield _started(stack.enter_context(running(signals)), Path(folder))
 
 
-def _laid(processes: Processes, folder: Path) -> BaseServices:
+def _started(processes: Processes, folder: Path) -> BaseServices:
     redis_port, port = ports.free(2)
     server = redis_server.prepare(folder / "redis", redis_port, sealed({}))
     redis_server.wait_ready(server, _start(processes, server.program, folder))

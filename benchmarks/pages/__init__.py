@@ -1,6 +1,6 @@
-"""How quick the pages are: a job with a long story, a list of many jobs.
+"""The speed of the pages: a job with many events, a list of many jobs.
 
-deployment  Redis and the API; no worker, since the filling plays its part
-filling     the jobs that are looked at
+deployment  Redis and the API; no worker: `filling` writes the jobs
+filling     the jobs of the pages
 looking     a real browser, and the API's own times
 """

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.pages [--json]`: the pages in a real browser, over a service that is full.
+"""`python -m benchmarks.pages [--json]`: the pages in a real browser, with a full service.
 
 Keys of the JSON line: `first_paint_ms` and `job_page_ms_2000_events` (a job with 2,000 events and
 50 MB of output: painted; loaded and ready), `run_opened_ms` and `more_shown_ms` (at a click there),
@@ -32,7 +32,7 @@ GOALS = {
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much there is, and how often it is looked at."""
+    """The amount of data, and the number of measurements."""
 
     jobs: int = 10_000
     events: int = 2_000
@@ -42,7 +42,7 @@ class Size:
 
 
 def filled(target: Target, size: Size) -> str:
-    """Put the jobs on record; the id of the long one."""
+    """Write the jobs; returns the id of the long one."""
     asyncio.run(filling.many(target, size.jobs))
     return asyncio.run(filling.long(target, size.events, size.output_bytes))
 
@@ -68,7 +68,7 @@ def measured(target: Target, context: BrowserContext, job_id: str, size: Size) -
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
 @click.option("--jobs", type=click.IntRange(1), default=10_000, show_default=True, help="in list")
 def main(as_json: bool, jobs: int) -> None:
-    """Fill a throw-away service, look at it, and hold the figures against their goals."""
+    """Fill a temporary service, measure it, and compare the figures with their goals."""
     screen, size = Screen(stderr=as_json), Size(jobs=jobs)
     with report_errors(screen), started() as target:
         job_id = filled(target, size)

@@ -1,4 +1,4 @@
-"""A throw-away service without workers: what is looked at is put on record directly."""
+"""A temporary service without workers: the jobs are written directly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from settings.client import sealed
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What was started."""
+    """The started service."""
 
     url: str
     key: str = field(repr=False)

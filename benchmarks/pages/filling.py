@@ -1,4 +1,4 @@
-"""The jobs that are looked at: many short ones, and one with a long story."""
+"""The jobs of the pages: many short ones, and one with many events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CODE = "import random\n\n\ndef shuffled(items: list[int]) -> list[int]:\n    ret
 
 
 async def many(target: Target, count: int) -> None:
-    """So many jobs that have ended, with labels and a model call each."""
+    """Write so many finished jobs, each with a label and a model call."""
     async with _operations(target) as operations:
         for start in range(0, count, TOGETHER):
             batch = range(start, min(start + TOGETHER, count))
@@ -34,7 +34,7 @@ async def many(target: Target, count: int) -> None:
 
 
 async def long(target: Target, events: int, output_bytes: int) -> str:
-    """A job of so many events, whose runs printed so much together; returns its id."""
+    """Write a job with so many events and so much output of its runs; returns its id."""
     runs = events // RUN_EVERY
     blobs = DirectoryBlobs(target.data / "blobs")
     line = "the same line of output, again and again\n"

@@ -1,4 +1,4 @@
-"""Looking: what a browser and a client of the API have to wait for."""
+"""Measures the waiting times of a browser and of an API client."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TIMING = """() => new Promise((done) => {
     if (painted) done([whole.loadEventEnd, painted.startTime]);
   }).observe({ type: "paint", buffered: true });
 })"""
-"""A page may have been loaded before it is painted."""
+"""A page may be loaded before it is painted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Of one look at the long job's page, in ms: until something is painted, until all is there and
-    can be used; until a run has opened at a click, and until more events have come at one."""
+    """Times of one visit to the long job's page, in ms: until the first paint, until it is loaded,
+    until a run has opened after a click, and until more events have."""
 
     painted: float
     ready: float
@@ -46,7 +46,7 @@ class Looked:
 
 @contextmanager
 def signed_in(chromium: Browser, target: Target) -> Iterator[BrowserContext]:
-    """A window that has signed in."""
+    """A signed-in browser context."""
     context = chromium.new_context(viewport={"width": 1280, "height": 860})
     page = context.new_page()
     page.goto(f"{target.url}/app/sign-in")
@@ -59,7 +59,7 @@ def signed_in(chromium: Browser, target: Target) -> Iterator[BrowserContext]:
 
 
 def look(context: BrowserContext, target: Target, job_id: str) -> Looked:
-    """One look, in a tab of its own."""
+    """One visit, in its own tab."""
     page = context.new_page()
     page.goto(f"{target.url}/app/jobs/{job_id}", wait_until="load")
     timing = page.evaluate(TIMING)
@@ -72,23 +72,23 @@ def look(context: BrowserContext, target: Target, job_id: str) -> Looked:
 
 
 def median(looks: list[Looked]) -> Looked:
-    """Of each time its own median."""
+    """The median of each time."""
     names = ("painted", "ready", "run_opened", "more_shown")
     return Looked(*(statistics.median(getattr(each, name) for each in looks) for name in names))
 
 
 def html_kb(context: BrowserContext, target: Target, job_id: str) -> float:
-    """The page as it is sent."""
+    """The size of the page's HTML."""
     return len(context.request.get(f"{target.url}/app/jobs/{job_id}").body()) / 1024
 
 
 def js_kb() -> float:
-    """All scripts of all pages, compressed."""
+    """The compressed size of all scripts of the pages."""
     return sum(len(asset(name).zipped) for name in BUNDLES if name.endswith(".js")) / 1024
 
 
 def listing_ms(target: Target, jobs: int, asks: int) -> list[float]:
-    """Times of GET /jobs among so many jobs, of every kind of question in turn."""
+    """Times of GET /jobs among so many jobs, for each kind of query in turn."""
     taken, deep = [], {"offset": jobs // 2}
     with httpx.Client(
         base_url=target.url, headers={"X-API-Key": target.key}, trust_env=False, timeout=30
@@ -99,19 +99,19 @@ def listing_ms(target: Target, jobs: int, asks: int) -> list[float]:
             answer = client.get("/jobs", params={**deep, **query} if "limit" in query else query)
             taken.append((time.perf_counter() - begun) * 1000)
             if not answer.is_success or not answer.json()["jobs"]:
-                raise CliError("the list of jobs is not there", answer.text[:500])
+                raise CliError("the list of jobs is empty", answer.text[:500])
     return taken
 
 
 def list_page_ms(context: BrowserContext, target: Target, asks: int) -> list[float]:
-    """Times of the page of jobs, as the server sends it."""
+    """Times of the page of jobs, without rendering."""
     return [
         _timed(lambda: context.request.get(f"{target.url}/app"), lambda: None) for _ in range(asks)
     ]
 
 
 def p95(times: list[float]) -> float:
-    """The time that 95 of 100 stay under."""
+    """The 95th percentile."""
     return statistics.quantiles(times, n=20)[-1]
 
 

@@ -1,6 +1,6 @@
-"""A local server that speaks the model providers' wire formats, with scripted answers.
+"""A local server with the model providers' wire formats and scripted replies.
 
-Tests, benches and drills run the providers' true clients against it.
+Tests, benchmarks and drills run the providers' real clients against it.
 """
 
 from benchmarks.provider.request import Message, Request

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.provider`: the local provider as a process of its own."""
+"""`python -m benchmarks.provider`: the local provider as a separate process."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
         urls = {"groq": server.groq_url, "gemini": server.gemini_url, "openai": server.openai_url}
         sys.stdout.write(json.dumps(urls) + "\n")
         sys.stdout.flush()
-        # Blocked in the main thread and waited for, so that the first signal ends the process
-        # in order, wherever it comes.
+        # the main thread blocks the signals and waits for them, so that the process ends in order
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
     return 0
 

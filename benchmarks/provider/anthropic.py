@@ -1,4 +1,4 @@
-"""The wire of Anthropic's messages.
+"""The wire format of Anthropic's messages.
 
 Shapes: https://docs.anthropic.com/en/api/messages
 """
@@ -35,18 +35,18 @@ def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
 
 
 def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the tools on offer."""
+    """The names of the offered tools."""
     return tuple(tool["name"] for tool in body.get("tools") or ())
 
 
 def forced_tool(body: Mapping[str, Any]) -> str | None:
-    """The one tool that must be called, if one must."""
+    """The tool that must be called, if any."""
     choice = body.get("tool_choice") or {}
     return choice.get("name") if choice.get("type") == "tool" else None
 
 
 def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
-    """The body of a whole reply. Anthropic never sends arguments that are no JSON in one."""
+    """The body of a complete reply."""
     return {
         **_head(turn, model, number),
         "content": _blocks(turn, number),
@@ -56,7 +56,7 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
 
 
 def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
-    """The same reply as the data of server-sent events, to be sent as they come."""
+    """The same reply as the data of server-sent events."""
     head = {**_head(turn, request.model, number), "content": [], "stop_reason": None}
     head["usage"] = {**head["usage"], "output_tokens": 1}
     yield json.dumps({"type": "message_start", "message": head})
@@ -126,7 +126,7 @@ def _blocks(turn: Reply, number: int) -> list[dict[str, Any]]:
 
 
 def _thoughts(text: str) -> list[dict[str, Any]]:
-    """Those that are shown, and some that are not."""
+    """Thoughts that are shown, and redacted ones."""
     return [
         {"type": "thinking", "thinking": text, "signature": SIGNATURE},
         {"type": "redacted_thinking", "data": SIGNATURE},
@@ -134,7 +134,7 @@ def _thoughts(text: str) -> list[dict[str, Any]]:
 
 
 def _deltas(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A block as it begins, and what is added to it."""
+    """A block's start, and its deltas."""
     if block["type"] == "text":
         parts = pieces(block["text"])
         return {**block, "text": ""}, [{"type": "text_delta", "text": part} for part in parts]
@@ -160,7 +160,7 @@ def _stop(turn: Reply) -> str:
 
 
 def _usage(tokens: Tokens) -> dict[str, int]:
-    """Input tokens are apart from those that were read from the cache or written to it."""
+    """Input tokens do not include those that were read from or written to the cache."""
     return {
         "input_tokens": tokens.input - tokens.cached_input - tokens.cache_write,
         "cache_read_input_tokens": tokens.cached_input,

@@ -1,4 +1,4 @@
-"""The wire of Gemini's generateContent.
+"""The wire format of Gemini's generateContent.
 
 Shapes: https://ai.google.dev/api/generate-content
 """
@@ -35,7 +35,7 @@ def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
 
 
 def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the functions on offer."""
+    """The names of the offered functions."""
     return tuple(
         function["name"]
         for tool in body.get("tools") or ()
@@ -44,14 +44,14 @@ def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def forced_tool(body: Mapping[str, Any]) -> str | None:
-    """The one function that must be called, if one must."""
+    """The function that must be called, if any."""
     config = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
     allowed: list[str] = config.get("allowedFunctionNames") or []
     return allowed[0] if config.get("mode") == "ANY" and len(allowed) == 1 else None
 
 
 def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
-    """The body of a whole reply; `number` makes its id unique."""
+    """The body of a complete reply; `number` makes its id unique."""
     if any(isinstance(call.args, str) for call in turn.tool_calls):
         return _body(turn, model, number, [], "MALFORMED_FUNCTION_CALL")
     parts: list[dict[str, Any]] = [_thought(turn.thoughts)] if turn.thoughts else []
@@ -59,13 +59,13 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
     calls: list[dict[str, Any]] = [
         {"functionCall": {"name": call.name, "args": call.args}} for call in turn.tool_calls
     ]
-    if turn.thoughts and calls:  # the first one has the signature of all
+    if turn.thoughts and calls:  # only the first call has the signature
         calls[0] |= {"thoughtSignature": SIGNATURE}
     return _body(turn, model, number, [*parts, *calls], _finish(turn))
 
 
 def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
-    """The same reply as the data of server-sent events, to be sent as they come."""
+    """The same reply as the data of server-sent events."""
     model = request.model
     texts = pieces(turn.text)
     early = [*map(_thought, pieces(turn.thoughts)), *({"text": each} for each in texts[:-1])]
@@ -80,7 +80,7 @@ def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
 
 
 def refusal(turn: Refusal) -> dict[str, Any]:
-    """The body of an error. Gemini says in the body when to come back, as a RetryInfo."""
+    """The body of an error. Gemini's retry delay is in the body, as a RetryInfo."""
     error: dict[str, Any] = {
         "code": turn.status,
         "message": turn.message,
@@ -110,7 +110,7 @@ def _content(content: Mapping[str, Any]) -> Iterator[Message]:
 
 
 def _result(response: Mapping[str, Any]) -> str:
-    """The text that a tool gave. The client parses it if it is JSON: `42` arrives as a number."""
+    """A tool's output. The client parses JSON, so `42` arrives as a number."""
     output = response["output"] if set(response) == {"output"} else response
     return output if isinstance(output, str) else json.dumps(output)
 

@@ -1,7 +1,7 @@
-"""As much of HTTP/1.1 as the providers' clients speak, with the faults at hand.
+"""The part of HTTP/1.1 that the providers' clients use, with faults.
 
-A web framework would hide what a drill needs: a connection that breaks between two bytes, a body
-shorter than its length. Only bodies with a Content-Length are read, which is what the clients send.
+A web framework cannot break a connection between two bytes, or send a body that is shorter than its
+length. Only bodies with a Content-Length are read, as the clients send them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_HEAD_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """One request off the wire. Header names are in lower case; `target` has its query."""
+    """One request. Header names are in lower case; `target` includes the query."""
 
     method: str
     target: str
@@ -25,7 +25,7 @@ class Incoming:
 
 
 async def read(reader: asyncio.StreamReader) -> Incoming | None:
-    """The next request of a connection, or None when the client has closed it."""
+    """The next request of a connection; None when the client has closed it."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
@@ -47,7 +47,7 @@ async def send(
     headers: Mapping[str, str] | None = None,
     cut: bool = False,
 ) -> None:
-    """Sends a whole response; with `cut`, its head and half of its body."""
+    """Send a complete response; with `cut`, its head and half of its body."""
     head = {
         "content-type": content_type,
         "content-length": str(len(body)),
@@ -66,7 +66,7 @@ async def send_events(
     pace_seconds: float = 0.0,
     ends: bool = True,
 ) -> None:
-    """Sends a stream, one chunk an event; without its end, the client waits for more."""
+    """Send a stream, one chunk an event; without `ends`, the client waits for more."""
     head = {"content-type": content_type, "transfer-encoding": "chunked"}
     writer.write(_head(200, head))
     for event in events:

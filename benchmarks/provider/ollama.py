@@ -1,4 +1,4 @@
-"""The wire of Ollama's chat.
+"""The wire format of Ollama's chat.
 
 Shapes: https://github.com/ollama/ollama/blob/main/docs/api.md
 """
@@ -32,24 +32,24 @@ def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
 
 
 def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the tools on offer."""
+    """The names of the offered tools."""
     return tuple(tool["function"]["name"] for tool in body.get("tools") or ())
 
 
-def forced_tool(body: Mapping[str, Any]) -> str | None:  # noqa: ARG001 - as on every wire
-    """Ollama knows of no such thing."""
+def forced_tool(body: Mapping[str, Any]) -> str | None:  # noqa: ARG001 - the signature of every format
+    """None: Ollama has no such option."""
     return None
 
 
 def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:  # noqa: ARG001 - it has no ids
-    """The body of a whole reply. Arguments are objects: broken ones come as text."""
+    """The body of a complete reply. Arguments are objects; invalid ones are sent as text."""
     message = _message(turn, turn.text)
     message |= {"thinking": turn.thoughts} if turn.thoughts else {}
     return {**_line(model, message), **_end(turn)}
 
 
 def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:  # noqa: ARG001
-    """The same reply in lines, to be sent as they come."""
+    """The same reply in lines."""
     model = request.model
     for piece in pieces(turn.thoughts):
         said = {"role": "assistant", "content": "", "thinking": piece}

@@ -1,4 +1,4 @@
-"""The chat-completions wire of OpenAI, which Groq speaks too.
+"""The wire format of OpenAI's chat completions, which Groq uses, too.
 
 Shapes: https://console.groq.com/docs/api-reference#chat-create
 """
@@ -15,7 +15,7 @@ from benchmarks.provider.turn import Refusal, Reply, Tokens, ToolCall
 
 _OF_GROQ = "/openai/"
 _MOST_CHUNKS = 4096
-"""Of a text: one that is to fill a client's memory does so in seconds."""
+"""The most chunks of a text, so that even a huge one is sent within seconds."""
 
 
 def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
@@ -31,18 +31,18 @@ def messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
 
 
 def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the tools on offer."""
+    """The names of the offered tools."""
     return tuple(tool["function"]["name"] for tool in body.get("tools") or ())
 
 
 def forced_tool(body: Mapping[str, Any]) -> str | None:
-    """The one tool that must be called, if one must."""
+    """The tool that must be called, if any."""
     choice = body.get("tool_choice")
     return choice["function"]["name"] if isinstance(choice, dict) else None
 
 
 def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
-    """The body of a whole reply; `number` makes its ids unique."""
+    """The body of a complete reply; `number` makes its ids unique."""
     return {
         "id": f"chatcmpl-{number}",
         "object": "chat.completion",
@@ -68,9 +68,9 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
 
 
 def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
-    """The same reply as the data of server-sent events, to be sent as they come.
+    """The same reply as the data of server-sent events.
 
-    Usage is sent to those who asked for it; Groq sends it to all, in a place of its own.
+    Usage is sent on request; Groq always sends it, in its own field.
     """
     head = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "model": request.model}
     of_groq = request.path.startswith(_OF_GROQ)
@@ -97,7 +97,7 @@ def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
 
 
 def _call_deltas(call: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A call as it is streamed: its name first, then its arguments bit by bit."""
+    """A streamed call: its name first, then its arguments in pieces."""
     arguments = call["function"]["arguments"]
     yield {**call, "function": {"name": call["function"]["name"], "arguments": ""}}
     for piece in pieces(arguments):

@@ -1,4 +1,4 @@
-"""A text in the pieces that a stream brings it in."""
+"""Splits a text into the pieces of a stream."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ CHARACTERS = 16
 
 
 def pieces(text: str, size: int = CHARACTERS) -> list[str]:
-    """`text` in pieces of so many characters; none of an empty one."""
+    """`text` in pieces of so many characters; none if it is empty."""
     return [text[start : start + size] for start in range(0, len(text), size)]

@@ -1,4 +1,4 @@
-"""A request as the local provider received it, the same for every wire."""
+"""A received request, in a common form for every wire format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Wire = Literal["openai", "gemini", "anthropic", "ollama"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a request; a Gemini content of several parts is several messages."""
+    """One message of a request; a Gemini content with several parts is several messages."""
 
     speaker: Speaker
     text: str
@@ -23,9 +23,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`tools` are the names on offer, `forced_tool` the one that must be called.
+    """`tools` are the offered names, `forced_tool` the one that must be called.
 
-    `at` is the server's monotonic clock in seconds, for measuring the space between two tries.
+    `at` is the server's monotonic clock in seconds, to measure the time between two tries.
     Header names are in lower case.
     """
 
@@ -42,10 +42,10 @@ class Request:
 
     @property
     def last_text(self) -> str:
-        """The text of the last message, empty if there is none."""
+        """The text of the last message; empty without messages."""
         return self.messages[-1].text if self.messages else ""
 
     @property
     def replies_so_far(self) -> int:
-        """How many of the messages are the model's own."""
+        """The number of the model's messages."""
         return sum(message.speaker == "assistant" for message in self.messages)

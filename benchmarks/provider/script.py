@@ -1,4 +1,4 @@
-"""Who decides what the local provider answers."""
+"""Scripts: functions from a request to the provider's turn."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Script = Callable[[Request], Turn]
 
 
 def always(turn: Turn) -> Script:
-    """A script that answers every request alike."""
+    """A script that gives every request the same turn."""
     return lambda _request: turn
 
 
 def in_order(turns: Iterable[Turn]) -> Script:
     """A script that gives the turns in the order of the requests.
 
-    A request beyond the last turn gets status 400, which no client tries again: the test that
-    asked too often fails at once and says why.
+    A request after the last turn gets status 400, which no client retries: the test fails at once
+    with the reason.
     """
     rest = iter(turns)
     over = Refusal(400, "the script has no more turns")
@@ -32,5 +32,5 @@ def as_script(script: Script | Sequence[Turn]) -> Script:
 
 
 def echo(request: Request) -> Turn:
-    """Answers with the last message's text: what `-m benchmarks.provider` does by default."""
+    """Reply with the last message's text, the default of `-m benchmarks.provider`."""
     return Reply(request.last_text)

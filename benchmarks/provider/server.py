@@ -1,4 +1,4 @@
-"""The local provider: an HTTP server that answers model calls as a script says."""
+"""The local provider: an HTTP server that answers model calls by a script."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _BACKLOG = 512
 
 
 class ProviderServer:
-    """Serves a script on loopback from a thread of its own, for as long as the `with` block lasts.
+    """Serves a script on loopback from its own thread, within the `with` block.
 
     `script` is a list of turns, played in the order of the requests, or a function from the
     request to the turn; it runs on the server's event loop, so it must not block. `port=0` takes
-    a free one. `requests` are those received so far, in order, unless it `remembers` none: long
-    conversations add up.
+    a free port. `requests` are the received ones, in order, unless `remembers` is false: long
+    conversations use much memory.
     """
 
     def __init__(
@@ -55,21 +55,21 @@ class ProviderServer:
 
     @property
     def groq_url(self) -> str:
-        """What Groq's client takes as its base URL: the host alone, it adds `/openai/v1`."""
+        """The base URL for Groq's client, which adds `/openai/v1`."""
         return self.url
 
     @property
     def gemini_url(self) -> str:
-        """What Gemini's client takes as its base URL; it adds `/v1beta`."""
+        """The base URL for Gemini's client, which adds `/v1beta`."""
         return self.url
 
     @property
     def openai_url(self) -> str:
-        """What OpenAI's client takes as its base URL, and those that are made like it."""
+        """The base URL for OpenAI's client and compatible ones."""
         return f"{self.url}/v1"
 
     def base_urls(self) -> dict[str, str]:
-        """The base URL for each provider, as `agents.models` names them."""
+        """The base URL of each provider, by its name in `agents.models`."""
         like_openai = ("openai", "compatible", "deepseek", "openrouter")
         hosts = ("groq", "google_genai", "anthropic", "ollama")
         return dict.fromkeys(hosts, self.url) | dict.fromkeys(like_openai, self.openai_url)
@@ -116,18 +116,18 @@ class ProviderServer:
         await asyncio.gather(*connections, return_exceptions=True)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answers one connection's requests until the client closes it or the script cuts it."""
+        """Answer one connection's requests until the client closes it or the script cuts it."""
         try:
             while (incoming := await http.read(reader)) is not None:
                 if not await self._answer(incoming, writer):
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client went away: its timeout, its cancel, its death
+            pass  # the client has gone
         finally:
             writer.close()
 
     async def _answer(self, incoming: http.Incoming, writer: asyncio.StreamWriter) -> bool:
-        """Sends one response. False if the connection must not be used again."""
+        """Send one response. False if the connection must be closed."""
         try:
             request = understand(incoming)
         except (ValueError, KeyError, TypeError) as error:
@@ -143,7 +143,7 @@ class ProviderServer:
     def _decide(self, request: Request) -> Turn:
         try:
             return self._script(request)
-        except Exception as error:  # noqa: BLE001 - the wall of one request: the client must hear of it
+        except Exception as error:  # noqa: BLE001 - the client gets the error
             return Refusal(400, f"the script failed: {error!r}")
 
     async def _play(self, turn: Turn, request: Request, writer: asyncio.StreamWriter) -> bool:
@@ -184,7 +184,7 @@ class ProviderServer:
         await http.send_events(writer, events, kind, pace_seconds=turn.pace_seconds)
 
     async def _half(self, turn: Reply, request: Request, writer: asyncio.StreamWriter) -> None:
-        """The first half of a reply, and no end."""
+        """The first half of a reply, without an end."""
         if not request.stream:
             await http.send(writer, 200, _json(self._whole(turn, request)), cut=True)
             return

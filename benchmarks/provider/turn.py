@@ -1,4 +1,4 @@
-"""What the local provider answers: one turn a request."""
+"""The local provider's answers: one turn a request."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 SIGNATURE = "c2lnbmVk"
-"""Of thoughts, on wires that sign them: to be sent back as it came."""
+"""The signature of thoughts, in formats that sign them; the client has to send it back."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that the model asks for.
+    """A tool call of the model.
 
-    `args` is an object, or a string to be sent as the arguments' own text: `'{"path": '` is how a
-    model that was cut off writes them. Gemini has no such text; its wire says
-    `MALFORMED_FUNCTION_CALL` instead. `id` is sent in place of the wire's own, where it has ids:
-    compatible servers repeat them, or send none ("").
+    `args` is an object, or the arguments as text, such as `'{"path": '` of a truncated reply.
+    Gemini has no such text and sends `MALFORMED_FUNCTION_CALL`. `id` replaces the generated one, in
+    formats with ids: compatible servers repeat ids, or send none ("").
     """
 
     name: str
@@ -29,8 +28,8 @@ class ToolCall:
 class Tokens:
     """The usage figures of one reply, in tokens.
 
-    `cached_input` was read out of the provider's cache and `cache_write` put into it: both are part
-    of `input`. Only Anthropic's wire has what was written. `thoughts` are part of `output`.
+    `cached_input` was read from the provider's cache and `cache_write` written to it: both are part
+    of `input`. Only Anthropic's format has the latter. `thoughts` are part of `output`.
     """
 
     input: int = 10
@@ -42,11 +41,11 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model says: text, tool calls or both. `tokens=None` leaves the figures out.
+    """A model's reply: text, tool calls or both. `tokens=None` leaves the usage out.
 
     `delay_seconds` pass before the first byte, `pace_seconds` between two events of a stream.
-    `refusal` is why the model will not answer, in place of an answer. `thoughts` are what it shows
-    of its thinking before; they are signed where the wire signs them.
+    `refusal` is the model's reason for not answering. `thoughts` are its shown reasoning, signed
+    where the format signs them.
     """
 
     text: str = ""
@@ -71,9 +70,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No answer for so many seconds, then a closed connection; `after` comes first, by halves.
+    """No answer for so many seconds, then a closed connection; half of `after` comes first.
 
-    With `alive_seconds`, instead: a stream of nothing but signs of life, one each so many seconds.
+    With `alive_seconds`: a stream of heartbeats only, one every so many seconds.
     """
 
     seconds: float = 3600.0
@@ -90,7 +89,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Garbled:
-    """Status 200 with a body that is no reply."""
+    """Status 200 with an invalid body."""
 
     body: str = '{"choices": [{"mess'
     content_type: str = "application/json"

@@ -1,4 +1,4 @@
-"""Which wire a path belongs to, and that wire's way to read and write."""
+"""The wire format of each path, and its functions to read and write."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _PATHS: Mapping[str, Wire] = {
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the wires do differently. `framed` is an event as bytes.
+    """The functions of a wire format. `framed` is an event as bytes.
 
-    `sign_of_life` is what comes while there is nothing to say, so that the connection stays open.
+    `sign_of_life` is the heartbeat that keeps a connection open.
     """
 
     messages: Callable[[Mapping[str, Any]], tuple[Message, ...]]
@@ -69,9 +69,9 @@ DIALECTS: Mapping[Wire, Dialect] = {
 
 
 def understand(incoming: Incoming) -> Request | None:
-    """The request in the common form, or None if no wire has this path.
+    """The request in the common form; None if no format has this path.
 
-    Raises ValueError, KeyError or TypeError for a body that is not of its wire.
+    Raises ValueError, KeyError or TypeError for an invalid body.
     """
     path = incoming.target.partition("?")[0]
     match = _GEMINI_PATH.fullmatch(path)

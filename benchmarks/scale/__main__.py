@@ -1,9 +1,9 @@
 """`python -m benchmarks.scale [--json]`: many jobs in flight, and one job that gets long.
 
 Keys of the JSON line, for 50, 200 and 500 jobs: `makespan_ratio_N` (over the ideal, the time of one
-job's 5 calls), `makespan_vs_baseline_N` (over a bare loop, in the same run), `rss_mb_N` (the peak
-of all workers with their sandboxes, shared pages in parts), `sandboxes_mb_N` of it, and both
-makespans. For 10, 100 and 400 tool calls: `ms_per_call_N`, `bytes_per_call_N` (in Redis),
+job's 5 calls), `makespan_vs_baseline_N` (over one process, in the same run), `rss_mb_N` (the peak
+of all workers with their sandboxes, as PSS), `sandboxes_mb_N` of it, and both makespans. For 10,
+100 and 400 tool calls: `ms_per_call_N`, `bytes_per_call_N` (in Redis),
 `event_bytes_per_call_N` of them, `file_bytes_per_call_N` (in the artifact store), and the ratios of
 400 to 10; and what a finished job keeps in Redis: `finished_bytes_per_call`, and
 `finished_bytes_otherwise`.
@@ -33,16 +33,16 @@ HEADS = ("WHAT", "FIGURE", "GOAL", "")
 SLOTS = 256
 WARM_JOBS = 50
 WARM_SECONDS = 5.0
-"""What is made once is not counted on either side: connections, and zygotes with libraries."""
+"""Warm-up: connections and zygotes are made before the measurement, on both sides."""
 JOBS_AS_LONG = {10: 8, 100: 2, 400: 1}
-"""A short job is over in less than a second: the median of some says more than one."""
-BARE_SECONDS = 240
+"""The number of jobs of each length: of short ones the median of several is used."""
+BASELINE_SECONDS = 240
 
 
 def flights(
     target: Target, counts: Sequence[int], seconds: float, rounds: int, screen: Screen
 ) -> list[Flight]:
-    """Both sides in turn, for each number of jobs; which begins changes from round to round."""
+    """Both sides in turn, for each number of jobs; the sides alternate in beginning."""
     asyncio.run(fly(target, min(WARM_JOBS, *counts), 0.0))
     time.sleep(min(WARM_SECONDS, WARM_SECONDS * seconds))
     found = []
@@ -60,7 +60,7 @@ def flights(
 
 
 def lengths(target: Target, tools: Sequence[int], screen: Screen) -> list[PerCall]:
-    """One job at a time, the short ones before and after the long: a slow moment meets both."""
+    """One job at a time, short ones before and after long ones: a slow moment affects both."""
     asyncio.run(length.run(target, min(tools)))
     costs: list[Cost] = []
     for count in figures.there_and_back({each: JOBS_AS_LONG.get(each, 1) for each in tools}):
@@ -76,7 +76,7 @@ def _baseline(target: Target, jobs: int, seconds: float) -> float:
         env=dict(target.env),
         capture_output=True,
         text=True,
-        timeout=BARE_SECONDS,
+        timeout=BASELINE_SECONDS,
         check=False,
     )
     if done.returncode:
@@ -86,9 +86,7 @@ def _baseline(target: Target, jobs: int, seconds: float) -> float:
 
 
 def settings() -> Mapping[str, str]:
-    """What docs/how-to/scale-out.md recommends for a server; and a job of 400 calls in one revision
-    is beyond the bound.
-    """
+    """The settings that docs/how-to/scale-out.md recommends, with enough steps for 400 calls."""
     return {"FETTLE_CONCURRENCY": str(SLOTS), "FETTLE_MAX_STEPS": str(2 * LENGTHS[-1])}
 
 
@@ -107,7 +105,7 @@ def main(
     rounds: int,
     workers: int | None,
 ) -> None:
-    """Measure, and hold the figures against their goals."""
+    """Measure, and compare the figures with their goals."""
     screen = Screen(stderr=as_json)
     with report_errors(screen):
         count = workers or os.cpu_count() or 1

@@ -1,7 +1,7 @@
 """The baseline: `python -m benchmarks.scale.baseline JOBS SECONDS`, one process with one loop.
 
-The same graph, tools, sandboxes and model; no queue, no record, no checkpoint. It is given the loop
-that the workers have (uvloop), and the whole machine for itself.
+The same graph, tools, sandboxes and model, without queue, record and checkpoints. It has the
+workers' event loop (uvloop), and the whole machine.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ WARM_JOBS = 50
 
 
 async def fly(jobs: int, seconds: float) -> float:
-    """So many jobs at once in this loop; returns the seconds until the last one's end."""
+    """Run so many jobs at once in this loop; returns the seconds until the last end."""
     settings = WorkerSettings()
     pool = ModelPool(model_options(settings))
     bound = asyncio.Semaphore(settings.runs_at_once)
-    rooms = backend(settings)
-    sandbox = Bounded(rooms, bound)
+    pool_backend = backend(settings)
+    sandbox = Bounded(pool_backend, bound)
     graph, bounds = build(None), limits(settings)
 
     async def run(name: str) -> None:
@@ -47,7 +47,7 @@ async def fly(jobs: int, seconds: float) -> float:
     try:
         await sandbox.check()
         await asyncio.gather(*(run(model.flight(0)) for _ in range(min(WARM_JOBS, jobs))))
-        await rooms.warmed()
+        await pool_backend.warmed()
         begun = time.perf_counter()
         await asyncio.gather(*(run(model.flight(seconds)) for _ in range(jobs)))
         return time.perf_counter() - begun

@@ -1,8 +1,8 @@
-"""A throw-away deployment without a front: jobs are admitted straight into its Redis.
+"""A temporary deployment without an API: jobs are submitted directly to its Redis.
 
-What the API costs is another benchmark (`benchmarks.overhead`); here it would only take its share
-of the two processors while the jobs come in. Everything else is as `fettle up` starts it: a Redis
-that syncs each write, Celery workers with their default settings, sandboxes.
+The API's cost is another benchmark (`benchmarks.overhead`); here it would only use processor time.
+Everything else is as `fettle up` starts it: a Redis that syncs each write, Celery workers with
+default settings, sandboxes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from jobs.store.redis_store import RedisStore, connect
 from settings.client import sealed
 
 STORE_SECONDS = 20.0
-"""The benchmark's own patience with a Redis that it keeps busy."""
+"""The time-out of the benchmark's own Redis calls, since it keeps Redis busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What was started. `env` is what a further process of it is to be given."""
+    """The started deployment. `env` is the environment of its processes."""
 
     redis_url: str = field(repr=False)
     broker_url: str = field(repr=False)
@@ -42,7 +42,7 @@ class Target:
 
     @contextmanager
     def operations(self) -> Iterator[Operations]:
-        """Operations as the API has them; close their store in the loop that has used it."""
+        """Operations like those of the API; close their store in the loop that used it."""
         hints = Hints(self.broker_url)
         try:
             store = RedisStore(connect(self.redis_url, seconds=STORE_SECONDS))
@@ -53,9 +53,9 @@ class Target:
 
 @contextmanager
 def started(workers: int, own: Mapping[str, str]) -> Iterator[Target]:
-    """Redis, the model's server and so many workers; `own` are settings over the defaults.
+    """Redis, the model's server and so many workers; `own` overrides default settings.
 
-    Raises CliError where they cannot work.
+    Raises CliError where they cannot start.
     """
     with base_services("scale") as below:
         bubblewrap.ensure()
@@ -74,7 +74,7 @@ def _start(below: BaseServices, workers: int, own: Mapping[str, str]) -> Target:
 
 
 def model_server(below: BaseServices) -> str:
-    """Start the model's server; returns its address as Groq's client takes it."""
+    """Start the model's server; returns its base URL for Groq's client."""
     argv = (*Deployment(0, {}).api().argv[:3], "benchmarks.provider")
     argv += ("--script", f"{model.__name__}:{model.answer.__name__}")
     child = below.start(Program("model", argv, sealed({})))
@@ -87,7 +87,7 @@ def model_server(below: BaseServices) -> str:
 
 
 async def _all_there(below: BaseServices, children: list[Child]) -> None:
-    """Return when each worker has said that it works."""
+    """Wait until each worker has announced itself."""
     store = RedisStore(connect(below.redis.url))
     try:
         for _ in below.patience(*children, title="a worker cannot work here"):

@@ -1,4 +1,4 @@
-"""From what was measured to ratios, and to what they were to be. Pure."""
+"""Ratios of the measurements, and their goals. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GOALS = {
 
 @dataclass(frozen=True, slots=True)
 class Flown:
-    """Seconds from the first admission to the last end, and the most memory that it took."""
+    """Seconds from the first admission to the last end, and the peak memory."""
 
     seconds: float
     memory: Taken
@@ -34,9 +34,9 @@ class Flown:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """So many jobs at once on both sides, in seconds; `ideal` is that of the calls of one job one
-    after another, since nothing else has to take time: all jobs wait at the same time. Memory in
-    MiB is the peak of all workers with their rooms, of which `sandboxes_mb` is the rooms'.
+    """Jobs at once on both sides, in seconds. `ideal` is the time of one job's model calls, since
+    all jobs can wait at the same time. Memory in MiB is the peak of all workers with their
+    sandboxes; `sandboxes_mb` is the sandboxes' part.
     """
 
     jobs: int
@@ -50,7 +50,7 @@ class Flight:
     def of(
         cls, jobs: int, ideal: float, service: Sequence[Flown], baseline: Sequence[float]
     ) -> Flight:
-        """From rounds: medians of time, the most of memory."""
+        """From several rounds: the medians of time, the maximum of memory."""
         most = max((each.memory for each in service), key=lambda memory: memory.together)
         seconds = statistics.median(each.seconds for each in service)
         return cls(jobs, ideal, seconds, statistics.median(baseline), most.together, most.below)
@@ -67,14 +67,14 @@ class Flight:
 
     @property
     def over_baseline(self) -> float:
-        """Makespan over that of the baseline."""
+        """Makespan over the baseline's."""
         return self.service / self.baseline
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of a whole job: seconds from its submission to its end, bytes that its data take in Redis'
-    memory, those of them that are events, and bytes of files in the artifact store.
+    """A job's cost: seconds from submission to end, bytes in Redis' memory, bytes of its events
+    among them, and bytes of files in the artifact store.
     """
 
     tools: int
@@ -86,7 +86,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class PerCall:
-    """What one tool call of a job has cost: medians over the jobs of that length."""
+    """The cost of one tool call: medians over the jobs of one length."""
 
     tools: int
     ms: float
@@ -96,7 +96,7 @@ class PerCall:
 
     @classmethod
     def of(cls, jobs: Sequence[Cost]) -> PerCall:
-        """From jobs of one length; what belongs to the whole job is shared among its calls."""
+        """From jobs of one length; a job's fixed cost is divided among its calls."""
         tools = jobs[0].tools
         return cls(
             tools,
@@ -108,23 +108,22 @@ class PerCall:
 
 
 def finished_bytes(short: PerCall, long: PerCall) -> tuple[float, float]:
-    """What a finished job keeps in Redis for each of its tool calls, and what besides, from a line
-    through two lengths."""
+    """The bytes of a finished job in Redis for each tool call, and the rest, from a line through
+    two lengths."""
     less, more = short.redis_bytes * short.tools, long.redis_bytes * long.tools
     a_call = (more - less) / (long.tools - short.tools)
     return a_call, less - a_call * short.tools
 
 
 def there_and_back(times: Mapping[int, int]) -> list[int]:
-    """Each number so many times: half of them first, then the odd ones, then the half again in the
-    other order.
-    """
+    """Each number so many times: half of them first, then the odd ones, then the other half in
+    reverse order."""
     half = [each for each in sorted(times) for _ in range(times[each] // 2)]
     return [*half, *(each for each in sorted(times) if times[each] % 2), *reversed(half)]
 
 
 def flight_keys(flights: Sequence[Flight]) -> dict[str, float]:
-    """What `--json` prints of the first part."""
+    """The keys of the first part, for `--json`."""
     keys: dict[str, float] = {}
     for each in flights:
         keys[f"makespan_ratio_{each.jobs}"] = round(each.over_ideal, 3)
@@ -137,7 +136,7 @@ def flight_keys(flights: Sequence[Flight]) -> dict[str, float]:
 
 
 def length_keys(costs: Sequence[PerCall]) -> dict[str, float]:
-    """What it prints of the second; the ratios are those of the longest to the shortest."""
+    """The keys of the second part; ratios are of the longest to the shortest."""
     keys: dict[str, float] = {}
     for each in costs:
         keys[f"ms_per_call_{each.tools}"] = round(each.ms, 2)
@@ -157,5 +156,5 @@ def length_keys(costs: Sequence[PerCall]) -> dict[str, float]:
 
 
 def rows(keys: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """A table: each key, its figure, its goal, and whether it is met."""
+    """Rows of a table: key, figure, goal, and whether it is met."""
     return [(key, f"{value:g}", *judged(GOALS.get(key), value)) for key, value in keys.items()]

@@ -1,4 +1,4 @@
-"""Many jobs in flight: admitted at once, and waited for to the end of the last."""
+"""Many jobs at once, from their submission to the end of the last."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ MOST_SECONDS = 240
 
 
 async def fly(target: Target, jobs: int, seconds: float) -> Flown:
-    """So many jobs, whose model takes `seconds` a call. Raises CliError where one does not do what
-    it was to do: then there is nothing to compare.
-    """
+    """Run so many jobs, whose model takes `seconds` a call. Raises CliError where a job takes
+    another course, since the sides are not comparable then."""
     name = model.flight(seconds)
     with target.operations() as operations:
         try:
@@ -50,11 +49,11 @@ async def admit(operations: Operations, name: str, timeout_seconds: int) -> str:
 
 
 async def _all_ended(operations: Operations, count: int) -> None:
-    """Return when so many jobs have come to their end."""
+    """Wait until so many jobs have ended."""
     deadline = time.monotonic() + MOST_SECONDS
     while (ended := await _ended(operations)) < count:
         if time.monotonic() > deadline:
-            raise CliError("jobs do not come to their end", f"{count - ended} are left")
+            raise CliError("jobs do not end", f"{count - ended} are left")
         await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -71,4 +70,4 @@ async def _check(operations: Operations, job_id: str) -> None:
     tools = kinds["tool_used"] + kinds["run_finished"]
     done = (kinds["model_called"], tools, kinds["started"], loaded.record.status)
     if done != (model.FLIGHT_CALLS, model.FLIGHT_TOOLS, 1, Status.SUCCEEDED):
-        raise CliError("a job went another way", f"{job_id}: {done}, {loaded.record.reason}")
+        raise CliError("a job took another course", f"{job_id}: {done}, {loaded.record.reason}")

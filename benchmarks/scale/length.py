@@ -1,4 +1,4 @@
-"""One job that gets long: what each of its tool calls costs, in time and in bytes."""
+"""One long job: the cost of each tool call, in time and in bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEYS_AT_ONCE = 1_000
 
 
 async def run(target: Target, tools: int) -> Cost:
-    """One job of so many tool calls, each a run that prints 50 KB; nothing else is at work."""
+    """One job of so many tool calls, each a run that prints 50 KB; nothing else runs."""
     with target.operations() as operations:
         store = operations.store
         try:
@@ -51,12 +51,12 @@ async def _to_its_end(operations: Operations, tools: int) -> str:
         await asyncio.sleep(LOOK_SECONDS)
     kinds = [event.kind for event in await operations.store.events(job_id)]
     if (loaded.record.status, kinds.count("run_finished")) != (Status.SUCCEEDED, tools):
-        raise CliError("a long job went another way", f"{job_id}: {loaded.record}")
+        raise CliError("a long job took another course", f"{job_id}: {loaded.record}")
     return job_id
 
 
 async def _stored(redis: Redis) -> int:
-    """Bytes that all keys of the database take, by Redis' own word."""
+    """The memory of all keys of the database in bytes, as Redis reports it."""
     keys = [key async for key in redis.scan_iter(count=_KEYS_AT_ONCE)]
     total = 0
     for start in range(0, len(keys), _KEYS_AT_ONCE):

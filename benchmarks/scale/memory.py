@@ -1,8 +1,8 @@
-"""What processes take in memory, with all that they have started: supervisors, zygotes, sandboxes.
+"""The memory of processes and all their descendants: supervisors, zygotes, sandboxes.
 
-A page that several processes share counts in parts (PSS): copies of one zygote share nearly all
-of theirs, and the sum of what each maps (RSS) would count those pages once a sandbox. Where PSS may
-not be read, RSS counts, which is more.
+A page that several processes share is divided among them (PSS): forks of one zygote share nearly
+all their pages, and RSS would count those once for each sandbox. Where PSS cannot be read, RSS is
+used, which is larger.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from typing import Self
 from drills import process_tree
 
 EVERY_SECONDS = 1.0
-"""A look takes some 25 ms of a processor, which those that are looked at could use."""
+"""A reading takes some 25 ms of processor time, which the measured processes lose."""
 _PROC = Path("/proc")
 _KIB_A_PAGE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """MiB: of the processes themselves, and of what they have started."""
+    """MiB of the processes themselves, and of their descendants."""
 
     own: float = 0.0
     below: float = 0.0
 
     @property
     def together(self) -> float:
-        """All of it."""
+        """The sum."""
         return self.own + self.below
 
 
 def taken(pids: Sequence[int]) -> Taken:
-    """What these processes and all below them take now."""
+    """The present memory of these processes and their descendants."""
     below = {each.pid for each in process_tree.below(*pids)} - set(pids)
     return Taken(sum(map(_kib, pids)) / 1024, sum(map(_kib, below)) / 1024)
 
 
 class Peak:
-    """The most that was seen while a `with` block ran, looked at each second and at its end."""
+    """The peak during a `with` block, read each second and at its end."""
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = pids

@@ -1,8 +1,8 @@
-"""What the model answers: a script of `benchmarks.provider`, for both parts and both sides.
+"""The model's replies: a script of `benchmarks.provider`, for both parts and both sides.
 
-It is asked over HTTP, through the true client of a provider, and not by a recording: connections,
-their limits and their cost are part of what a worker pays for, and both sides pay for them. The
-model's name says what it does, so that the server needs to know nothing of jobs.
+A provider's real client calls it over HTTP, since connections and their limits are a part of a
+worker's cost; both sides pay it. The model's name determines the replies, so that the server needs
+to know nothing of jobs.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ _STEPS = ["Write a function into a file.", "Verify it against known values.", "S
 
 
 def flight(seconds: float) -> str:
-    """The name of a model that takes `seconds` for each of a job's 5 calls: the plan, a file, a
-    verification of it, an answer, an approval.
-    """
+    """The name of a model that takes `seconds` for each of a job's 5 calls: plan, file,
+    verification, answer, approval."""
     return f"groq:bench-flight-{seconds:g}"
 
 
 def length(tools: int) -> str:
-    """The name of a model that answers at once, and asks for so many runs of 50 KB, one a reply."""
+    """The name of a model that replies at once, and calls so many runs of 50 KB, one a reply."""
     return f"groq:bench-length-{tools}"
 
 
@@ -66,7 +65,7 @@ def _flight_call(replies: int) -> ToolCall | None:
 
 
 def _length_call() -> ToolCall:
-    """A run whose output no other run has: the same bytes would be stored once."""
+    """A run with unique output, since equal bytes would be stored once."""
     line = f"{secrets.token_hex(4)}-"
     code = f"import sys\nsys.stdout.write({line!r} * {RESULT_BYTES // len(line)})\n"
     return ToolCall("python", {"code": code})

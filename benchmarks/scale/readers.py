@@ -1,4 +1,4 @@
-"""Readers: those who follow jobs by their event streams, as many as are to be open."""
+"""Readers, which follow jobs by their event streams."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from cli.client.events import FINAL
 
 OPEN_SECONDS = 30.0
 QUIET_SECONDS = 90.0
-"""A stream has a sign of life each 15 s."""
+"""The time-out of a stream, which has a heartbeat every 15 s."""
 ENDED_BEFORE = 204
 
 
 @dataclass
 class Readers:
-    """Each reads a job to its end, and then the newest. `opened` counts streams, and `cut` those
-    that ended before their job, or were refused."""
+    """Each follows a job to its end, and then the newest job. `opened` counts streams, `cut` those
+    that ended before their job or were refused."""
 
     ids: list[str]
-    """Accepted jobs: more come while the readers read."""
+    """Accepted jobs; more are added during the measurement."""
     open: int = 0
     opened: int = 0
     cut: int = 0
@@ -44,7 +44,7 @@ class Readers:
             job_id = self.ids[-1]
 
     async def _one(self, client: httpx.AsyncClient, job_id: str) -> bool:
-        """Whether the stream went on to the job's end."""
+        """Whether the stream lasted to the job's end."""
         self.opened += 1
         kind = ""
         async with client.stream("GET", f"/jobs/{job_id}/events", timeout=QUIET_SECONDS) as answer:
@@ -61,7 +61,7 @@ class Readers:
 
 @contextlib.asynccontextmanager
 async def reading(client: httpx.AsyncClient, side: Side, count: int) -> AsyncIterator[Readers]:
-    """So many readers, each at a job of its own that is submitted now."""
+    """So many readers, each with a new job."""
     readers = Readers([])
 
     async def one(_: object) -> None:
@@ -80,7 +80,7 @@ async def reading(client: httpx.AsyncClient, side: Side, count: int) -> AsyncIte
 
 
 async def _all_open(readers: Readers, count: int) -> None:
-    """Return when all are open, or enough time has passed for that."""
+    """Wait until all streams are open, but only for a limited time."""
     deadline = time.monotonic() + OPEN_SECONDS
     while time.monotonic() < deadline:
         if readers.open >= count:

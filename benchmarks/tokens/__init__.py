@@ -1,5 +1,5 @@
-"""What a long job sends: input tokens with and without the trimming of its history.
+"""The input tokens of a long job, with and without trimming of its history.
 
-The jobs go through the real graph, with its middleware, a provider's true client and the real
-sandbox; what is counted is the bodies that a local provider server receives.
+The jobs run through the real graph, with its middleware, a provider's real client and the real
+sandbox. The bodies of requests to a local provider are counted.
 """

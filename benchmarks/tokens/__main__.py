@@ -29,7 +29,7 @@ CACHED_PRICE = 0.1
 
 
 async def measure(calls: Sequence[int]) -> dict[int, tuple[Sent, Sent]]:
-    """For each number of calls: what was sent with trimming, and without."""
+    """For each number of calls: the tokens with trimming, and without."""
     sandbox = LocalSandbox(WorkerSettings().sandbox_python)
     try:
         return {
@@ -44,7 +44,7 @@ async def measure(calls: Sequence[int]) -> dict[int, tuple[Sent, Sent]]:
 
 
 def figures(found: Mapping[int, tuple[Sent, Sent]]) -> dict[str, float]:
-    """What `--json` prints. Pure."""
+    """The keys for `--json`. Pure."""
     keys: dict[str, float] = {}
     for calls, (service, whole) in found.items():
         keys |= {
@@ -59,7 +59,7 @@ def figures(found: Mapping[int, tuple[Sent, Sent]]) -> dict[str, float]:
 
 
 def missed(keys: Mapping[str, float]) -> list[str]:
-    """The figures that are on the wrong side of their goal. Pure."""
+    """The figures that miss their goal. Pure."""
     return [name for name, goal in GOALS.items() if name in keys and not goal.met(keys[name])]
 
 
@@ -84,7 +84,7 @@ def _row(calls: int, keys: Mapping[str, float]) -> tuple[str, ...]:
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
 @click.option("--calls", type=click.IntRange(1), multiple=True, default=CALLS, show_default=True)
 def main(as_json: bool, calls: tuple[int, ...]) -> None:
-    """Run each job twice, and hold the figures against their goals; exit 1 if one is missed."""
+    """Run each job twice, and compare the figures with their goals; exit 1 if one is missed."""
     keys = figures(asyncio.run(measure(calls)))
     Screen(stderr=as_json).rows(HEADS, [_row(each, keys) for each in calls])
     if as_json:

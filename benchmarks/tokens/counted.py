@@ -1,8 +1,8 @@
-"""Counting what was sent. Pure.
+"""Counts the tokens of requests. Pure.
 
-No provider's tokenizer is at hand without the network, and each has another: a token is counted as
-four bytes of a request's body, its tools included. The same goes for both sides of a ratio, so that
-it hardly depends on it.
+Providers' tokenizers differ and need the network, so a token is counted as four bytes of a
+request's body, including its tools. Both sides of a ratio are counted alike, so it hardly depends
+on that.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ BYTES_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Input tokens of a job's requests in all, and the part that a cache of prefixes knows."""
+    """Input tokens of a job's requests, and the part that a prefix cache holds."""
 
     tokens: int
     cached: int
 
     @classmethod
     def of(cls, requests: Sequence[Request]) -> Sent:
-        """Cached is what a request has in common with the one before it, from the beginning: whole
-        messages, and the tools, which stand before them.
-        """
+        """The cached part is a request's common prefix with the one before it, in complete
+        messages after the tools."""
         bodies = [_parts(request) for request in requests]
         cached = sum(_same_beginning(before, after) for before, after in pairwise(bodies))
         return cls(_tokens(sum(map(_size, bodies))), _tokens(cached))

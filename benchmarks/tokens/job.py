@@ -1,4 +1,4 @@
-"""One job of so many tool calls through the graph, and what it has sent."""
+"""One job of many tool calls through the graph, and its requests' tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sandbox.protocol import Sandbox
 
 
 async def sent(sandbox: Sandbox, calls: int, *, history: int | None) -> Sent:
-    """What the executor's requests have sent; `history` as `agents.ports.Bounds` has it."""
+    """The tokens of the executor's requests; `history` is that of `agents.ports.Bounds`."""
     with ProviderServer(script.answer) as server:
         pool = ModelPool(ModelOptions({"groq": "none"}, {"groq": server.groq_url}))
         models = RoleModels.alone(pool, script.model(calls))
@@ -32,7 +32,7 @@ async def sent(sandbox: Sandbox, calls: int, *, history: int | None) -> Sent:
             )
         finally:
             await pool.aclose()
-    assert outcome(state).approved, "the job went another way"
+    assert outcome(state).approved, "the job took another course"
     requests = [each for each in server.requests if each.forced_tool is None]
     assert len(requests) == calls + 1, len(requests)
     return Sent.of(requests)

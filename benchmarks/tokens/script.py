@@ -1,7 +1,7 @@
-"""The model's script (see `benchmarks.provider`): a job of so many runs of code, one a reply.
+"""The model's script (see `benchmarks.provider`): a job of many runs of code, one a reply.
 
-Programs and their output are of the size that they have in real jobs: some hundred characters that
-differ, and a printed table that fills what a model is shown of one output.
+Programs and their output have the size of real ones: some hundred characters that differ, and a
+printed table that fills the shown part of an output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ for line in range({rows}):
 
 
 def model(calls: int) -> str:
-    """The name of a model that asks for so many runs."""
+    """The name of a model that calls so many runs."""
     return f"groq:bench-tokens-{calls}"
 
 
@@ -33,7 +33,7 @@ def program(number: int) -> str:
 
 
 def answer(request: Request) -> Reply:
-    """The script; the model's name says how many calls are wanted."""
+    """The script; the model's name has the number of calls."""
     if request.forced_tool == "Plan":
         return Reply(tool_calls=(ToolCall("Plan", {"steps": _STEPS}),))
     if request.forced_tool == "Verdict":
