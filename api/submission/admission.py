@@ -23,9 +23,9 @@ KINDS = {
 class Admission:
     """Admission control of one API process."""
 
-    def __init__(self, store: RedisStore, room: AdmissionLimits) -> None:
+    def __init__(self, store: RedisStore, limits: AdmissionLimits) -> None:
         self._store = store
-        self._room = room
+        self._limits = limits
         self._read: dict[str, tuple[float, SystemLoad]] = {}
 
     async def check(self, tenant: str) -> None:
@@ -37,7 +37,7 @@ class Admission:
             if len(self._read) >= MOST_TENANTS:
                 self._read.clear()
             self._read[tenant] = (now, load)
-        refusal = admission.refusal(load, self._room)
+        refusal = admission.refusal(load, self._limits)
         if refusal is not None:
             headers = {"Retry-After": WAITS[refusal.code]}
             raise Refused(KINDS[refusal.code], refusal.detail, headers=headers)

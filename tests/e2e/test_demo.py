@@ -1,4 +1,4 @@
-"""`make demo`'s command: four jobs, nothing left behind, whenever and however it is stopped."""
+"""`make demo`'s command: four jobs, nothing remains, whenever and however it is stopped."""
 
 from __future__ import annotations
 

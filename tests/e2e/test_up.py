@@ -38,7 +38,7 @@ class Deployment:
         self.up.wait_for("stop: Ctrl-C")
 
     def stop(self) -> None:
-        """Ctrl-C; fails where anything is left behind."""
+        """Ctrl-C; fails where anything remains."""
         self.up.interrupt()
         assert self.up.end(25) == 0
         assert "Traceback" not in self.up.text

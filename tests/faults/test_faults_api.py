@@ -122,12 +122,12 @@ async def test_fronts_killed_again_and_again_under_load(deployment: Deployment) 
     body = {"task": "once", "model": "recording:once", "labels": ["load"]}
 
     async def submit_all(url: str, own: list[str]) -> list[str]:
-        told = []
+        accepted = []
         async with caller(url, log) as client:
             for key in own:
-                told.append(await client.submit_until_told(key, **body))
+                accepted.append(await client.submit_until_told(key, **body))
                 await asyncio.sleep(0.05)
-        return told
+        return accepted
 
     async def kill_and_go_on(proxy: Proxy, after: str) -> None:
         for number in range(3):
@@ -141,11 +141,11 @@ async def test_fronts_killed_again_and_again_under_load(deployment: Deployment) 
         await kill_and_go_on(proxy, "after_accept")
         with front(deployment, "load") as api:
             proxy.point_to("127.0.0.1", int(api.url.rsplit(":", 1)[1]))
-            told = [job_id for ids in await asyncio.gather(*submitting) for job_id in ids]
+            accepted = [job_id for ids in await asyncio.gather(*submitting) for job_id in ids]
     async with deployment.operations() as operations:
-        assert sorted(told) == sorted(await listed(operations, "load"))
-        assert len(set(told)) == len(keys)
-        for job_id in told:
+        assert sorted(accepted) == sorted(await listed(operations, "load"))
+        assert len(set(accepted)) == len(keys)
+        for job_id in accepted:
             job = await deployment.until(operations, job_id, seconds=60)
             assert (job.status, job.crashes) == (Status.SUCCEEDED, 0)
 
@@ -188,9 +188,9 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
                         not in (await one.client.get("/metrics")).text
                     ):
                         await asyncio.sleep(0.05)
-                await until(lambda: told(log, 2) == jobs * readers)
+                await until(lambda: readers_of(log, 2) == jobs * readers)
                 telling = asyncio.create_task(tell())
-                await until(lambda: told(log, 3) > 0)
+                await until(lambda: readers_of(log, 3) > 0)
                 began = time.monotonic()
                 os.kill(first.process.pid, signal.SIGTERM)
                 code = await asyncio.to_thread(first.process.wait, 10)
@@ -203,6 +203,6 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
     assert any(2 < len(before) < len(every) for before, _ in read_by_all), "it was cut in between"
 
 
-def told(log: OperationLog, seq: int) -> int:
-    """How many readers have been told the event of that number."""
+def readers_of(log: OperationLog, seq: int) -> int:
+    """How many readers have received the event of that number."""
     return sum(isinstance(entry, Told) and entry.seq == seq for entry in log.entries)

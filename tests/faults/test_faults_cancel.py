@@ -1,4 +1,4 @@
-"""Cancels at any moment: one winner, and nothing happens behind it."""
+"""Cancels at any moment: one winner, and nothing happens after it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AT_ONCE_EVERY = 40
 AT_ONCE = 25
 THROUGH_WORKERS = 60
 SPREAD_SECONDS = 0.1
-"""Over which cancels are spread at first; whoever wins too often makes it wider or narrower."""
+"""Over which cancels are spread at first; it widens or narrows when one side wins too often."""
 DEAF = {
     "heartbeat_seconds": "60",
     "lease_seconds": "180",
@@ -98,7 +98,7 @@ async def lived(operations: Operations, job_id: str, pauses: list[float]) -> str
 
 
 async def refused_writes(operations: Operations, record: JobRecord) -> None:
-    """Whoever still believes to hold the job writes nothing."""
+    """A worker that still believes it holds the job writes nothing."""
     assert not await operations.store.owns(held(record))
     with pytest.raises(Exception, match=record.id):
         await operations.store.write(record.id, record.epoch, Writes(journal={"late": b"x"}))
@@ -112,7 +112,7 @@ async def cancelled(scene: Scene, name: str, at: float) -> bool:
 
 @pytest.mark.invariant("J11")
 async def test_cancels_through_real_workers(scene: Scene) -> None:
-    """At random moments of jobs that two workers have: the end told last is the only one."""
+    """At random moments of jobs that two workers have: the last event is the only end."""
     chance = random.Random(7)
     scene.deployment.worker(**DEAF)
     scene.deployment.worker(**DEAF)
@@ -177,7 +177,7 @@ def calls_of(scene: Scene) -> list[str]:
 
 
 async def test_a_cancel_that_a_frozen_worker_misses(scene: Scene) -> None:
-    """It wakes up to find its jobs cancelled: no call follows, though it was told by nobody. What
+    """It wakes up to find its jobs cancelled: no call follows, though no event reached it. What
     was on record is charged, what was not answered is not; whether an answer that came meanwhile
     is read before the cancel is heard nobody promises."""
     jobs = {

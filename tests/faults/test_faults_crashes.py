@@ -106,19 +106,19 @@ async def test_a_job_that_runs_alone_is_given_back_by_a_stop(deployment: Deploym
 
 @pytest.mark.invariant("J5")
 async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> None:
-    """Past its lease another has its job: it notices, kills its room and drops the attempt."""
+    """Past its lease another has its job: it notices, kills its sandbox and drops the attempt."""
     seconds = "11.235813"
     scene.deployment.worker()
     scene.deployment.worker()
     await scene.deployment.ready(2)
     await scene.submit("frozen", Work((sleeps(seconds),)))
     await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
-    (room,) = processes(seconds)
+    (sandbox,) = processes(seconds)
     frozen = await scene.holder("frozen")
     frozen.send_signal(signal.SIGSTOP)
     await until(lambda: len(processes(seconds)) == 2, shown=scene.deployment.logs)
     frozen.send_signal(signal.SIGCONT)
-    await until(lambda: room not in processes(seconds), 5, scene.deployment.logs)
+    await until(lambda: sandbox not in processes(seconds), 5, scene.deployment.logs)
     other = await scene.holder("frozen")
     assert other.pid != frozen.pid
     await scene.succeeds("frozen")
@@ -135,7 +135,7 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> No
 @pytest.mark.invariant("J5")
 @pytest.mark.invariant("J13")
 async def test_a_frozen_worker_wakes_to_an_answer_that_another_has_asked_for(scene: Scene) -> None:
-    """Both calls are paid, and on the bill; one is told, and the result is the holder's."""
+    """Both calls are paid and billed; one is reported, and the result is the holder's."""
     scene.deployment.worker()
     scene.deployment.worker()
     await scene.deployment.ready(2)
@@ -240,7 +240,7 @@ async def submitted(
 
 
 async def assert_once(deployment: Deployment, operations: Operations, job_id: str) -> None:
-    """Each call and each run of a job is told once, and so is its end."""
+    """Each call and each run of a job is reported once, and so is its end."""
     shown = await deployment.kinds(operations, job_id)
     counted = {kind: shown.count(kind) for kind in ("model_called", "run_finished", "succeeded")}
     assert counted == {"model_called": 4, "run_finished": 1, "succeeded": 1}, shown

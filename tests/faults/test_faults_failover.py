@@ -19,7 +19,7 @@ from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
 
 FAULT = "failover"
-BEHIND = Fault(latency_seconds=0.3)
+LAGGING = Fault(latency_seconds=0.3)
 """What the primary tells its replicas is on its way for so long: less than WAIT waits for."""
 SUBMITTED = 20
 STEPS = tuple(f"print({number})" for number in range(6))
@@ -50,7 +50,7 @@ def promoted(*replicas: redis_servers.RedisServer) -> redis_servers.RedisServer:
 @pytest.mark.invariant("J1")
 async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) -> None:
     """With FETTLE_REDIS_REPLICAS=1, and the address moved: jobs, a decision and paid calls stand,
-    though the replicas are behind, and what was on its way to them is gone."""
+    though the replicas lag, and what was on its way to them is gone."""
     primary = scene.deployment.server
     with (
         Proxy("127.0.0.1", redis_servers.port_of(primary)) as link,
@@ -70,7 +70,7 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                 for name in NAMES:
                     await scene.submit(name, Work(STEPS, seconds=0.1))
                 await scene.requests(NAMES[-1], 2, seconds=90)
-                link.set(BEHIND, Way.DOWN)
+                link.set(LAGGING, Way.DOWN)
                 scene.work["asked"] = Work()
                 shown: list[str] = []
                 submitting = asyncio.create_task(ask(client, shown))

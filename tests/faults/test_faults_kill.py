@@ -18,13 +18,13 @@ from jobs.model.review import Action, Decision
 AT_ONCE = 3
 """Houses that are cut short side by side: most of their time is waiting."""
 SAID = '"status": "succeeded"'
-"""What a worker logs behind a job's end."""
+"""What a worker logs after a job's end."""
 
 
 @pytest.mark.invariant("J13")
 @pytest.mark.parametrize("number", [1, 2, 4])
 async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
-    """That call is made again, and no other: of the planner, of the executor, behind a run."""
+    """That call is made again, and no other: of the planner, of the executor, after a run."""
     scene.deployment.worker()
     scene.deployment.worker()
     await scene.deployment.ready(2)
@@ -53,9 +53,9 @@ async def test_in_the_middle_of_a_run(scene: Scene) -> None:
     work = Work((TWICE[0], second))
     job_id = await scene.submit("ran", work)
     await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
-    (room,) = processes(seconds)
+    (sandbox,) = processes(seconds)
     scene.kill(await scene.holder("ran"))
-    await until(lambda: room not in processes(seconds), 2)
+    await until(lambda: sandbox not in processes(seconds), 2)
     await scene.succeeds("ran")
     assert len(scene.asked["ran"]) == work.calls
     assert (await scene.event_kinds("ran")).count("run_finished") == 2
@@ -151,7 +151,7 @@ async def test_while_the_job_of_another_that_died_is_released(scene: Scene, side
 
 
 async def dies(scene: Scene, doomed: Process, job_id: str) -> bool:
-    """Whether the worker reaches its point before the job's end, or right behind it."""
+    """Whether the worker reaches its point before the job's end, or right after it."""
     while doomed.poll() is None:
         if (await scene.deployment.record_of(scene.operations, job_id)).status.final:
             # either it says so, or it is dead before it can

@@ -55,7 +55,7 @@ COUNTED = {
 
 @contextlib.contextmanager
 def before_redis(scene: Scene):
-    """A network of its own between Redis and whoever takes its addresses."""
+    """A network of its own between Redis and its clients."""
     with Proxy("127.0.0.1", redis_servers.port_of(scene.deployment.server)) as proxy:
         yield proxy, f"redis://127.0.0.1:{proxy.port}"
 
@@ -87,7 +87,7 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
         for name in ("one", "two", "three"):
             assert "lease_lost" not in await scene.event_kinds(name), name
         if fault == "latency":
-            assert slowest(scene) > 0.4 + 2 * LATE.latency_seconds, "behind a call it is written"
+            assert slowest(scene) > 0.4 + 2 * LATE.latency_seconds, "each write after a call waits"
         await scene.paid_once("one", "two", "three", "later")
         await scene.judge()
 
@@ -106,7 +106,7 @@ def slowest(scene: Scene) -> float:
 
 
 async def test_a_worker_after_a_black_hole_loses_its_jobs_to_another(scene: Scene) -> None:
-    """J4, J5, J8: the other goes on behind the last finished call; the first changes nothing."""
+    """J4, J5, J8: the other goes on after the last finished call; the first changes nothing."""
     with before_redis(scene) as (proxy, url):
         cut_off = scene.deployment.worker(redis_url=f"{url}/0", broker_url=f"{url}/1")
         await scene.deployment.ready()
@@ -130,7 +130,7 @@ async def test_a_worker_after_a_black_hole_loses_its_jobs_to_another(scene: Scen
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
 async def test_between_the_api_and_redis(scene: Scene, fault: str) -> None:
-    """J1, J2: whoever asks again with his key has one job; nobody waits for long."""
+    """J1, J2: a request repeated with its key has one job; nobody waits for long."""
     with (
         before_redis(scene) as (proxy, url),
         front(scene.deployment, redis_url=f"{url}/0", broker_url=f"{url}/1") as api,

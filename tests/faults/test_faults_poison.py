@@ -54,10 +54,10 @@ async def kept_alive(scene: Scene) -> AsyncIterator[list[int]]:
 
 @pytest.mark.invariant("J7")
 async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> None:
-    """Whoever calls the poison's model dies. All innocents finish, none of their calls is repeated
+    """A worker that calls the poison's model dies. The others finish, no call is repeated
     beyond what was in flight, and the poison fails with its last known place. Then, by intent, it
     is tried anew from there, and ends well."""
-    poison = Work(TWICE, instead=dict.fromkeys(range(3, 50), Hang()))  # behind its first run
+    poison = Work(TWICE, instead=dict.fromkeys(range(3, 50), Hang()))  # after its first run
     async with kept_alive(scene) as codes:
         await scene.submit("poison", poison)
         names = [f"innocent-{number}" for number in range(INNOCENTS)]

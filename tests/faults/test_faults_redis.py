@@ -26,7 +26,7 @@ def struck(scene: Scene, fault: str = AWAY) -> None:
     scene.log.add(Struck(fault=fault, blinds=True))
 
 
-def mended(scene: Scene, fault: str = AWAY) -> None:
+def repaired(scene: Scene, fault: str = AWAY) -> None:
     scene.log.add(Mended(fault=fault))
 
 
@@ -65,7 +65,7 @@ async def test_redis_ends_under_load_for_longer_than_a_lease(scene: Scene, signu
             await asyncio.to_thread(scene.deployment.server.process.wait, 20)
             await asyncio.sleep(scene.lease + 1)
             with scene.deployment.restart_redis():
-                mended(scene)
+                repaired(scene)
                 accepted = await submitting
                 await blameless(scene, *names)
                 await scene.paid_once(*names)
@@ -101,7 +101,7 @@ async def test_redis_stopped_for_longer_than_any_patience(scene: Scene) -> None:
     os.kill(scene.deployment.server.process.pid, signal.SIGSTOP)
     await asyncio.sleep(PATIENCE_SECONDS + 6)
     os.kill(scene.deployment.server.process.pid, signal.SIGCONT)
-    mended(scene)
+    repaired(scene)
     await blameless(scene, *names)
     handed = [name for name in names if "given_back" in await scene.event_kinds(name)]
     assert handed, f"no attempt ran out of patience in {time.monotonic() - began:.0f} s"
@@ -136,7 +136,7 @@ async def connected(scene: Scene, database: int) -> Redis:
 
 
 async def test_redis_at_its_maxmemory(scene: Scene) -> None:
-    """New jobs are refused; those at work wait, and end when there is room again; a cancel and a
+    """New jobs are refused; those at work wait, and end when there is memory again; a cancel and a
     decision go through."""
     scene.deployment.worker()
     with front(scene.deployment) as api:
@@ -153,7 +153,7 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
             await scene.requests("goes-on", 1, seconds=90)
             await full(scene)
             struck(scene)
-            answer = await client.submit("no-room", task="x")
+            answer = await client.submit("no-memory", task="x")
             assert answer is not None
             assert (answer.status_code, answer.json()["type"]) == (503, "/problems/store-full")
             assert (answer.json()["retryable"], int(answer.headers["retry-after"]) > 0) == (
@@ -173,18 +173,18 @@ async def test_redis_at_its_maxmemory(scene: Scene) -> None:
             )
             assert not (await scene.deployment.record_of(scene.operations, waits.id)).status.final
             await with_room(scene)
-            mended(scene)
+            repaired(scene)
             await blameless(scene, "reviewed", "asleep", "goes-on")
             await scene.paid_once("asleep", "goes-on")
             assert len(scene.asked["stopped"]) == 1, "no call after the cancel (J11)"
             assert (await scene.end("stopped")).status is Status.CANCELLED
-            last = await client.submit_until_told("room", task="x", model="groq:goes-on")
+            last = await client.submit_until_told("memory", task="x", model="groq:goes-on")
             await scene.deployment.until(scene.operations, last, seconds=60)
             await scene.judge()
 
 
 async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
-    """Attempts hand their jobs back, which is no try, and none is claimed before there is room; of
+    """Attempts hand their jobs back without a try counted, and none is claimed without memory; of
     a call that could not be journaled the price is on record, and it alone is made again."""
     for _ in range(2):
         scene.deployment.worker(patience_seconds="1", retry_seconds="0.2")
@@ -203,7 +203,7 @@ async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
         assert (held.status, held.attempts) == (Status.QUEUED, 1), "it was claimed for nothing"
         assert len(await scene.operations.store.charges(held.id)) == answered[name]
     await with_room(scene)
-    mended(scene)
+    repaired(scene)
     await blameless(scene, *names)
     for name in names:
         calls = scene.work[name].calls
@@ -237,7 +237,7 @@ def allow(scene: Scene, more: int | None) -> None:
 
 
 async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
-    """Redis ends rather than answer what it cannot keep. Started again with room, all is there."""
+    """Redis ends rather than answer what it cannot keep. Started again with space, all is there."""
     scene.deployment.worker()
     names = ["one", "two", "three"]
     with front(scene.deployment) as api:
@@ -257,7 +257,7 @@ async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
             assert answer.json()["type"] == "/problems/outcome-unknown"
             await asyncio.sleep(scene.lease + 1)
             with scene.deployment.restart_redis():
-                mended(scene)
+                repaired(scene)
                 accepted = await submitting
                 await blameless(scene, *names)
                 for job_id in accepted:
@@ -267,7 +267,7 @@ async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
 
 
 async def test_the_disk_is_full_under_appendfsync_everysec(scene: Scene) -> None:
-    """Redis goes on and refuses writes (MISCONF): clear errors, and all goes on with room."""
+    """Redis goes on and refuses writes (MISCONF): clear errors, and all goes on with space."""
     scene.deployment.worker()
     redis = await connected(scene, 0)
     await redis.config_set("appendfsync", "everysec")
@@ -290,7 +290,7 @@ async def test_the_disk_is_full_under_appendfsync_everysec(scene: Scene) -> None
             assert findings["aof_last_write_status"]["verdict"] == "refuse"
             await asyncio.sleep(scene.lease + 2)
             allow(scene, None)
-            mended(scene)
+            repaired(scene)
             last = await client.submit_until_told("no-disk", task="x", model="groq:one")
             await scene.deployment.until(scene.operations, last, seconds=60)
             await blameless(scene, "one", "two")
@@ -306,7 +306,7 @@ async def refuses_writes(redis: Redis) -> None:
 
 
 async def test_the_disk_is_full_for_longer_than_any_patience(scene: Scene) -> None:
-    """Attempts hand their jobs back as soon as there is room, which is no try and no crash; what
+    """Attempts hand their jobs back as soon as there is space, which is no try and no crash; what
     they had come to by then is on record, and no call is made twice."""
     for _ in range(2):
         scene.deployment.worker(patience_seconds="1", retry_seconds="0.2")
@@ -321,7 +321,7 @@ async def test_the_disk_is_full_for_longer_than_any_patience(scene: Scene) -> No
     await refuses_writes(redis)
     await asyncio.sleep(scene.lease + 2)
     allow(scene, None)
-    mended(scene)
+    repaired(scene)
     await redis.aclose()
     await blameless(scene, *names)
     handed = [name for name in names if "given_back" in await scene.event_kinds(name)]

@@ -62,7 +62,7 @@ def statuses(answers: list[httpx.Response | None]) -> Counter[int]:
 
 
 def refused(answer: httpx.Response | None, state: str, kind: str = "no-open-review") -> None:
-    """It was told, in words for people and programs, why nothing was done."""
+    """Its answer says, for people and programs, why nothing was done."""
     assert answer is not None
     report = answer.json()
     assert (answer.status_code, report["type"]) == (409, f"/problems/{kind}"), report
@@ -121,7 +121,7 @@ async def test_of_conflicting_decisions_one_wins_and_it_alone_has_effects(
 
 
 async def at_rest(scene: Scene, name: str) -> list[Event]:
-    """What was told of a job, when it has come to its end or to its second review."""
+    """The events of a job, when it has come to its end or to its second review."""
     async with asyncio.timeout(60):
         while True:
             report = await scene.operations.store.events(scene.ids[name])
@@ -132,12 +132,12 @@ async def at_rest(scene: Scene, name: str) -> list[Event]:
 
 
 def effects(report: list[Event]) -> tuple[object, ...]:
-    """How often a person was asked, the runs behind the decision, the critic's verdicts, the end
+    """How often a person was asked, the runs after the decision, the critic's verdicts, the end
     and who or what for."""
-    behind = report[[event.kind for event in report].index("decided") + 1 :]
+    after = report[[event.kind for event in report].index("decided") + 1 :]
     runs = [
         (event.data["by"], event.data["code"]["text"])
-        for event in behind
+        for event in after
         if event.kind == "run_finished"
     ]
     kinds = Counter(event.kind for event in report)
@@ -151,7 +151,7 @@ async def test_a_decision_in_the_wrong_state_does_nothing(scene: Scene, callers)
     await scene.submit("runs", Work(seconds=3))
     await scene.requests("runs", 1)
     refused(await one.decide(scene.ids["runs"], "r", action="approve"), "running")
-    waits = await scene.submit("behind", Work(), conversation_id=scene.ids["runs"])
+    waits = await scene.submit("follower", Work(), conversation_id=scene.ids["runs"])
     refused(await one.decide(waits, "r", action="approve"), "queued")
     unknown = await two.decide("0" * 20, "r", action="approve")
     assert unknown is not None
@@ -161,9 +161,9 @@ async def test_a_decision_in_the_wrong_state_does_nothing(scene: Scene, callers)
     assert answer is not None
     assert answer.status_code == 202
     refused(await two.decide(cancelled.id, review_of(cancelled), action="approve"), "cancelled")
-    await scene.succeeds("runs", "behind")
+    await scene.succeeds("runs", "follower")
     refused(await one.decide(scene.ids["runs"], "r", action="approve"), "succeeded")
-    report = [await scene.event_kinds(name) for name in ("runs", "behind", "cancelled")]
+    report = [await scene.event_kinds(name) for name in ("runs", "follower", "cancelled")]
     assert all("decided" not in kinds for kinds in report)
     await scene.judge()
 

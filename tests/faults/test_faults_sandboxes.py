@@ -19,9 +19,7 @@ GRACE_SECONDS = 10.0
 
 @pytest.mark.quick
 async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
-    """The run is made again in another sandbox; the job does not know, and the model is not
-    told.
-    """
+    """The run is made again in another sandbox; neither the job nor the model notices."""
     seconds = "4.4721359"
     scene.deployment.worker()
     work = Work((TWICE[0], sleeps(seconds)))
@@ -97,7 +95,7 @@ async def test_a_killed_worker_leaves_no_process(scene: Scene) -> None:
 
 
 def descendants(top: int) -> set[int]:
-    """A process' children, theirs, and so on."""
+    """All descendants of a process."""
     parents = {}
     for pid in alive():
         with contextlib.suppress(OSError):

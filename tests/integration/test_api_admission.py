@@ -105,7 +105,7 @@ async def test_a_redis_at_its_limit_still_takes_decisions_and_cancels(url, tmp_p
 
 
 async def test_at_its_limit_each_route_says_full_or_works(url, tmp_path):
-    """Nobody is told that a Redis cannot be reached that answers; what frees something works."""
+    """A Redis that answers is not reported as unreachable; requests that free memory work."""
     async with started(settings_for(url, tmp_path)) as front:
         client, store = front.client, front.services.store
         done = [await front.submit() for _ in range(2)]

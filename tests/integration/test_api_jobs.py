@@ -1,4 +1,4 @@
-"""Jobs over HTTP: submit, read, list, cancel; a real Redis behind."""
+"""Jobs over HTTP: submit, read, list, cancel, on a real Redis."""
 
 from __future__ import annotations
 

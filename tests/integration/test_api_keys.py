@@ -133,14 +133,14 @@ async def test_another_tenants_things_do_not_exist(front):
 
 
 async def test_an_admin_governs_its_own_tenant_only(front):
-    mine = (await front.client.post("/keys", json={"name": "m", "scopes": ["read"]})).json()
+    own = (await front.client.post("/keys", json={"name": "m", "scopes": ["read"]})).json()
     async with front.with_key(await front.key("admin", tenant="other")) as admin:
         own = await admin.post("/keys", json={"name": "x", "scopes": ["read"]})
         assert (own.status_code, own.json()["tenant"]) == (201, "other")
         body = {"name": "x", "scopes": ["read"], "tenant": "default"}
         assert (await admin.post("/keys", json=body)).status_code == 403
         assert {key["tenant"] for key in (await admin.get("/keys")).json()["keys"]} == {"other"}
-        assert (await admin.delete(f"/keys/{mine['id']}")).status_code == 404
+        assert (await admin.delete(f"/keys/{own['id']}")).status_code == 404
     assert len((await front.client.get("/keys")).json()["keys"]) == 4
 
 

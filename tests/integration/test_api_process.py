@@ -241,7 +241,7 @@ async def test_logs_are_one_object_a_line_without_secrets(api, client):
     await client.get(f"/jobs/{job_id}", headers={"X-API-Key": secret, "X-Request-Id": "look-me-up"})
     async with asyncio.timeout(20):
         while not (said := [x for x in api.logged() if x.get("request_id") == "look-me-up"]):
-            await asyncio.sleep(0.01)  # the line is written behind the answer
+            await asyncio.sleep(0.01)  # the line is written after the answer
     text = api.log.read_text()
     assert all(json.loads(line) for line in text.split("\n")[:-1])  # the last one may be on its way
     assert [(line["event"], line["path"], line["status"]) for line in said] == [

@@ -1,4 +1,4 @@
-"""A Redis that restarts, or falls silent right behind a commit: no false word reaches a caller."""
+"""A Redis that restarts, or falls silent right after a commit: no caller gets a false answer."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Falls(RedisStore):
 
 
 def fall(front, server):
-    """Have the server die behind the next commit."""
+    """Have the server die after the next commit."""
     store = Falls(front.services.store.redis)
     store.server = server
     operations = Operations(store, lambda *_: None)
@@ -106,7 +106,7 @@ async def test_what_was_committed_is_reported_although_redis_is_gone(restartable
 
 
 class Cut(RedisStore):
-    """The store, whose connection breaks behind a write, before its answer."""
+    """The store, whose connection breaks after a write, before its answer."""
 
     async def create(self, *args, **more):
         await super().create(*args, **more)

@@ -226,7 +226,7 @@ async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
     hook = {"webhook_url": "http://127.0.0.1:1/", "webhook_secret": "whsec_" + "A" * 32}
     async with started(settings_for(redis_url, tmp_path, **hook)) as front:
         job_id = await front.paused()
-        await asyncio.sleep(0.002)  # what is told in one millisecond comes in any order
+        await asyncio.sleep(0.002)  # what is reported in one millisecond comes in any order
         await decide(front, job_id, action="approve")
         shown = (await front.client.get("/webhook-deliveries")).json()
         assert [each["type"] for each in shown["waiting"]] == ["review.opened", "review.decided"]

@@ -10,7 +10,7 @@ from jobs.model.review import Review, ReviewKind
 from jobs.store import Writes
 from jobs.transitions import upgrade
 
-THEIRS = GraphFormat(9, "9.0.0")
+NEWER = GraphFormat(9, "9.0.0")
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ async def parked(front):
     job_id = await front.submit(review=True)
     held = await front.claim(job_id)
     await front.add_events(held, ("run_finished", a_run()))
-    await front.services.store.write(job_id, held.epoch, Writes(graph=THEIRS))
+    await front.services.store.write(job_id, held.epoch, Writes(graph=NEWER))
     record = (await front.services.store.load(job_id)).record
-    asked = upgrade.question(record, THEIRS, [1, 2], GraphFormat(2, "0.2.0"))
+    asked = upgrade.question(record, NEWER, [1, 2], GraphFormat(2, "0.2.0"))
     done(await front.services.operations.pause(held, asked))
     return job_id
 

@@ -104,7 +104,7 @@ class Running:
         return int(shown.partition("SigCgt:")[2].split()[0], 16)
 
     def end(self, seconds: float = 60) -> int:
-        """Wait for the end; returns the exit code, and fails where a process is left behind."""
+        """Wait for the end; returns the exit code, and fails where a process remains."""
         deadline = time.monotonic() + seconds
         while self._read(0.2):
             assert time.monotonic() < deadline, f"does not end:\n{self.text}"

@@ -58,7 +58,7 @@ class Server:
         control = socket.socket(fileno=self._control)
         try:
             data, (log, channel), _, _ = socket.recv_fds(control, MOST_BYTES, 2)
-        except ValueError:  # nothing has come: whoever asks is gone
+        except ValueError:  # nothing has come: the caller is gone
             for pid, _ in self._children.values():
                 os.kill(pid, signal.SIGKILL)
             os._exit(0)

@@ -47,7 +47,7 @@ async def caller(url: str, log: OperationLog | None = None) -> AsyncIterator[Cal
 
 @dataclass(frozen=True)
 class Caller:
-    """Asks, and writes down what it was told; None is no answer."""
+    """Sends the request and logs its answer; None is no answer."""
 
     client: httpx.AsyncClient
     log: OperationLog

@@ -38,7 +38,7 @@ class Engine:
 
 
 def header() -> str:
-    """What the session is told about the backend `docker`."""
+    """What the session reports about the backend `docker`."""
     if GIVEN is not None:
         said = f"docker: tested with the engine at {GIVEN}"
         missing = "; an engine's death (test_faults_engine.py) NOT tested: run as root"

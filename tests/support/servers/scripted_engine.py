@@ -49,7 +49,7 @@ class Gate:
 
     late: bool = False
     answer: int | None = None
-    """A status that is told instead of the engine's own, or CUT."""
+    """A status that is answered instead of the engine's own, or CUT."""
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     opened: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -13,7 +13,7 @@ from jobs.store.redis_store import RedisStore, connect
 
 
 class QuietBeforeTheEnd(RedisStore):
-    """A wait for events that ends without any, and the job's end right behind it."""
+    """A wait for events that ends without any, and the job's end right after it."""
 
     service: JobService | None = None
 

@@ -26,8 +26,8 @@ def test_ours_and_the_librarys_are_json_with_what_is_bound(configured, capsys):
     configured("json", "INFO")
     with structlog.contextvars.bound_contextvars(request_id="r1", job="j1"):
         structlog.get_logger("ours").info("job_submitted", new=True)
-        logging.getLogger("theirs").warning("it is %s", "late", extra={"color_message": "x"})
-    logging.getLogger("theirs").debug("not told")
+        logging.getLogger("library").warning("it is %s", "late", extra={"color_message": "x"})
+    logging.getLogger("library").debug("not logged")
     ours, other_answer = map(json.loads, capsys.readouterr().err.splitlines())
     assert ours["timestamp"].endswith("Z")
     del ours["timestamp"], other_answer["timestamp"]
@@ -39,7 +39,7 @@ def test_ours_and_the_librarys_are_json_with_what_is_bound(configured, capsys):
         "level": "info",
         **bound,
     }
-    assert other_answer == {"event": "it is late", "logger": "theirs", "level": "warning", **bound}
+    assert other_answer == {"event": "it is late", "logger": "library", "level": "warning", **bound}
 
 
 def test_an_exception_stays_on_its_line(configured, capsys):

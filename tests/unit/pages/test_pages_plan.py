@@ -1,4 +1,4 @@
-"""The plan on a job's page: it claims no progress that nobody has told."""
+"""The plan on a job's page: it claims no progress that no event has reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page System: each sandbox that differs is told, with the workers that have it."""
+"""The page System: it shows each sandbox that differs, with its workers."""
 
 from __future__ import annotations
 
