@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from drills.attacks.judges import reported
 from drills.attacks.outcome import Observation, Verdict
 from sandbox.protocol import End, Limits
-
-if TYPE_CHECKING:
-    from drills.attacks.context import Context
 
 Given = dict[str, Any]
 """What a probe is given: plain JSON. `HostEnvironment.facts` names what is always there."""
@@ -20,7 +17,8 @@ Probe = Callable[..., "str | None"]
 """Runs in the sandbox, from its source. Takes what it is given, or nothing; returns evidence of
 reach in words, or None."""
 
-Drive = Callable[["Context"], Awaitable[Observation]]
+Drive = Callable[[Any], Awaitable[Observation]]
+"""What the host does around the probe's runs; called with a `drills.attacks.context.Context`."""
 Judge = Callable[[Observation], Verdict]
 
 LIMITS = Limits(wall_seconds=20.0)
@@ -62,9 +60,10 @@ class Instead:
 Control = Baseline | Raised | Instead
 
 
-async def run_once(context: Context) -> Observation:
+async def run_once(context: Any) -> Observation:
     """The usual drive: run the attack's probe one time."""
-    return await context.run()
+    observed: Observation = await context.run()
+    return observed
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import contextlib
 import random
 import signal
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sandbox import policy
 from sandbox.agent.wire import READY
@@ -22,8 +22,20 @@ from sandbox.pool import to_its_end
 from sandbox.protocol import End, Limits, RunResult, SandboxUnavailable
 from sandbox.result import ExitReport
 
-if TYPE_CHECKING:
-    from sandbox.docker.session import DockerSession
+
+class Session(Protocol):
+    """The backend's session with its engine, as a container needs it."""
+
+    engine: Engine
+    template: ContainerTemplate
+    closed: bool
+    lost: bool
+
+    def begin(self, container: str, events: RunEvents) -> None:
+        """Have the events of a container's run collected."""
+
+    async def remove(self, container: str, mark: str) -> None:
+        """Remove a container for good."""
 
 
 class DockerInstance:
@@ -31,7 +43,7 @@ class DockerInstance:
 
     def __init__(
         self,
-        session: DockerSession,
+        session: Session,
         id_: str,
         container_limits: ContainerLimits,
         mark: str,
@@ -110,7 +122,7 @@ def command(*, load: bool) -> tuple[str, ...]:
 
 
 async def make(
-    session: DockerSession, container_limits: ContainerLimits, mark: str, *, load: bool
+    session: Session, container_limits: ContainerLimits, mark: str, *, load: bool
 ) -> DockerInstance:
     """Make a container labelled with the mark, and wait until its agent is ready. Of one that
     fails, or is cancelled, nothing is left. Raises SandboxUnavailable.

@@ -18,9 +18,8 @@ from typing import Any
 
 from sandbox.local import remedies
 from sandbox.local.cgroups.groups import Cgroups, SandboxGroup
-from sandbox.local.instance import Instance
 from sandbox.local.rootfs import RootfsSpec
-from sandbox.local.zygote import Zygote
+from sandbox.local.zygote import Instance, Zygote
 from sandbox.result import ExitReport
 
 LINGER_SECONDS = 1.0
