@@ -204,7 +204,7 @@ async def test_the_last_model_is_stopped_where_it_goes_in_circles(
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(JobInput(TASK))
     first, second = journey.told("answered")
-    assert first["text"].startswith("The work ended here, because the repairs leave the failure")
+    assert first["text"].startswith("The work ended because the repairs do not change the failure")
     assert second["text"] == "Fixed."
     assert (await journey.outcome()).approved
 
