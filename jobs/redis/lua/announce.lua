@@ -1,4 +1,4 @@
--- Notes what a worker says of itself, until it falls silent. Returns 1 where it is asked to drain.
+-- Stores what a worker announces, until it expires. Returns 1 where the worker is asked to drain.
 --
 -- KEYS[1] the worker (string)   KEYS[2] when each was seen (zset)   KEYS[3] its drain
 -- ARGV[1] body   ARGV[2] seconds   ARGV[3] worker   ARGV[4] now, ms   ARGV[5] forgotten before, ms

@@ -1,12 +1,12 @@
--- Take digests whose bytes nobody refers to and nobody has put lately: theirs may be removed.
+-- Takes digests that no job refers to and that were not pinned lately: their bytes may be removed.
 --
 -- KEYS[1] loose (zset)   KEYS[2] references (hash)   KEYS[3] going (hash)
 -- ARGV[1] grace_ms       ARGV[2] limit               ARGV[3] how long the removal may take, ms
 --
--- Returns {how many were looked at, {digest...}}.
+-- Returns {how many were checked, {digest...}}.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- What a remover that died has left half-way is old enough by definition.
+-- The digests of a remover that died are old enough.
 local going = redis.call('HGETALL', KEYS[3])
 for i = 1, #going, 2 do
   if tonumber(going[i + 1]) <= now then

@@ -1,4 +1,4 @@
--- Compare, then write: the one atomic step behind every write to a job.
+-- Compares, then writes: the one atomic step that makes every write to a job.
 --
 -- KEYS[1] events of the job (list)      KEYS[2] keys of those events (set)
 -- ARGV    guards: n, then n of  kind, key, field, value
@@ -12,18 +12,18 @@
 -- Returns {1, now_ms, last_seq} or {0, index of the guard that failed}.
 -- Commands may name other keys: Redis Cluster is refused at start-up.
 --
--- Nine commands are ours. ENTER line member due prefix behind counts priority later: the member stands at
--- the end of the line; where it is not the head, it is `behind`, counted so, and not due before `later`.
+-- Nine commands are Fettle's. ENTER line member due prefix behind counts priority later: the member is put
+-- at the end of the line; where it is not the head, it is `behind`, counted so, and not due before `later`.
 -- ADVANCE line member due prefix behind counts: the member leaves the line; where it was the head, the
 -- next one, if it waits in the index `due`, is due now. `prefix` is that of job keys.
 -- REFER set references loose digest...: the job refers to these bytes from now on.
 -- INHERIT set references loose other: the job refers to what another refers to.
--- LETGO set references loose: it refers to none; what nobody refers to is loose from now on.
+-- LETGO set references loose: it refers to none; bytes without a reference are loose from now on.
 -- UNWORD set words word member: the member leaves the set; an empty one's word leaves the words.
 -- NOTE set list job key: the number of that new event is noted in both, as job:number.
 -- FORGET checkpoints thread most: so many (unpack takes some 8,000) checkpoints of the thread go, and
 -- a namespace's values with its last: see worker.checkpoints for the layout.
--- SETTLE account reservation cost tokens: what was set aside becomes what was spent; '': the same.
+-- SETTLE account reservation cost tokens: the reservation becomes what was spent; '': the same.
 local function enter(line, member, due, prefix, behind, counts, priority, later)
   if redis.call('RPUSH', line, member) == 1 then return end
   redis.call('HSET', behind, member, priority)

@@ -1,7 +1,7 @@
 -- The next of the jobs that lie in every one of these groups and in none of those sets. Reads alone.
 --
--- Redis does nothing else meanwhile: one call looks `looks` times at most, and what one batch takes
--- beyond that. It says where it stopped, and the next call goes on from there.
+-- It blocks Redis meanwhile: one call makes `looks` lookups at most, and those of one batch beyond. It
+-- returns where it stopped, and the next call continues there.
 --
 -- ARGV[1] newest / oldest first
 -- ARGV[2] score and ARGV[3] id of the job to go on from; an empty id: from the start

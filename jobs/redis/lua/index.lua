@@ -2,7 +2,7 @@
 --
 -- KEYS[1] waiting (list of JSON: id, created_at, all words (zset), prefix of a word's zset, words...)
 -- ARGV[1] how many jobs   ARGV[2] prefix of job keys
--- A job that has gone meanwhile is passed over.
+-- A job that was removed meanwhile is skipped.
 --
 -- Returns how many were taken.
 local taken = 0

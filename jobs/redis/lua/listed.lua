@@ -1,9 +1,9 @@
--- The first jobs of an index, by when to look at them. One that has no record leaves it: whatever
--- became of the record, it would stand before the others for ever.
+-- The first jobs of an index, by when they are due. An entry without a record is removed: it would
+-- stay before the others for ever.
 --
 -- KEYS[1] the index (zset)
 -- ARGV[1] the most that their time may be   ARGV[2] limit   ARGV[3] prefix of job keys
--- Returns {id...}; fewer where very many had none, for Redis does nothing else meanwhile.
+-- Returns {id...}; fewer where very many had none, to bound how long it blocks Redis.
 local found
 for _ = 1, 10 do
   found = {}

@@ -1,9 +1,9 @@
--- Note that bytes are about to be put, so that they are not removed as long as they are young.
+-- Pins digests whose bytes are about to be put: they are not removed within the grace period.
 --
 -- KEYS[1] loose (zset)   KEYS[2] going (hash)
 -- ARGV    digests
 --
--- Returns those whose bytes are being removed at this moment: to be asked for again.
+-- Returns those whose bytes are being removed at this moment: pin them again.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local busy = {}

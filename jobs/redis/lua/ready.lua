@@ -1,6 +1,6 @@
--- A job is ready to be looked at: it stands behind its tenant's others, its tenant among those in turn.
+-- Lists a job as ready: after its tenant's others, and the tenant among those in turn.
 --
--- KEYS[1] tenants in turn (list)   KEYS[2] the tenant's jobs, by when they were hinted at (zset)
+-- KEYS[1] tenants in turn (list)   KEYS[2] the tenant's jobs, by the time of their hints (zset)
 -- ARGV[1] tenant   ARGV[2] job   ARGV[3] the most that one tenant may have here
 local many = redis.call('ZCARD', KEYS[2])
 if many >= tonumber(ARGV[3]) then return end

@@ -1,4 +1,4 @@
--- Set aside what a model call can cost at most, where the budgets allow it: all, or none.
+-- Reserves the most that a model call can cost, where the budgets allow it: in all accounts, or none.
 --
 -- KEYS[1] the job's record (hash)   KEYS[2] the job's account (hash)
 -- ARGV[1] epoch     ARGV[2] name of the reservation
@@ -7,7 +7,7 @@
 -- then of each day that it counts for: whose it is ('key', 'tenant'), the prefix of its accounts,
 -- and its caps of both
 --
--- Accounts are hashes: cost and tokens, spent or set aside, and of these open_cost and open_tokens
+-- Accounts are hashes: cost and tokens, spent or reserved, and of these open_cost and open_tokens
 -- that are not settled; in a job's, open:RESERVATION too: cost, tokens and the accounts of the day.
 --
 -- Returns {} where it is granted, {'stale'}, or {'job' or whose day, 'cost' or 'tokens', used, open}.

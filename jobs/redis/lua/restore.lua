@@ -1,4 +1,4 @@
--- Bytes that were to be removed are still there: in one step, so that whoever dies forgets none.
+-- Marks bytes that were not removed as present, in one step, so that a crash loses none.
 --
 -- KEYS[1] loose (zset)   KEYS[2] going (hash)
 -- ARGV    digests

@@ -1,9 +1,9 @@
--- A delivery that did not arrive: it rests, or it is dead.
+-- A delivery that did not arrive: it is tried again later, or it is dead.
 --
 -- KEYS[1] waiting (zset)   KEYS[2] dead (zset, by since when)   KEYS[3] the delivery (hash)
--- ARGV[1] id   ARGV[2] tries, as it was taken   ARGV[3] error   ARGV[4] rest in ms, '' where dead
+-- ARGV[1] id   ARGV[2] tries, as it was leased   ARGV[3] error   ARGV[4] delay in ms, '' where dead
 -- ARGV[5] how many dead ones are kept   ARGV[6] prefix of a delivery's hash
--- Returns 1; 0 where another has taken it since, or it has arrived.
+-- Returns 1; 0 where another has leased it since, or it has arrived.
 if redis.call('HGET', KEYS[3], 'tries') ~= ARGV[2] then return 0 end
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 local time = redis.call('TIME')

@@ -1,4 +1,4 @@
--- Takes deliveries that are due: nobody else gets them while the lease runs.
+-- Leases deliveries that are due: no other worker gets them while the lease runs.
 --
 -- KEYS[1] waiting (zset, by when they are due)
 -- ARGV[1] limit   ARGV[2] lease_ms   ARGV[3] prefix of a delivery's hash
