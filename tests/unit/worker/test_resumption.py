@@ -1,15 +1,19 @@
+"""Where an attempt continues: by the record, by the checkpoint, or from its parent's end."""
+
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from langgraph.types import Command, Interrupt, PregelTask, StateSnapshot
+from support.jobs.job_examples import queued
 
 from jobs.model.record import JobRecord
 from jobs.model.review import Action, Decision
 from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
-from worker.resumption import Asked, Begin, Ended, GoOn, resumption
+from worker.resumption import Asked, Begin, Ended, GoOn, reopened, reopens, resumption
 
 
 def a_record(decision: Decision | None = None) -> JobRecord:
@@ -64,3 +68,46 @@ def test_a_decision_for_an_earlier_pause_does_not_answer_a_later_one() -> None:
 
 def test_an_end_that_was_not_put_on_record_is_taken_up() -> None:
     assert resumption(a_record(), a_snapshot({"summary": "s"})) == Ended({"summary": "s"})
+
+
+ENDED = {"job": {"task": "t", "max_revisions": 3}, "approved_by": None, "exhausted": True}
+HEIR = replace(queued("heir"), inherits="parent")
+
+
+def snapshot(values: dict[str, Any], *following: str) -> StateSnapshot:
+    tasks = tuple(PregelTask(name, name, ()) for name in following)
+    return StateSnapshot(values, following, {}, None, None, None, tasks, ())
+
+
+def test_an_end_without_an_approval_is_taken_up() -> None:
+    assert reopens(HEIR, snapshot(ENDED))
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (queued("j1"), snapshot(ENDED)),
+        (HEIR, snapshot({})),
+        (HEIR, snapshot(ENDED, "executor")),
+        (HEIR, snapshot({**ENDED, "approved_by": "critic"})),
+    ],
+    ids=["its-own", "nothing", "under-way", "approved"],
+)
+def test_nothing_else_is(record: JobRecord, found: StateSnapshot) -> None:
+    assert not reopens(record, found)
+
+
+def test_it_is_done_once_and_again_for_the_heirs_heir() -> None:
+    critiques = [{"revision": number} for number in (1, 2, 3)]
+    changed = {**ENDED, **reopened(HEIR, {**ENDED, "critiques": critiques})}
+    assert not changed["exhausted"]
+    assert changed["job"]["max_revisions"] == 6
+    own_end = snapshot({**changed, "exhausted": True})
+    assert not reopens(HEIR, own_end)
+    assert reopens(replace(HEIR, id="third", inherits="heir"), own_end)
+
+
+def test_a_job_without_repair_gets_one_more_revision() -> None:
+    record = replace(HEIR, spec=replace(HEIR.spec, repair=False))
+    changed = reopened(record, {**ENDED, "critiques": [{"revision": 1}]})
+    assert changed["job"]["max_revisions"] == 2

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from redis.asyncio import Redis
+from structlog.testing import capture_logs
 from support.jobs.job_examples import JobService, held
 
 from jobs.errors import StoreUnavailable
@@ -19,6 +20,8 @@ from jobs.redis.keys import JobKeys
 from jobs.store import LeaseRef, Loaded
 from jobs.store.fleet import LeaderLock
 from jobs.store.redis_store import RedisStore, connect
+from settings.worker import WorkerSettings
+from worker.background.retention import wanted
 from worker.background.sweeper import sweep_forever
 
 
@@ -142,3 +145,22 @@ async def test_leases_are_looked_at_only_some_time_after_the_store_is_back(
             await asyncio.sleep(0.01)
     assert (await service.record(alive.id)).crashes == 0
     await store.close()
+
+
+@pytest.mark.parametrize(
+    ("grace", "warned"), [("86400", False), ("3661", False), ("3660", True), ("600", True)]
+)
+def test_a_grace_period_is_longer_than_any_attempt(
+    monkeypatch: pytest.MonkeyPatch, grace: str, warned: bool
+) -> None:
+    monkeypatch.setenv("FETTLE_BLOB_GRACE_SECONDS", grace)
+    with capture_logs() as said:
+        assert wanted(WorkerSettings()).grace_ms == int(grace) * 1000
+    assert [each["longest_attempt_seconds"] for each in said] == [3660.0] * warned
+
+
+def test_a_longer_job_needs_a_longer_grace_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FETTLE_MAX_TIMEOUT_SECONDS", "86400")
+    with capture_logs() as said:
+        wanted(WorkerSettings())
+    assert [each["log_level"] for each in said] == ["warning"]

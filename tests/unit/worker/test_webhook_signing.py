@@ -6,7 +6,11 @@ import base64
 import hashlib
 import hmac
 import json
+import re
+import time
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -74,3 +78,26 @@ def test_several_secrets_are_read():
         webhook_url="https://a.example/hook", webhook_secret=f"{SECRET} {OTHER}"
     )
     assert settings.webhook_secrets == (SECRET, OTHER)
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "receive-webhooks.md"
+
+
+def verified() -> Any:
+    """The function that the page shows."""
+    (snippet,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(snippet, str(PAGE), "exec"), names)
+    return names["verified"]
+
+
+def test_the_receivers_check_takes_what_is_sent_and_nothing_else():
+    check, now, body = verified(), int(time.time()), b'{"type": "job.finished"}'
+    sent = dict(headers([key_of(OTHER), key_of(SECRET)], "msg_1", now, body))
+    assert check(SECRET, sent, body)
+    assert check(OTHER, sent, body)
+    assert not check("whsec_" + base64.b64encode(b"c" * 32).decode(), sent, body)
+    assert not check(SECRET, sent, body + b" ")
+    assert not check(SECRET, {**sent, "webhook-id": "msg_2"}, body)
+    old = dict(headers([key_of(SECRET)], "msg_1", now - 600, body))
+    assert not check(SECRET, old, body)

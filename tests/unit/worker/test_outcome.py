@@ -1,0 +1,145 @@
+"""What becomes of a job whose attempt ended: its reason, its result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langgraph.errors import GraphDrained
+
+from agents.errors import BudgetExhausted, Stopped
+from agents.graph.outcome import Outcome
+from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
+from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
+from jobs.model.events import Event
+from jobs.model.record import Reason
+from jobs.model.spec import CheckSpec, JobSpec, OnExhausted
+from sandbox.protocol import SandboxUnavailable
+from worker.checkpoints.errors import CheckpointUnreadable
+from worker.outcome import (
+    AskUpgrade,
+    Drop,
+    Fail,
+    Requeue,
+    Retry,
+    WaitForStore,
+    best,
+    classify_failure,
+    result_of,
+    why_unapproved,
+)
+
+ENDED = Outcome(
+    approved=False,
+    answer="this is all",
+    approved_by=None,
+    override=False,
+    artifacts=(),
+    summary="Not approved.",
+    exhausted=True,
+)
+ACCEPT = JobSpec("t", on_exhausted=OnExhausted.ACCEPT)
+CHECKED = replace(ACCEPT, checks=CheckSpec("m", ("test_it.py",)))
+PASSED = {"passed": True, "tests": [{"outcome": "passed"}]}
+FAILED = {"passed": False, "tests": [{"outcome": "passed"}, {"outcome": "failed"}]}
+REPORT = "its acceptance checks do not pass (1 of 2 tests do)"
+
+
+def test_what_was_approved_succeeds_whatever_was_asked_for() -> None:
+    approved = replace(ENDED, approved=True, approved_by="ann", checks=FAILED)
+    assert why_unapproved(JobSpec("t"), approved) is None
+    assert result_of(approved).approved_by == "ann"
+
+
+@pytest.mark.parametrize("ended", [ENDED, replace(ENDED, exhausted=False)])
+def test_what_nobody_approved_fails_by_default(ended: Outcome) -> None:
+    assert why_unapproved(JobSpec("t"), ended) == "not approved within 3 revisions"
+    assert why_unapproved(JobSpec("t", repair=False), ended) == "not approved within 1 revision"
+
+
+@pytest.mark.parametrize(
+    ("spec", "report", "why"),
+    [
+        (ACCEPT, None, None),
+        (CHECKED, PASSED, None),
+        (CHECKED, FAILED, REPORT),
+        (CHECKED, None, "its acceptance checks have not run"),
+        (replace(ACCEPT, write_tests=True), None, None),
+        (replace(ACCEPT, write_tests=True), FAILED, REPORT),
+    ],
+)
+def test_a_wish_to_accept_holds_only_while_no_check_fails(
+    spec: JobSpec, report: dict[str, Any] | None, why: str | None
+) -> None:
+    said = why_unapproved(spec, replace(ENDED, checks=report))
+    assert said == (why and f"not approved within 3 revisions; {why}")
+
+
+def test_the_detail_says_all_that_stands_in_the_way() -> None:
+    ended = replace(ENDED, ends="two revisions in a row had the same result", checks=FAILED)
+    said = why_unapproved(CHECKED, ended)
+    assert said == f"not approved: two revisions in a row had the same result; {REPORT}"
+
+
+@pytest.mark.parametrize(
+    ("error", "meant"),
+    [
+        (GraphDrained("shutdown"), Requeue()),
+        (Stopped("cancelled"), Drop("the job is no longer this attempt's")),
+        (StaleEpoch("j", 3), Drop("the job is no longer this attempt's")),
+        (StoreUnavailable("away"), WaitForStore("away")),
+        (Contended("moving"), WaitForStore("moving")),
+        (BlobsUnavailable("no bucket"), Retry(Reason.INTERNAL, "no bucket")),
+        (OSError(28, "disk full"), Retry(Reason.INTERNAL, "OSError: [Errno 28] disk full")),
+        (CheckpointUnreadable("checkpoint 1"), AskUpgrade("checkpoint 1")),
+        (BudgetExhausted("spent"), Fail(Reason.BUDGET_EXHAUSTED, "spent")),
+        (ModelUnavailable("503"), Retry(Reason.MODEL_UNAVAILABLE, "503")),
+        (ModelRefused("401"), Fail(Reason.MODEL_UNAVAILABLE, "401")),
+        (ModelNotConfigured("no key"), Fail(Reason.MODEL_UNAVAILABLE, "no key")),
+        (SandboxUnavailable("no bwrap"), Retry(Reason.SANDBOX_UNAVAILABLE, "no bwrap")),
+        (KeyError("x"), Fail(Reason.INTERNAL, "KeyError: 'x'", unforeseen=True)),
+    ],
+)
+def test_an_exception_decides_what_becomes_of_the_job(error: Exception, meant: object) -> None:
+    assert classify_failure(error) == meant
+
+
+def test_the_report_of_its_checks_stays() -> None:
+    report = {"revision": 1, "tests": [{"id": "t", "outcome": "failed"}]}
+    values: dict[str, Any] = {
+        "job": {"task": "Add."},
+        "revision": 1,
+        "answers": [{"revision": 1, "text": "Sums.", "workspace": None}],
+        "runs": [],
+        "checked": report,
+    }
+    result = best(values, [])
+    assert result is not None
+    assert (result.answer, result.checks) == ("Sums.", report)
+
+
+def wrote(seq: int, name: str) -> Event:
+    made = {"name": name, "digest": f"d{seq}", "size": 1, "media_type": "text/x-python"}
+    return Event(seq, seq, "tool_used", {"tool": "write_file", "artifacts": [made]})
+
+
+def test_what_was_deleted_later_is_not_handed_back() -> None:
+    shown = [wrote(1, "kept.py"), wrote(2, "gone.py")]
+    result = best({"job": {"task": "Add."}}, shown, there={"kept.py", "data.csv"})
+    assert result is not None
+    assert [each["name"] for each in result.artifacts] == ["kept.py"]
+    everything = best({"job": {"task": "Add."}}, shown)
+    assert everything is not None
+    assert len(everything.artifacts) == 2
+
+
+def test_a_pass_cut_short_adds_no_files_to_an_answer_of_before() -> None:
+    kept = {"name": "a.py", "digest": "d", "size": 1, "media_type": "text/x-python"}
+    answer = {"revision": 1, "text": "Sums.", "workspace": "w", "artifacts": {"a.py": kept}}
+    values: dict[str, Any] = {
+        "job": {"task": "Add."}, "revision": 1, "answers": [answer], "artifacts": {"a.py": kept},
+    }  # fmt: skip
+    result = best(values, [wrote(1, "a.py"), wrote(2, "b.py")])
+    assert result is not None
+    assert (result.answer, result.artifacts) == ("Sums.", (kept,))
