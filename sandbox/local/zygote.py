@@ -182,9 +182,6 @@ def _memory(data: bytes, passed: contextlib.ExitStack) -> int:
     return fd
 
 
-_STDERR_BYTES = 4096
-
-
 class Instance:
     """The sandbox `number`, asked for on construction; born when its zygote has copied itself;
     ready when its agent says so; gone when `pidfd` is readable, for the kernel ends its first
