@@ -102,7 +102,7 @@ async def test_a_model_that_comes_back(down: Scene) -> None:
     await down.judge()
 
 
-IN_CIRCLES = "The work ended here, because the same call was made 5 times in a row."
+IN_CIRCLES = "The work ended because the same call was made 5 times in a row."
 
 
 @pytest.mark.parametrize(
