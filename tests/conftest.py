@@ -64,7 +64,7 @@ async def redis_store(redis_url) -> AsyncIterator[RedisStore]:
     await store.close()
 
 
-collect_ignore_glob = [] if engines.OWN else ["integration/test_docker_*.py"]
+collect_ignore_glob = [] if engines.OWN else ["integration/sandbox/test_docker_*.py"]
 
 
 def pytest_report_header() -> str:

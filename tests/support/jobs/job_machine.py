@@ -1,6 +1,6 @@
 """A Hypothesis machine that gives jobs every command, and checks them after each step.
 
-`WALKS=50 pytest tests/integration/test_jobs_machine.py`
+`WALKS=50 pytest tests/integration/jobs/test_jobs_machine.py`
 takes fifty times as many walks as `make test` does.
 """
 

@@ -18,7 +18,7 @@ from cli.local import ports, processes, redis_server
 from cli.local.processes import Processes, Program
 from cli.signals import Signals
 
-REAPER = Path(__file__).resolve().parents[1] / "support/processes/reaper.py"
+REAPER = Path(__file__).resolve().parents[2] / "support/processes/reaper.py"
 
 PARENT = """
 import os, subprocess, sys, time

@@ -27,7 +27,7 @@ from sandbox.docker import DockerSandbox, container, container_events, profile, 
 from sandbox.docker.garbage_collection import MARK, OWNER
 from sandbox.protocol import MIB, Command, End, Limits, PoolCount, SandboxUnavailable
 
-TOP = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[3]
 BARE = "sandboxes-without-libraries"
 QUICK = Limits(wall_seconds=30.0)
 HELLO = Command.python("print('hello')")

@@ -22,7 +22,7 @@ from jobs.queue import hints
 from jobs.queue.hints import PRIORITIES, Hints, celery_app, list_of
 
 BINARY = next(iter(redis_servers.binaries().values()))
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 WORKER = """
 import sys

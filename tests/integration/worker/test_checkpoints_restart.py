@@ -13,7 +13,7 @@ from support.graph import checkpointed_graph
 from support.graph.checkpoint_savers import ListingSaver, unfenced
 from support.servers import redis_servers
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def run(server, notes, command):

@@ -27,7 +27,7 @@ from worker.background.webhooks import send_some
 from worker.egress.webhooks import DeliveryFailed, Endpoint, headers, key_of
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-SENDER = Path(__file__).parents[1] / "support/processes/webhook_sender.py"
+SENDER = Path(__file__).parents[2] / "support/processes/webhook_sender.py"
 
 
 @dataclass

@@ -14,7 +14,7 @@ from agents.tools.registry import TOOLS
 from settings.tools import ToolSettings
 from worker.adapters.tools import GROUP, tools
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "tools.md").read_text()
 
 
 def block(title: str) -> str:

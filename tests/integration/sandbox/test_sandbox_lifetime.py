@@ -20,7 +20,7 @@ from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, End, Limits, PoolCount, SandboxUnavailable
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
-TOP = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[3]
 DEFIANT = """
 import os, signal, time
 for number in (1, 2, 15): signal.signal(number, signal.SIG_IGN)

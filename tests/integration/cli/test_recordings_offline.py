@@ -17,7 +17,7 @@ from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
 
-TESTS = Path(__file__).parent.parent
+TESTS = Path(__file__).parents[2]
 PLAIN = JobSpec(task="6 times 7", model="google_genai:gemini-2.5-flash")
 FIXED = JobSpec(task="Write add.", model="anthropic:claude-haiku-4-5", write_tests=True)
 TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"

@@ -4,7 +4,7 @@ the executor's pass, and the journal each cover when a worker dies.
 The real graph with a job of 19 calls (9 of models, 6 of tools, and 4 runs of its verifications) is
 cut at five places, under five arrangements, and goes on. A cell of TABLE is how many calls were
 made twice; the table stands in docs/reliability.md.
-`PYTHONPATH=tests python tests/integration/test_what_crashes_repeat.py` prints it.
+`PYTHONPATH=tests python tests/integration/worker/test_what_crashes_repeat.py` prints it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from agents.graph.job_input import JobInput
 from agents.ports import Finished
 from agents.ports.memory import MemoryJournal, MemoryRecord, MemoryWorkspace
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 BEHIND = {
     1: "after the planner's call, before its node ends",
     3: "between two tool calls of one reply",

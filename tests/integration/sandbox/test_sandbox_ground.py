@@ -19,7 +19,7 @@ from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, End, Limits, SandboxUnavailable
 from sandbox.result import HEADER_BYTES
 
-TOP = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[3]
 VENV_PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 NOBODY = 61_150  # unused, like policy.HOST_UID
