@@ -7,6 +7,8 @@ the charge. A reservation that is never settled (the worker was killed, the conn
 as spent. So the sum of what was paid and what may still come is within the cap at every moment.
 
 Money is counted in whole billionths of a US dollar, rounded up.
+
+Why: docs/decisions/0014-budgets-are-accounts.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A delivery is sent at least once: a worker leases it, sends it, and removes it when it has arrived.
 A delivery that never arrives is dead after some tries, and stays listed.
+
+Why: docs/decisions/0020-deliveries-and-counts-in-the-commit.md
 """
 
 from __future__ import annotations

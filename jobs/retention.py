@@ -2,6 +2,8 @@
 
 A final job is removed with all that is kept of it (see `RedisStore.remove`). Its bytes follow
 later: another job may use them, or put them again at this moment.
+
+Why: docs/decisions/0036-finished-jobs.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Both backends share this pool. A `Session` (a supervisor, a container engine) makes each `Instance`;
 the pool decides when, hands them out, and sees to their end.
+
+Why: docs/decisions/0042-one-kind-of-sandbox.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What every process of a deployment shares."""
+"""What every process of a deployment shares.
+
+Why: docs/decisions/0035-what-may-be-lost.md
+"""
 
 from __future__ import annotations
 

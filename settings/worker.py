@@ -1,4 +1,7 @@
-"""Settings of a worker."""
+"""Settings of a worker.
+
+Why: docs/decisions/0013-few-processes-many-jobs.md
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 An event outside a call waits in a buffer and is written with the next write, so that a step of the
 graph costs one round trip and not three. Keys of events are deterministic: an event that a crashed
 attempt has written is not written again.
+
+Why: docs/decisions/0006-events-ride-with-writes.md
 """
 
 from __future__ import annotations

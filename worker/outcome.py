@@ -1,4 +1,7 @@
-"""What becomes of a job whose attempt ended or raised: pure decisions."""
+"""What becomes of a job whose attempt ended or raised: pure decisions.
+
+Why: docs/decisions/0040-approved-or-failed.md
+"""
 
 from __future__ import annotations
 

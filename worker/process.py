@@ -2,6 +2,8 @@
 
 The main thread belongs to Celery (signals, hints); measured with 500 jobs in flight, one loop a
 process costs half the processor time and two thirds of the memory of a thread a job.
+
+Why: docs/decisions/0002-one-event-loop-a-worker.md
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Each runs in its own sandbox over a copy of the workspace. The expected values never enter it: they
 are compared here, and a pattern is matched in another sandbox.
+
+Why: docs/decisions/0039-cases.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Checks: what a caller requires, and how it is run. Pure."""
+"""Checks: what a caller requires, and how it is run. Pure.
+
+Why: docs/decisions/0038-tests-are-run-not-guarded.md
+"""
 
 from __future__ import annotations
 

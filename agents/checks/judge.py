@@ -1,4 +1,7 @@
-"""The judge: runs checks over a copy of a workspace, in new sandboxes. The files stay unchanged."""
+"""The judge: runs checks over a copy of a workspace, in new sandboxes. The files stay unchanged.
+
+Why: docs/decisions/0016-who-judges-the-tests.md
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ command names are its drivers: they stay, and all others are replaced together. 
 all of them, each is replaced by itself. Tests are part of the verification. If the job has made
 only tests, the files that they test are replaced; the tests themselves only if there is no other
 source file.
+
+Why: docs/decisions/0041-evidence-by-experiment.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The record of a verification, as in the state and in the event `verified`. Pure."""
+"""The record of a verification, as in the state and in the event `verified`. Pure.
+
+Why: docs/decisions/0018-the-first-attempt.md
+"""
 
 from __future__ import annotations
 

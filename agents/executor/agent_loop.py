@@ -1,6 +1,8 @@
 """One pass of LangChain's agent loop: from a request to an answer, with its runs.
 
 The executor makes one pass for each revision, and each branch makes one for its step.
+
+Why: docs/decisions/0008-no-checkpoints-inside-a-pass.md
 """
 
 from __future__ import annotations

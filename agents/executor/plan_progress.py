@@ -4,6 +4,8 @@ Each tool takes an additional argument, `plan_steps`, with which the model says 
 This costs no call of a model, and nothing is guessed for a model that does not say it. A step
 starts with the first reply that names it. It is finished when a later reply names a later step, or
 when the model ends the pass; but never while the last run has failed.
+
+Why: docs/decisions/0024-progress-as-said.md
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ The first that applies: the limit that was hit, the signal, an exit code that st
 exception that ended the program, pytest's report, an exception that the program printed. Rarer
 forms (a thread's exception, a class of the program's own, other test runners) are `unknown`: the
 model reads the output itself (ADR 45).
+
+Why: docs/decisions/0045-fewer-rules-in-the-agents.md
 """
 
 from __future__ import annotations

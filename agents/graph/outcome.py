@@ -1,4 +1,7 @@
-"""Outcome: the result of a finished graph, read from its final state."""
+"""Outcome: the result of a finished graph, read from its final state.
+
+Why: docs/decisions/0040-approved-or-failed.md
+"""
 
 from __future__ import annotations
 

@@ -2,4 +2,6 @@
 
 `waves` decides which steps run together. `branch_ports` gives each branch its own files and journal
 entries. `merging` combines their files. `coordinator` lets the others finish when one branch fails.
+
+Why: docs/decisions/0022-branches.md
 """

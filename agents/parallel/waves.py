@@ -1,4 +1,7 @@
-"""Waves: which steps of a plan run at the same time, and in which order. Pure."""
+"""Waves: which steps of a plan run at the same time, and in which order. Pure.
+
+Why: docs/decisions/0022-branches.md
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ A template marks what a model can do without: `{{ text | trimmable }}`, or a blo
 `{% filter trimmable %}`. A marked part is cut where a model's context is too small
 (`agents.context`). The rest is never cut: the task, the answers about it, the template's own text.
 A mark changes no character of the prompt.
+
+Why: docs/decisions/0025-prompts-say-what-may-go.md
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ request, which can be copied into `expect`.
 Fettle writes recordings too (`agents.recordings.dump`): there a turn has the whole `request` in
 place of `expect`, and playing is strict. `strict: false` at the top of the file compares only the
 last message, as with `expect`.
+
+Why: docs/decisions/0009-recordings-match-by-text.md
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ With `httptools`, uvicorn limits neither the size of a request's head nor the ti
 Here a head has a limit of bytes and of seconds, and an address a limit of connections. A body has
 its own limits (`api.http.body`), which depend on the route. A client that is refused while it sends
 can still read the answer (`api.http.lingering`).
+
+Why: docs/decisions/0030-bounds-in-the-server.md
 """
 
 from __future__ import annotations

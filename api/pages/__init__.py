@@ -8,4 +8,6 @@ session     the signed cookie; one-time links (sign_in)
 rendering   templates and headers; `static` has scripts, styles and pictures
 
 They use the same operations as the JSON routes, and know nothing of graphs.
+
+Why: docs/decisions/0019-pages-from-the-api.md
 """

@@ -1,4 +1,7 @@
-"""Jobs: submit, list, read, cancel, retry, delete."""
+"""Jobs: submit, list, read, cancel, retry, delete.
+
+Why: docs/decisions/0032-changes-answer-with-a-receipt.md
+"""
 
 from __future__ import annotations
 

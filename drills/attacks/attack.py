@@ -1,4 +1,7 @@
-"""An attack, as data: what is tried, how it is seen, and how we know that we would see it."""
+"""An attack, as data: what is tried, how it is seen, and how we know that we would see it.
+
+Why: docs/decisions/0044-attacks-are-decorated-probes.md
+"""
 
 from __future__ import annotations
 

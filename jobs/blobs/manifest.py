@@ -2,6 +2,8 @@
 
 There is no directory of a job on any host, so there are no links to follow: a path is a name in a
 manifest, and its bytes are a blob.
+
+Why: docs/decisions/0001-workspace-is-a-value.md
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ workers with them.
 Steps that run in parallel are branches: their model_called, run_finished, repaired and tool_used
 have `step`, the number in the plan. Numbers of runs are unique; gaps remain where a branch has made
 fewer runs than another.
+
+Why: docs/decisions/0033-event-kinds-are-declared-once.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """JobRecord: the truth about one job. Frozen; a change is a new record.
 
 Times are milliseconds since the epoch by Redis' clock; ids are strings; money is a decimal string.
+
+Why: docs/decisions/0005-every-job-has-a-conversation.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Hints: the Celery message that says "look at this job". Losing or doubling one must not matter.
 
 The only place of this package that knows Celery.
+
+Why: docs/decisions/0035-what-may-be-lost.md
 """
 
 from __future__ import annotations

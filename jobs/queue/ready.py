@@ -7,6 +7,8 @@ the broker and may be lost, doubled or stale.
 A job that waits before a retry, or for another of its conversation, is not listed. So the list
 shows how long jobs wait for a worker. The record does not: a job's `due_at` moves with each
 reminder.
+
+Why: docs/decisions/0034-tenants-take-turns.md
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ spending      charges, budgets, counts of a day
 decisions, outbox, credentials, blob_index, fleet   what their names say
 commit        guards, events and commands as one step of redis/lua/commit.lua
 types         what goes in and comes out
+
+Why: docs/decisions/0047-one-store.md
 """
 
 from jobs.store.types import (

@@ -1,4 +1,7 @@
-"""Queries over many jobs in Redis: which are due, pages of a listing, counts."""
+"""Queries over many jobs in Redis: which are due, pages of a listing, counts.
+
+Why: docs/decisions/0031-searches-in-small-calls.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Records: a job's record, and what is kept with it. Each write is one script."""
+"""Records: a job's record, and what is kept with it. Each write is one script.
+
+Why: docs/decisions/0036-finished-jobs.md
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ queued -> running -> awaiting_review --decision--> queued         |
    |         |  \\-> queued (drained, lease lost, retry) ---------+
    |         +-----> succeeded | failed
    +------ cancelled (from any state that is not final)
+
+Why: docs/decisions/0004-cancel-is-final-at-once.md
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 In a mixed fleet such a job waits for a worker that can. Where there has been none for a while, a
 person is asked by a review of kind `upgrade`. Its Decision is not for the graph, so an earlier one
 that the graph has not had yet stays on record.
+
+Why: docs/decisions/0012-graph-format.md
 """
 
 from __future__ import annotations

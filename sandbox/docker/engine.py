@@ -1,6 +1,8 @@
 """The calls of an engine's API that sandboxes need, each a line of its reference.
 
 Whatever an engine cannot do is SandboxUnavailable, in its own words.
+
+Why: docs/decisions/0049-own-calls-of-the-engine.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The base container: what bubblewrap builds once for many sandboxes; command lines. Pure."""
+"""The base container: what bubblewrap builds once for many sandboxes; command lines. Pure.
+
+Why: docs/decisions/0007-container-worker.md
+"""
 
 from __future__ import annotations
 

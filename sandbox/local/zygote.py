@@ -1,5 +1,8 @@
 """One zygote as the supervisor holds it, a base container and the process that is copied; and the
-sandboxes that are its copies."""
+sandboxes that are its copies.
+
+Why: docs/decisions/0010-rooms-are-forked.md
+"""
 
 from __future__ import annotations
 

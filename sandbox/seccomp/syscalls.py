@@ -9,6 +9,8 @@ names, I/O ports, syslog, sync and syncfs), more filters (seccomp), and what onl
 (uselib, ustat, sysfs).
 
 Source: Linux 6.17's `asm/unistd_64.h` and `asm-generic/unistd.h`; from 424 on both number alike.
+
+Why: docs/decisions/0027-arguments-and-proc-by-name.md
 """
 
 from __future__ import annotations

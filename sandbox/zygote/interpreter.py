@@ -4,6 +4,8 @@
 which unwinds up to `trampoline`: nothing of Fettle's is left on its stack but two frames. There it
 makes itself new, waits for its orders, and runs them as the interpreter would, or where that would
 not be the same, executes the interpreter.
+
+Why: docs/decisions/0028-own-interpreters-by-setting.md
 """
 
 from __future__ import annotations

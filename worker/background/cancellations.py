@@ -1,4 +1,7 @@
-"""Cancellations: the jobs of this process that a client has cancelled are stopped at once."""
+"""Cancellations: the jobs of this process that a client has cancelled are stopped at once.
+
+Why: docs/decisions/0004-cancel-is-final-at-once.md
+"""
 
 from __future__ import annotations
 

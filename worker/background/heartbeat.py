@@ -2,6 +2,8 @@
 
 It has a connection and a loop of its own, so that a busy event loop does not lose leases. An event
 loop that hangs must lose them: its jobs make no progress, and their deadlines have no effect.
+
+Why: docs/decisions/0023-watchdog.md
 """
 
 from __future__ import annotations

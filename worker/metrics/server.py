@@ -1,6 +1,8 @@
 """The port of a worker: `/metrics`, `/healthz` and `/readyz`, without a key.
 
 It has threads of its own: a worker whose event loop hangs can still answer.
+
+Why: docs/decisions/0037-figures-of-a-worker.md
 """
 
 from __future__ import annotations

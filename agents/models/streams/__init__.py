@@ -1,4 +1,7 @@
-"""How providers stream their replies, and how a complete reply is assembled from that."""
+"""How providers stream their replies, and how a complete reply is assembled from that.
+
+Why: docs/decisions/0050-replies-stay-assembled.md
+"""
 
 from agents.models.streams import anthropic, gemini, ollama, openai
 from agents.models.streams.protocol import Chunk, StreamAssembler, StreamProtocol

@@ -1,4 +1,7 @@
-"""ProviderClient: the HTTP client for calls to providers."""
+"""ProviderClient: the HTTP client for calls to providers.
+
+Why: docs/decisions/0021-ask-for-streams.md
+"""
 
 from __future__ import annotations
 

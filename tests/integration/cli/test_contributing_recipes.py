@@ -91,7 +91,7 @@ def test_a_provider_is_in_every_place_that_the_recipe_names(name: str) -> None:
             rf"^{provider.extra} = \[", (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE
         )
         assert provider.extra in (REPOSITORY / "deploy" / "lock.sh").read_text()
-    tests = REPOSITORY / "tests" / "integration" / "test_models_providers.py"
+    tests = REPOSITORY / "tests" / "integration" / "models" / "test_models_providers.py"
     assert f'"{name}:' in tests.read_text()
     rows = table_after(REPOSITORY / "docs" / "models.md", "## Providers")
     assert f"`{name}`" in [row[0] for row in rows]

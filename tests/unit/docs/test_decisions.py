@@ -10,6 +10,7 @@ from support.cases.markdown_pages import REPOSITORY, table_after
 
 FOLDER = REPOSITORY / "docs" / "decisions"
 RECORDS = sorted(FOLDER.glob("0*.md"))
+NOT_PYTHON = ("docker-compose.yml", ".ci/run")
 HEAD = re.compile(
     r"# (?P<number>\d+)\. (?P<title>.+)\n\n"
     r"Status: (?P<status>accepted|superseded by \[\d+\]\((?P<successor>[\w-]+\.md)\)), "
@@ -44,3 +45,16 @@ def test_the_index_has_every_record() -> None:
         successor = int(each["successor"][:4]) if each["successor"] else None
         wanted = f"superseded by {successor}" if successor else "accepted"
         assert statuses[int(each["number"])].startswith(wanted), record.name
+
+
+def test_what_a_decision_explains_names_it() -> None:
+    """In a docstring or a comment, so that a reader of the code finds the reason."""
+    modules = (
+        path
+        for path in REPOSITORY.glob("*/**/*.py")
+        if path.relative_to(REPOSITORY).parts[0] not in {".venv", "tests"}
+    )
+    texts = [path.read_text() for path in (*modules, *map(REPOSITORY.joinpath, NOT_PYTHON))]
+    cited = {name for text in texts for name in re.findall(r"docs/decisions/([\w-]+\.md)", text)}
+    in_force = {record.name for record in RECORDS if head(record)["status"] == "accepted"}
+    assert in_force - cited == set()

@@ -3,6 +3,8 @@
 pip resolves and downloads, and installs nothing. It has an empty environment, no configuration
 files, no cache, and takes wheels only. It reaches the network by a proxy of this worker, which
 allows the operator's index and the hosts named for it (`worker.egress`).
+
+Why: docs/decisions/0046-packages-by-pip.md
 """
 
 from __future__ import annotations
