@@ -23,7 +23,7 @@ def env(tmp_path) -> dict[str, str]:
 
 def test_the_demo_shows_four_jobs_and_leaves_nothing(tmp_path, env):
     with started("demo", cwd=tmp_path, env=env) as demo:
-        demo.wait_for("played from recordings")
+        demo.wait_for("recordings play the models")
         assert demo.worked() < 2
         assert demo.end() == 0
 
@@ -72,7 +72,7 @@ def test_a_provider_that_refuses_ends_it_soon_with_a_clear_word(tmp_path, env):
     assert done.returncode == 1
     assert "failed: model_unavailable: " in done.stdout
     assert "Invalid API Key" in done.stdout
-    assert "mend the key or unset it" in done.stdout
+    assert "correct the key or unset it" in done.stdout
     assert "2 of 4" not in done.stdout
 
 

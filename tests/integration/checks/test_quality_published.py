@@ -70,7 +70,7 @@ async def judged(
 ) -> dict[str, Any]:
     checks = Checks(exercise.tests, exercise.command)
     report = await judge(sandbox, {"solution.py": solution.encode()}, checks, limits)
-    return report.told({})
+    return report.as_data({})
 
 
 @pytest.mark.parametrize("shape", MBPP)

@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 WORKER = """
 import sys
-from jobs import hints
+from jobs.queue import hints
 
 app = hints.celery_app(sys.argv[1], worker_prefetch_multiplier=1, worker_redirect_stdouts=False)
 
