@@ -10,7 +10,9 @@ from typing import Any
 from agents.checks.cases import parse_cases as read_cases
 from agents.checks.checks import Checks
 from agents.graph.build import build
-from agents.models import Chains, ModelOptions, ModelPool
+from agents.models.chains import Chains
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.router import AUTO, Routes
 from agents.ports import Bounds, Ports
 from agents.ports.network import Packages, Pages

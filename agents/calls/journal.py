@@ -19,19 +19,16 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from agents.calls.call_key import digest, message_values
 from agents.calls.serializable import make_serializable
 from agents.context.overflow import Draft, Messages, ask_within_context
-from agents.models import (
-    ANSWERED_BY,
-    ModelName,
-    Role,
-    Usage,
-    dump_turn,
-    guarded,
-    listened_by,
-    record_turn,
-)
+from agents.models.chains import Role
 from agents.models.fallback import ask_first_available
+from agents.models.listener import listened_by
+from agents.models.name import ModelName
 from agents.ports import CallKey, Charge, Event, Finished, Ports
+from agents.recordings.dump import dump_turn, record_turn
 from agents.spending.budget import BudgetGuard
+from agents.spending.pricing import Usage
+from agents.spending.spend_guard import guarded
+from agents.spending.usage_bound import ANSWERED_BY
 
 M = TypeVar("M", bound=BaseMessage)
 

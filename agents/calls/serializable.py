@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from agents.models import MALFORMED
+from agents.models.replies.ending import MALFORMED
 
 UNSERIALIZABLE = "an integer beyond 64 bits, a name that is not valid text, or hundreds of levels"
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from agents.calls.call_key import call_key
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
-from agents.models import Answer, Role, ask
-from agents.models.replies.structured import read
+from agents.models.chains import Role
+from agents.models.replies.structured import Answer, ask, read
 from agents.ports import Ports
 from agents.prompts import past_reply, render
 

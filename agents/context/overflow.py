@@ -17,7 +17,10 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from agents.context.trimming import latest, text_of
-from agents.models import ContextExceeded, ProviderModel, Role, too_long
+from agents.models.chains import Role
+from agents.models.error_mapping.describe import too_long
+from agents.models.errors import ContextExceeded
+from agents.models.provider import ProviderModel
 from agents.prompts import trimmable_parts
 from agents.texts import head_and_tail, weight
 

@@ -20,7 +20,8 @@ from agents.executor.history import has_run, replies, this_pass
 from agents.executor.loop_detection import repeated_call
 from agents.executor.plan_progress import at_reply
 from agents.failures.feedback import escalation_of
-from agents.models import MALFORMED, ReplyMalformed, malformed
+from agents.models.errors import ReplyMalformed
+from agents.models.replies.ending import MALFORMED, malformed
 from agents.ports import CallKey, Event, Ports
 from agents.prompts import past_reply, render
 from agents.runs.program import VERIFY

@@ -16,7 +16,7 @@ from agents.calls.serializable import UNSERIALIZABLE
 from agents.errors import ToolRefused
 from agents.executor.plan_progress import without_steps
 from agents.failures.feedback import after_run
-from agents.models import MALFORMED
+from agents.models.replies.ending import MALFORMED
 from agents.ports import CallKey, Event, Finished, Ports
 from agents.tools.trace import Trace, of_use, runs_in
 

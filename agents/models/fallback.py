@@ -8,12 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from agents.models import (
-    ModelError,
-    ModelRefused,
-    ModelUnavailable,
-    another_may_answer,
-)
+from agents.models.errors import ModelError, ModelRefused, ModelUnavailable, another_may_answer
 from agents.ports import Models
 
 Ask = Callable[[str, Any], Awaitable[AIMessage]]

@@ -8,7 +8,10 @@ from typing import cast
 
 from langchain_core.language_models import BaseChatModel
 
-from agents.models import Chains, ModelName, ModelPool, ModelUnavailable, Role
+from agents.models.chains import Chains, Role
+from agents.models.errors import ModelUnavailable
+from agents.models.name import ModelName
+from agents.models.pool import ModelPool
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,9 @@ from pydantic import BaseModel, Field
 
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
-from agents.models import ModelError, Role, ask, read
+from agents.models.chains import Role
+from agents.models.errors import ModelError
+from agents.models.replies.structured import ask, read
 from agents.ports import CallKey, Event, Ports
 from agents.prompts import render
 

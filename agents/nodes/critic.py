@@ -25,7 +25,7 @@ from agents.evidence.verdict import (
     verification_of,
 )
 from agents.graph.state import Run, State
-from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
+from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.ports import Event, Ports, Workspace
 from agents.prompts import prompt, render
 from agents.runs.record import EXECUTOR

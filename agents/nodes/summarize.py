@@ -16,7 +16,7 @@ from agents.evidence.best_revision import BestRevision, best_revision
 from agents.evidence.verdict import CRITIC
 from agents.graph.outcome import why_it_ended
 from agents.graph.state import State
-from agents.models import ModelNotConfigured, ModelRefused, ModelUnavailable
+from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.ports import Event, Finished, Ports
 from agents.prompts import prompt, render
 from agents.texts import head_and_tail, one_line

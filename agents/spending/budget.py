@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
 
-from agents.models import ModelError, ModelName, Prices, Usage, may_be_billed
+from agents.models.errors import ModelError
+from agents.models.name import ModelName
+from agents.spending.billed import may_be_billed
+from agents.spending.pricing import Prices, Usage
 
 
 @dataclass(frozen=True, slots=True)

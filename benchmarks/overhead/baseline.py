@@ -14,7 +14,8 @@ from langgraph.types import Command
 
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
-from agents.models import ModelOptions, ModelPool
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.overhead import job

@@ -15,7 +15,9 @@ from agents.executor.tool_call_sequencer import ToolCallSequencer as Order
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
-from agents.models import Chains, ModelOptions, ModelPool
+from agents.models.chains import Chains
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Ports
 from agents.ports.memory import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over

@@ -17,7 +17,7 @@ import uvloop
 
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
-from agents.models import ModelPool
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.scale import model

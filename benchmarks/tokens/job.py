@@ -7,7 +7,8 @@ from dataclasses import replace
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import outcome
-from agents.models import ModelOptions, ModelPool
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
 from agents.ports.memory import MemoryRecord, ports_over

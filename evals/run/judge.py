@@ -18,7 +18,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from agents.models import ModelError, ModelName, ModelPool, Prices, Usage, ask
+from agents.models.errors import ModelError
+from agents.models.name import ModelName
+from agents.models.pool import ModelPool
+from agents.models.replies.structured import ask
+from agents.spending.pricing import Prices, Usage
 from settings.worker import WorkerSettings
 from worker.context import model_options
 

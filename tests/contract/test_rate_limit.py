@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from agents.models import ModelUnavailable
+from agents.models.errors import ModelUnavailable
 from agents.spending.rate_limit import SLOTS, Pace, RateLimit
 from jobs.store.redis_store import connect
 from worker.adapters.rate_limit import RedisRateLimit

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from agents.errors import BudgetExhausted, PriceUnknown
-from agents.models import OperatorPrice, Prices
 from agents.spending.budget import MaxSpend
+from agents.spending.pricing import OperatorPrice, Prices
 from jobs.budgets import Amount, BudgetShortfall, Cap, ReservationRequest, billionths, in_dollars
 from jobs.model.credentials import Credential, TenantLimits
 from jobs.model.record import JobRecord

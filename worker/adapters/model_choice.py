@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from agents.models import LIGHT, PROVIDERS, Chains, ModelPool, Provider, installed
+from agents.models.build import installed
+from agents.models.chains import LIGHT, Chains
+from agents.models.pool import ModelPool
+from agents.models.providers import PROVIDERS, Provider
 from agents.models.role_models import RoleModels
 from settings.models import ModelSettings
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import structlog
 from pydantic import SecretStr
 
-from agents.models import Redaction
+from agents.recordings.redaction import Redaction
 from jobs.blobs import atomic_write
 from jobs.blobs.directory import Blobs
 from jobs.errors import JobsError

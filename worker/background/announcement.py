@@ -10,17 +10,13 @@ from importlib.metadata import version
 from typing import Any, get_args
 
 from agents.graph.checkpoint_format import READS, WRITES
-from agents.models import (
-    PROVIDERS,
-    Chains,
-    ModelError,
-    ModelName,
-    ModelOptions,
-    Prices,
-    Role,
-    Usage,
-    ready,
-)
+from agents.models.build import ready
+from agents.models.chains import Chains, Role
+from agents.models.errors import ModelError
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
+from agents.models.providers import PROVIDERS
+from agents.spending.pricing import Prices, Usage
 from settings.worker import WorkerSettings
 from worker.adapters.budget import prices
 from worker.adapters.model_choice import chains

@@ -11,17 +11,14 @@ from typing import Any
 import structlog
 from langchain_core.messages import HumanMessage
 
-from agents.models import (
-    Chunk,
-    ModelError,
-    ModelName,
-    ModelPool,
-    Prices,
-    ProviderModel,
-    RetryPolicy,
-    Usage,
-    listened_by,
-)
+from agents.models.errors import ModelError
+from agents.models.listener import listened_by
+from agents.models.name import ModelName
+from agents.models.pool import ModelPool
+from agents.models.provider import ProviderModel
+from agents.models.retry import RetryPolicy
+from agents.models.streams import Chunk
+from agents.spending.pricing import Prices, Usage
 from jobs.errors import StoreUnavailable
 from jobs.redis.channels import Question
 from jobs.store.redis_store import RedisStore

@@ -15,7 +15,7 @@ from support.graph.tool_runs import use
 from support.pages import api_front
 
 import api.app
-from agents.models import PROVIDERS
+from agents.models.providers import PROVIDERS
 from agents.tools.registry import TOOLS
 from sandbox.protocol import Sandbox
 from settings.providers import ProviderSettings, RateSettings

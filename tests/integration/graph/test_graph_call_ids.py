@@ -15,7 +15,8 @@ import pytest
 from support.graph.graphs import Crash, Journey, PlannedSandbox, printed
 
 from agents.graph.job_input import JobInput
-from agents.models import ModelOptions, ModelPool
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Finished
 from agents.ports.memory import MemoryJournal, MemoryRecord

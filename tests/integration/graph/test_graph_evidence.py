@@ -21,7 +21,9 @@ from support.graph.graphs import (
 
 from agents.errors import BudgetExhausted
 from agents.graph.job_input import JobInput
-from agents.models import ModelOptions, ModelPool, ModelUnavailable
+from agents.models.errors import ModelUnavailable
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
 from agents.ports.memory import MemoryBudget

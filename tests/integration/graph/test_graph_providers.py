@@ -8,7 +8,8 @@ import pytest
 from support.graph.graphs import Journey, PlannedSandbox, only, printed
 
 from agents.graph.job_input import JobInput
-from agents.models import ModelOptions, ModelPool
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.tools.registry import TOOLS
 from benchmarks.provider import ProviderServer, Refusal, Reply, ToolCall, Turn

@@ -27,7 +27,9 @@ from support.graph.graphs import (
 from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.graph.build import build
 from agents.graph.job_input import JobInput
-from agents.models import Chains, ModelOptions, ModelPool
+from agents.models.chains import Chains
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports.memory import MemoryWorkspace
 from sandbox.protocol import RunResult

@@ -14,7 +14,10 @@ from support.graph.graphs import PlannedSandbox, printed
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import outcome
-from agents.models import Chains, ContextExceeded, ModelOptions, ModelPool, ModelUnavailable
+from agents.models.chains import Chains
+from agents.models.errors import ContextExceeded, ModelUnavailable
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.models.router import Routes, route
 from agents.ports import Bounds, Earlier, Ports

@@ -13,15 +13,12 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel, Field
 
-from agents.models import (
-    ModelName,
-    ModelOptions,
-    ModelUnavailable,
-    RecordingMismatch,
-    Role,
-    ask,
-    build,
-)
+from agents.models.build import build
+from agents.models.chains import Role
+from agents.models.errors import ModelUnavailable, RecordingMismatch
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
+from agents.models.replies.structured import ask
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn, always
 
 Make = Callable[[Role], BaseChatModel]

@@ -6,7 +6,9 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
-from agents.models import ModelName, ModelOptions, build
+from agents.models.build import build
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from benchmarks.provider import ProviderServer, Reply
 

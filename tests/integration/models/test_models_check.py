@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agents.models import ModelOptions, ModelPool, Prices
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
+from agents.spending.pricing import Prices
 from benchmarks.provider import Garbled, ProviderServer, Reply, Request, Turn
 from worker.background.model_check import check
 

@@ -9,8 +9,12 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from agents.context.overflow import Draft, ask_within_context
-from agents.models import PROVIDERS, ModelName, ModelOptions, ProviderModel, build
+from agents.models.build import build
 from agents.models.error_mapping.overlong import LEARNED_SECONDS, LearnedLimit
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
+from agents.models.provider import ProviderModel
+from agents.models.providers import PROVIDERS
 from agents.prompts import past_reply, prompt
 from benchmarks.provider import ProviderServer, Refusal, Reply
 from benchmarks.provider.request import Request

@@ -13,14 +13,10 @@ from support.graph.graphs import PlannedSandbox
 
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
-from agents.models import (
-    Chains,
-    ModelOptions,
-    ModelPool,
-    ModelRefused,
-    ModelUnavailable,
-    ReplyMalformed,
-)
+from agents.models.chains import Chains
+from agents.models.errors import ModelRefused, ModelUnavailable, ReplyMalformed
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import CallKey, Ports
 from agents.ports.memory import MemoryRecord, ports_over

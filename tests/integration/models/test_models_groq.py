@@ -8,7 +8,10 @@ from groq import AsyncGroq
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import BaseModel
 
-from agents.models import ModelName, ModelOptions, ProviderModel, build
+from agents.models.build import build
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
+from agents.models.provider import ProviderModel
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS
 from benchmarks.provider import ProviderServer, Reply, ToolCall, always

@@ -17,7 +17,8 @@ from support.servers import redis_servers
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.errors import Stopped
-from agents.models import ModelOptions, ModelPool
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import CallKey, Ports
 from agents.ports.memory import MemoryCancel, MemoryRecord, ports_over

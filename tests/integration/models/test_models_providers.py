@@ -16,27 +16,21 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-from agents.models import (
-    LISTENER,
-    PROVIDERS,
-    Chunk,
-    ModelName,
-    ModelOptions,
-    ModelPool,
-    ModelRefused,
-    ModelUnavailable,
-    Prices,
-    ProviderModel,
-    ReplyMalformed,
-    Usage,
-    build,
-    cut_off,
-    malformed,
-)
+from agents.models.build import build
+from agents.models.errors import ModelRefused, ModelUnavailable, ReplyMalformed
+from agents.models.listener import LISTENER
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
+from agents.models.provider import ProviderModel
+from agents.models.providers import PROVIDERS
+from agents.models.replies.ending import cut_off, malformed
+from agents.models.streams import Chunk
 from agents.models.streams.anthropic import AnthropicAssembler
 from agents.models.streams.gemini import GeminiAssembler
 from agents.models.streams.ollama import OllamaAssembler
 from agents.models.streams.openai import OpenAIAssembler
+from agents.spending.pricing import Prices, Usage
 from benchmarks.provider import (
     Cut,
     Garbled,

@@ -19,7 +19,8 @@ from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
-from agents.models import ModelOptions, ModelPool
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Ports
 from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over

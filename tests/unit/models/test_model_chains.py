@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, Prices, Usage
+from agents.models.chains import Chains
+from agents.models.errors import ModelNotConfigured
+from agents.models.name import ModelName
+from agents.models.providers import PROVIDERS
+from agents.spending.pricing import Prices, Usage
 from settings.api import ApiSettings
 from settings.models import ModelSettings
 from settings.worker import WorkerSettings

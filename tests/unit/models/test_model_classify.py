@@ -13,13 +13,9 @@ import pytest
 from google.genai.errors import ClientError, ServerError
 from langchain_google_genai.chat_models import GoogleAPIError, GoogleRateLimitError
 
-from agents.models import (
-    ContextExceeded,
-    ModelRefused,
-    ModelUnavailable,
-    classify,
-)
+from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.from_status import error_from_status
+from agents.models.errors import ContextExceeded, ModelRefused, ModelUnavailable
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/")
 

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from agents.models import PROVIDERS, Chains, ModelName, ModelNotConfigured, ModelOptions, ready
+from agents.models.build import ready
+from agents.models.chains import Chains
+from agents.models.errors import ModelNotConfigured
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
+from agents.models.providers import PROVIDERS
 from agents.spending.pricing import Prices
 from worker.background.announcement import model_catalogue
 

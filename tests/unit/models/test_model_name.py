@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models import ModelError, ModelName, ModelNameInvalid
+from agents.models.errors import ModelError, ModelNameInvalid
+from agents.models.name import ModelName
 
 
 @pytest.mark.parametrize(

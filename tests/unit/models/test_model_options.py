@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models import ModelName, ModelNotConfigured, ModelOptions, build
+from agents.models.build import build
+from agents.models.errors import ModelNotConfigured
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
 
 GROQ = ModelName.parse("groq:llama-3.3-70b-versatile")
 GEMINI = ModelName.parse("google_genai:gemini-2.5-flash")

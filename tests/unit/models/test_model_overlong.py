@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agents.models import ContextExceeded
 from agents.models.error_mapping.from_status import error_from_status
+from agents.models.errors import ContextExceeded
 
 OPENAI = "This model's maximum context length is 8192 tokens. However, "
 

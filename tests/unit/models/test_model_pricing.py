@@ -7,7 +7,8 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import ValidationError
 
-from agents.models import ModelName, OperatorPrice, Prices, Usage
+from agents.models.name import ModelName
+from agents.spending.pricing import OperatorPrice, Prices, Usage
 from settings.money import MoneySettings
 
 HAIKU = ModelName.parse("anthropic:claude-haiku-4-5")  # it has a price for writing to its cache

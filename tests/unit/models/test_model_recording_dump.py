@@ -12,16 +12,12 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-from agents.models import (
-    RecordedModel,
-    RecordingMismatch,
-    Redaction,
-    Usage,
-    dump_turn,
-    load,
-    record_turn,
-)
-from agents.recordings.redaction import REMOVED
+from agents.models.errors import RecordingMismatch
+from agents.recordings.dump import dump_turn, record_turn
+from agents.recordings.recorded_model import RecordedModel
+from agents.recordings.recording import load
+from agents.recordings.redaction import REMOVED, Redaction
+from agents.spending.pricing import Usage
 
 SECRET = "hunter22"
 REDACTION = Redaction.of([SECRET])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models import ModelUnavailable, ReplyMalformed
+from agents.models.errors import ModelUnavailable, ReplyMalformed
 from agents.models.retry import RetryPolicy
 
 PATIENCE = RetryPolicy(retries=4, total_seconds=120)

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agents.models import ModelName, ModelOptions, Prices, Usage, build
+from agents.models.build import build
+from agents.models.name import ModelName
+from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
+from agents.spending.pricing import Prices, Usage
 from agents.spending.usage_bound import PER_REQUEST, max_usage
 
 TASK = HumanMessage("x" * 1_000)

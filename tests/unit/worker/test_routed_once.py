@@ -8,7 +8,8 @@ from pathlib import Path
 from support.graph.graphs import PlannedSandbox
 from support.jobs.job_examples import JobService
 
-from agents.models import ModelOptions, ModelPool
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.models.router import Routes
 from agents.ports.memory import MemoryRecord, ports_over

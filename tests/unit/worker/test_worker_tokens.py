@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from redis.asyncio import Redis
 
-from agents.models import Chunk
+from agents.models.streams import Chunk
 from jobs.errors import StoreUnavailable
 from jobs.redis.channels import Tokens
 from jobs.redis.connection import connect
