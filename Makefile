@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install lock demo up check format test test-tools faults attacks screenshots size clean
+.PHONY: help install lock demo up check format test test-tools test-packages faults attacks screenshots size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,16 +34,17 @@ format: install  ## put the code in order
 	$(BIN)/ruff check --fix .
 
 test test-tools faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters
-test: install  ## run the tests of the product; it says what it leaves out; not as root: docker's, too
-	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
-	@command -v chromium >/dev/null || deploy/packages.sh chromium
-	@/sbin/ldconfig -p | grep -q libatomic.so.1 || deploy/packages.sh libatomic1  # Playwright's driver
+test: test-packages  ## run the tests of the product; it says what it leaves out; not as root: docker's, too
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 	@echo 'left out: tests of benchmarks, evals and drills (make test-tools), longer faults (make faults)'
 
-test-tools: install  ## run the tests of benchmarks, evals and drills: when those change
-	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
+test-tools: test-packages  ## run the tests of benchmarks, evals and drills: when those change
 	$(BIN)/pytest tests/tools --numprocesses 2 --dist loadfile
+
+test-packages: install
+	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
+	@command -v chromium >/dev/null || deploy/packages.sh chromium
+	@/sbin/ldconfig -p | grep -q libatomic.so.1 || deploy/packages.sh libatomic1  # Playwright's driver
 
 faults: install  ## break everything that can be broken on one machine, and look; ARGS=-x
 	@deploy/packages.sh bubblewrap faketime
