@@ -261,7 +261,7 @@ def newer_worker(deployment: Deployment, folder: Path, **settings: str) -> Proce
         for package in ("agents", "jobs", "sandbox", "settings", "worker"):
             shutil.copytree(REPOSITORY / package, release / package)
         (release / ".venv").symlink_to(REPOSITORY / ".venv")
-        path = release / "agents" / "format.py"
+        path = release / "agents" / "graph" / "checkpoint_format.py"
         written = path.read_text().replace(f"WRITES = {WRITES}", f"WRITES = {NEXT}")
         assert written != path.read_text()
         path.write_text(f"{written}READS = frozenset({sorted({*READS, NEXT})})\n")
