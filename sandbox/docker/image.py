@@ -19,8 +19,6 @@ from sandbox.protocol import SandboxUnavailable
 
 LABEL = "fettle.sandbox"
 BUILD = "deploy/sandbox-image.sh"
-HOME = policy.AGENT_ROOT
-"""The folder of Fettle's own files in an image."""
 PYTHON = f"{policy.VENV}/bin/python"
 
 _TOP = Path(__file__).resolve().parent.parent.parent

@@ -21,7 +21,9 @@ from pathlib import Path
 
 import docker
 from docker.errors import BuildError, ImageNotFound
+from docker.utils import parse_repository_tag
 
+from sandbox import policy
 from sandbox.docker import image
 from sandbox.docker.image_build import packing
 
@@ -32,7 +34,6 @@ _BUILD_ARGUMENTS = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
 _NAME_SERVICE = "libnss_myhostname.so.2"
 _LOG_LINES = 15
 _FONTS = Path(__file__).with_name("own_fonts.py")
-_TAG = re.compile(r":([\w.-]+)\Z")
 
 
 def build(name: str, environment: Path, base_image: str) -> str:
@@ -97,11 +98,11 @@ def _from_this_machine(
     with _overlay(environment) as overlay, tempfile.NamedTemporaryFile(suffix=".tar") as packed:
         packing.pack(environment, overlay, packed)
         packed.flush()
-        tag = _TAG.search(name)
+        repository, tag = parse_repository_tag(name)
         engine.api.import_image(
             packed.name,
-            repository=name[: tag.start()] if tag else name,
-            tag=tag[1] if tag else None,
+            repository=repository,
+            tag=tag,
             changes=[f"LABEL {key}={value}" for key, value in labels.items()],
         )
 
@@ -112,7 +113,7 @@ def _overlay(environment: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="fettle-image-") as folder:
         overlay = Path(folder)
         image.write(overlay)
-        python, home = environment / "bin" / "python", overlay / image.HOME.lstrip("/")
+        python, home = environment / "bin" / "python", overlay / policy.AGENT_ROOT.lstrip("/")
         # Bytecode, since the root is read-only, and matplotlib's list of its own fonts.
         compiling = ("-m", "compileall", "-q", "-s", folder, "-p", "/")
         subprocess.run(

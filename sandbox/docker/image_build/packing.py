@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-VENV = "/opt/venv"
+from sandbox import policy
+
 PACKAGES = ("dash", "bash", "coreutils", "findutils", "grep", "sed", "gzip", "tar", "diffutils")
 PROGRAMS = ("rev", "awk", "mawk", "ps", "kill")
 EMPTY = ("work", "tmp", "run", "proc", "dev", "sys", "etc", "usr/local/bin")
@@ -130,8 +131,8 @@ def _pack(environment: Path, overlay: Path, packed: Packed) -> None:
     for library in found["library"]:
         packed.tree(Path(library), library, LEFT_OUT)
     for name, data, mode in _scripts(environment):
-        packed.text(f"{VENV}/bin/{name}", data, mode)
-    packed.tree(environment, VENV, NOT_INSTALLED)
+        packed.text(f"{policy.VENV}/bin/{name}", data, mode)
+    packed.tree(environment, policy.VENV, NOT_INSTALLED)
     for tool in _tools():
         packed.file(tool, str(tool))
     for loaded in sorted(set(_libraries(packed.binaries, environment.absolute()))):
@@ -148,7 +149,7 @@ def _scripts(environment: Path) -> Iterator[tuple[str, bytes, int]]:
         if each.is_file() and not each.is_symlink() and not each.match("pip*"):
             data = each.read_bytes()
             if data.startswith(own):
-                yield each.name, data.replace(own, f"#!{VENV}/bin/".encode(), 1), 0o755
+                yield each.name, data.replace(own, f"#!{policy.VENV}/bin/".encode(), 1), 0o755
 
 
 def _tools() -> Iterator[Path]:
