@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pydantic import ValidationError
 
 from agents.errors import AgentsError
@@ -119,3 +121,11 @@ def describe_validation(error: ValidationError) -> str:
     ]
     more = len(faults) - len(shown)
     return "; ".join([*shown, *([f"and {more} more"] if more else [])])
+
+
+def with_causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it was raised from, and so on."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__

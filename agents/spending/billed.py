@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 
 from agents.models.errors import (
@@ -13,6 +11,7 @@ from agents.models.errors import (
     ModelUnavailable,
     RecordingMismatch,
     ReplyMalformed,
+    with_causes,
 )
 
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -32,11 +31,4 @@ def may_be_billed(error: ModelError) -> bool:
         case ModelRefused(status=int(status)) | ModelUnavailable(status=int(status)):
             return status == httpx.codes.OK
         case _:
-            return not any(isinstance(cause, _NEVER_SENT) for cause in _causes(error))
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    current = error.__cause__
-    while current is not None:
-        yield current
-        current = current.__cause__
+            return not any(isinstance(cause, _NEVER_SENT) for cause in with_causes(error))

@@ -7,13 +7,13 @@ provider's library has to be imported.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 
 from agents.models.error_mapping.from_status import error_from_status
-from agents.models.errors import ModelError, ModelUnavailable
+from agents.models.errors import ModelError, ModelUnavailable, with_causes
 
 _MESSAGE_CHARACTERS = 500
 _AWAY = (httpx.TransportError, TimeoutError, ConnectionError)
@@ -22,7 +22,7 @@ _UNREADABLE = (json.JSONDecodeError, httpx.DecodingError)
 
 def classify(error: BaseException) -> ModelError | None:
     """The error for `error`, or None if it is not about a model (a bug, for example)."""
-    chain = tuple(_causes(error))
+    chain = tuple(with_causes(error))
     for each in chain:
         if isinstance(each, ModelError):
             return each
@@ -36,13 +36,6 @@ def classify(error: BaseException) -> ModelError | None:
         if isinstance(each, _UNREADABLE):
             return ModelUnavailable(f"unreadable reply: {_message(each)}")
     return None
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    current: BaseException | None = error
-    while current is not None:
-        yield current
-        current = current.__cause__
 
 
 def _status(error: BaseException) -> int | None:
