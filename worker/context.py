@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agents.checks.cases import parse_cases as read_cases
+from agents.checks.cases import parse_cases
 from agents.checks.checks import Checks
 from agents.graph.build import build
 from agents.models.chains import Chains
@@ -136,7 +136,7 @@ class WorkerContext:
             return None
         files = (await manifest.load(self.blobs, asked.manifest)).files
         texts = {path: (await self.blobs.get(files[path].digest)).decode() for path in files}
-        cases = read_cases(texts.pop(CASES_PATH, "[]"))
+        cases = parse_cases(texts.pop(CASES_PATH, "[]"))
         return Checks(texts, asked.command, cases)
 
     async def files(self, workspace: str | None) -> Collection[str]:

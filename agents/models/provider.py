@@ -35,7 +35,7 @@ from agents.models.retry import RetryPolicy
 from agents.models.transport.delivery import track_delivery
 from agents.spending.meter import Meter
 from agents.spending.rate_limit import RateLimit
-from agents.spending.spend_guard import current_guard as current_toll
+from agents.spending.spend_guard import current_guard
 from agents.spending.usage_bound import estimated_usage, max_usage
 
 
@@ -122,7 +122,7 @@ class ProviderModel(BaseChatModel):
         messages = normalize_history_for(self.provider, messages)
         if "tool_choice" not in kwargs:
             kwargs = {**self.caching, **kwargs}
-        guard = current_toll()
+        guard = current_guard()
         started = time.monotonic()
         tries = 0
         while True:

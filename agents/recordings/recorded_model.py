@@ -27,7 +27,7 @@ from agents.recordings.recording import RecordedReply, RecordedTurn, RecordedUsa
 from agents.recordings.redaction import Redaction
 from agents.recordings.request import own_messages, request_of
 from agents.spending.pricing import Usage
-from agents.spending.spend_guard import current_guard as current_toll
+from agents.spending.spend_guard import current_guard
 
 
 class RecordedModel(BaseChatModel):
@@ -90,7 +90,7 @@ class RecordedModel(BaseChatModel):
         played = self._generate(messages, stop, None, **kwargs)
         message = played.generations[0].message
         used = Usage.of(message) if isinstance(message, AIMessage) else None
-        await current_toll().before(lambda: used or Usage(0, 0))
+        await current_guard().before(lambda: used or Usage(0, 0))
         return played
 
     def _turn(self, messages: list[BaseMessage], tools: list[str]) -> tuple[int, RecordedTurn]:

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command as Resume
 
 from agents.checks.checks import Checks
-from agents.executor.tool_call_sequencer import ToolCallSequencer as Order
+from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
@@ -155,7 +155,7 @@ async def _to_the_end(
                 case _:
                     raise
             feed = None
-            ports = replace(ports, workspace=MemoryWorkspace(record), sequencer=Order())
+            ports = replace(ports, workspace=MemoryWorkspace(record), sequencer=ToolCallSequencer())
 
 
 def _end(ended: Outcome) -> str:

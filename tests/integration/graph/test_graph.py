@@ -47,7 +47,7 @@ async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptur
         "model_called", "planned", "model_called", "run_finished", "model_called", "answered",
         "verified", "model_called", "critiqued", "summarized",
     ]  # fmt: skip
-    run = only(journey.told("run_finished"))
+    run = only(journey.data_of("run_finished"))
     assert (run["id"], run["number"], run["revision"], run["by"]) == ("r1", 1, 1, "executor")
     assert run["stdout"] == {"text": "2\n", "dropped_bytes": 0, "digest": None}
     # A type that LangGraph's serialiser does not know would have been warned of.
@@ -82,7 +82,7 @@ async def test_a_long_answer_is_summed_up_where_a_model_is_named_for_it(
     assert ended.summary.startswith(kept)
     assert ended.summary.endswith("Approved by the critic.")
     assert len(ended.summary) < 700
-    roles = [each["role"] for each in journey.told("model_called")]
+    roles = [each["role"] for each in journey.data_of("model_called")]
     assert roles.count("summary") == (1 if said else 0)
 
 
@@ -99,14 +99,14 @@ async def test_every_model_call_is_charged_and_told_once(tmp_path: Path) -> None
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
     await journey.begin(JobInput(TASK, max_revisions=2))
-    told = journey.told("model_called")
+    told = journey.data_of("model_called")
     assert [each["role"] for each in told] == [
         "planner", "executor", "executor", "executor", "critic", "executor", "executor", "critic",
     ]  # fmt: skip
     assert [each["call"] for each in told] == list(journey.record.charges)
     assert {each["cost_usd"] for each in told} == {"0"}
     assert {(each["input_tokens"], each["output_tokens"]) for each in told} == {(100, 10)}
-    answers = [each["text"] for each in journey.told("answered")]
+    answers = [each["text"] for each in journey.data_of("answered")]
     assert answers == ["Written.", "I will not."]  # what is said of the question is no answer
 
 
@@ -121,8 +121,8 @@ async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"1 / 0": failed, "1 / 1": printed()}))
     await journey.begin(JobInput(TASK))
-    assert [run["succeeded"] for run in journey.told("run_finished")] == [False, True]
-    assert only(journey.told("critiqued"))["run"] == "r2"
+    assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
+    assert only(journey.data_of("critiqued"))["run"] == "r2"
     assert (await journey.outcome()).approved
 
 
@@ -167,9 +167,9 @@ async def test_a_caller_s_own_steps_cost_no_call(tmp_path: Path) -> None:
     turns = [turn("executor", "1. Mine.", "Done."), verdict("", "revise", "No run.")]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
     await journey.begin(JobInput(TASK, steps=("Mine.",), max_revisions=1))
-    planned = only(journey.told("planned"))
+    planned = only(journey.data_of("planned"))
     assert planned == {"steps": ["Mine."], "source": "caller", "note": ""}
-    assert [each["role"] for each in journey.told("model_called")] == ["executor", "critic"]
+    assert [each["role"] for each in journey.data_of("model_called")] == ["executor", "critic"]
 
 
 async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
@@ -181,10 +181,10 @@ async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
     await journey.begin(JobInput(TASK, max_revisions=1))
-    planned = only(journey.told("planned"))
+    planned = only(journey.data_of("planned"))
     assert (planned["steps"], planned["source"]) == (list(DEFAULT_PLAN), "default")
     assert "steps" in planned["note"]
-    assert [each["role"] for each in journey.told("model_called")][:2] == ["planner", "planner"]
+    assert [each["role"] for each in journey.data_of("model_called")][:2] == ["planner", "planner"]
 
 
 async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}), files={"a.py": b"x = 1"})
     earlier = tuple(Earlier(task, "A file.") for task in ("Forgotten.", "First.", "B.", "C."))
     await journey.begin(JobInput(TASK, earlier=earlier, files=("a.py",), max_revisions=1))
-    assert only(journey.told("tool_used"))["ok"]
+    assert only(journey.data_of("tool_used"))["ok"]
     assert (await journey.outcome()).answer == "It is one."
 
 
@@ -224,7 +224,7 @@ async def test_faults_of_the_model_are_answered_to_the_model(tmp_path: Path) -> 
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": printed(c__txt=b"3")}))
     await journey.begin(JobInput(TASK))
-    used = journey.told("tool_used")
+    used = journey.data_of("tool_used")
     assert [(each["tool"], each["path"], each["ok"]) for each in used] == [
         ("read_file", "../etc/passwd", False),
         ("write_file", "a", True),
@@ -234,7 +234,7 @@ async def test_faults_of_the_model_are_answered_to_the_model(tmp_path: Path) -> 
     assert "no '..'" in used[0]["note"]
     assert "a file and a directory at once" in used[2]["note"]
     assert "code" in used[3]["note"]
-    assert only(journey.told("run_finished"))["number"] == 1
+    assert only(journey.data_of("run_finished"))["number"] == 1
 
 
 async def test_several_runs_of_one_turn_are_made_in_order(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ async def test_several_runs_of_one_turn_are_made_in_order(tmp_path: Path) -> Non
     await journey.begin(JobInput(TASK))
     assert sandbox.ran == ["run 1", "run 2", "run 3"]
     assert [sorted(seen) for seen in sandbox.seen] == [[], ["f1"], ["f1", "f2"]]
-    assert [run["number"] for run in journey.told("run_finished")] == [1, 2, 3]
+    assert [run["number"] for run in journey.data_of("run_finished")] == [1, 2, 3]
 
 
 async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(steps=3))
     await journey.begin(JobInput(TASK))
     assert len(sandbox.ran) == 3
-    assert [each["role"] for each in journey.told("model_called")].count("executor") == 3
+    assert [each["role"] for each in journey.data_of("model_called")].count("executor") == 3
     assert "limit of 3 model calls" in (await journey.outcome()).answer
 
 
@@ -281,7 +281,7 @@ async def test_where_nothing_is_repaired_the_work_ends_with_the_first_code_that_
     journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(allow_repair=False))
     await journey.begin(JobInput(TASK, max_revisions=1))
     assert set(sandbox.ran) == {"bad"}
-    assert [each["role"] for each in journey.told("model_called")].count("executor") == 2
+    assert [each["role"] for each in journey.data_of("model_called")].count("executor") == 2
     assert "allows no repairs" in (await journey.outcome()).answer
 
 
@@ -296,7 +296,7 @@ async def test_long_texts_go_by_digest(tmp_path: Path) -> None:
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": result}))
     await journey.begin(JobInput(TASK))
-    stdout = only(journey.told("run_finished"))["stdout"]
+    stdout = only(journey.data_of("run_finished"))["stdout"]
     assert len(stdout["text"]) < 4_200
     assert stdout["dropped_bytes"] == 77
     assert journey.record.blobs[stdout["digest"]] == long.encode()
@@ -313,7 +313,7 @@ async def test_a_limit_is_told_in_words_and_is_no_success(tmp_path: Path, end: E
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": result}))
     await journey.begin(JobInput(TASK, max_revisions=1))
-    why = only(journey.told("critiqued"))["overruled"]
+    why = only(journey.data_of("critiqued"))["overruled"]
     assert why.startswith("r1 failed, and nothing has been run since: it")
 
 
@@ -328,11 +328,11 @@ async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) 
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(answers))
     with pytest.raises(SandboxUnavailable, match="no room"):
         await journey.begin(JobInput(TASK))
-    assert journey.told("run_finished", "tool_used", "critiqued") == []
+    assert journey.data_of("run_finished", "tool_used", "critiqued") == []
     answers["ok"] = printed()
     await journey.go_on()
     assert (await journey.outcome()).approved
-    assert only(journey.told("critiqued"))["revision"] == 1
+    assert only(journey.data_of("critiqued"))["revision"] == 1
 
 
 async def test_a_stopped_job_starts_no_new_call(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ async def test_a_stopped_job_starts_no_new_call(tmp_path: Path) -> None:
     journey.ports.cancel.cancelled = True
     with pytest.raises(Stopped):
         await journey.begin(JobInput(TASK))
-    assert journey.told("model_called") == []
+    assert journey.data_of("model_called") == []
 
 
 async def test_a_spent_budget_starts_no_new_call(tmp_path: Path) -> None:
@@ -350,4 +350,4 @@ async def test_a_spent_budget_starts_no_new_call(tmp_path: Path) -> None:
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=150))
     with pytest.raises(BudgetExhausted):
         await journey.begin(JobInput(TASK))
-    assert len(journey.told("model_called")) == 1
+    assert len(journey.data_of("model_called")) == 1

@@ -127,7 +127,7 @@ async def test_each_call_has_its_turn_its_number_and_its_answer(
 ) -> None:
     made, requests, sandbox = await journey(tmp_path, name, call_id)
     assert sandbox.ran == CODES
-    assert [run["id"] for run in made.told("run_finished")] == ["r1", "r2", "r3", "r4"]
+    assert [run["id"] for run in made.data_of("run_finished")] == ["r1", "r2", "r3", "r4"]
     assert (await made.outcome()).approved_by == "critic"
     assert_paired(requests[2])
 
@@ -137,14 +137,14 @@ async def test_a_crash_repeats_none_of_them(tmp_path: Path, at: int) -> None:
     made, requests, sandbox = await journey(tmp_path, "compatible:m", "same", at)
     assert len(requests) == 5
     assert sandbox.ran == CODES
-    assert [run["id"] for run in made.told("run_finished")] == ["r1", "r2", "r3", "r4"]
+    assert [run["id"] for run in made.data_of("run_finished")] == ["r1", "r2", "r3", "r4"]
     assert isinstance(made.ports.journal, Crashing)
     assert len(set(made.ports.journal.keys)) == len(made.ports.journal.keys) == CALLS
 
 
 async def test_a_recording_of_it_plays_the_same(tmp_path: Path) -> None:
     made, _, _ = await journey(tmp_path, "compatible:m", "same")
-    kept = [made.record.blobs[each["recorded"]] for each in made.told("model_called")]
+    kept = [made.record.blobs[each["recorded"]] for each in made.data_of("model_called")]
     text = "about: recorded by a test\nturns:\n" + "".join(each.decode() for each in kept)
     (tmp_path / "again.yaml").write_text(text)
     sandbox = OneAtATime(ENDS)

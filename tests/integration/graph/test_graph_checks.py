@@ -96,7 +96,7 @@ MENDED = [
 async def test_the_critic_cannot_approve_while_they_fail(tmp_path: Path, sandbox: Counted) -> None:
     journey = journey_of(tmp_path, MENDED, sandbox)
     await journey.begin(JobInput(TASK, checks=True))
-    first, second = journey.told("critiqued")
+    first, second = journey.data_of("critiqued")
     assert (first["verdict"], first["overruled"]) == (
         "revise",
         "1 of 1 acceptance checks do not pass",
@@ -106,8 +106,8 @@ async def test_the_critic_cannot_approve_while_they_fail(tmp_path: Path, sandbox
     assert ended.approved_by == "critic"
     assert ended.checks is not None
     assert ended.checks["passed"] is True
-    assert [each["revision"] for each in journey.told("checked")] == [1, 2]
-    failed, verified = journey.told("verified")
+    assert [each["revision"] for each in journey.data_of("checked")] == [1, 2]
+    failed, verified = journey.data_of("verified")
     assert (failed["source"], failed["holds"], failed["experiments"]) == ("checks", False, [])
     assert (verified["source"], verified["holds"]) == ("checks", True)
     (experiment,) = verified["experiments"]
@@ -130,7 +130,7 @@ async def test_checks_that_passed_are_evidence_if_they_fail_without_the_work(
     turns = [PLAN, *passing(TASK, RIGHT, 0), verdict("(revision 1)", "approve")]
     journey = journey_of(tmp_path, turns, sandbox, checks)
     await journey.begin(JobInput(TASK, checks=True, verify=own))
-    found = only(journey.told("verified"))
+    found = only(journey.data_of("verified"))
     assert (found["source"], found["holds"]) == (source, True)
     assert (await journey.outcome()).approved_by == "critic"
 
@@ -160,7 +160,7 @@ async def test_checks_that_were_made_are_not_made_again(tmp_path: Path, sandbox:
     await journey.go_on()
     assert sandbox.runs == 5  # and once more, without the solution
     assert (await journey.outcome()).approved_by == "critic"
-    assert len(journey.told("checked")) == 2
+    assert len(journey.data_of("checked")) == 2
 
 
 async def test_a_person_may_override_them_and_sees_what_they_override(
@@ -234,7 +234,7 @@ async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
     ]
     journey = journey_of(tmp_path, turns, sandbox, None)
     await journey.begin(JobInput(TASK, write_tests=True))
-    told = only(journey.told("tests_written"))
+    told = only(journey.data_of("tests_written"))
     assert (told["files"], told["tests"]) == (["test_add.py"], ["test_add.py::test_add"])
     dropped = {each["id"]: each["why"] for each in told["dropped"]}
     assert dropped["test_add.py::test_nothing"] == "it passes without a solution"
@@ -257,9 +257,9 @@ async def test_a_job_goes_on_without_where_no_test_is_left(
     ]
     journey = journey_of(tmp_path, turns, sandbox, None)
     await journey.begin(JobInput(TASK, write_tests=True))
-    told = only(journey.told("tests_written"))
+    told = only(journey.data_of("tests_written"))
     assert told["note"].startswith("none of the tester's tests is usable")
-    assert journey.told("checked") == []
+    assert journey.data_of("checked") == []
     assert (await journey.outcome()).checks is None
 
 

@@ -130,7 +130,7 @@ async def test_a_drained_job_goes_on_where_it_stopped(tmp_path: Path, smooth: Jo
 async def test_runs_keep_their_numbers_and_files(tmp_path: Path) -> None:
     # The crash falls between two runs that one turn of the model asked for.
     journey, _, sandbox = await journey_with_a_crash(tmp_path, 3, before=False)
-    numbers = [run["number"] for run in journey.told("run_finished")]
+    numbers = [run["number"] for run in journey.data_of("run_finished")]
     assert numbers == [1, 2, 3, 4, 5, 6]  # experiments have none
     assert sandbox.seen[1] == {"one": b"one"}
     assert sandbox.seen[2] == {"one": b"one", "two": b"two", "a.py": b"a"}
@@ -139,7 +139,7 @@ async def test_runs_keep_their_numbers_and_files(tmp_path: Path) -> None:
     assert sandbox.seen[5] == sandbox.seen[3]
     files = await journey.ports.workspace.files()
     assert files == sandbox.seen[6]
-    assert len(journey.told("verified")) == 2
+    assert len(journey.data_of("verified")) == 2
 
 
 EDITED = [

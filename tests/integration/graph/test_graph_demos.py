@@ -45,7 +45,7 @@ class Stage:
 
 def evidence(journey: Journey) -> tuple[str, list[str]]:
     """What the last verification ran, and the files without which it failed."""
-    found = journey.told("verified")[-1]
+    found = journey.data_of("verified")[-1]
     assert (found["source"], found["holds"]) == ("model", True)
     assert not any(each["still_green"] for each in found["experiments"])
     return found["command"], [path for each in found["experiments"] for path in each["replaced"]]
@@ -71,7 +71,7 @@ async def test_binary_search_and_its_follow_up(stage: Stage) -> None:
     )
     await second.begin(job)
     assert (await second.outcome()).approved_by == "critic"
-    assert [run["succeeded"] for run in second.told("run_finished")] == [True, True]
+    assert [run["succeeded"] for run in second.data_of("run_finished")] == [True, True]
     assert evidence(second) == ("python check_strings.py", ["binary_search.py"])
 
 
@@ -95,15 +95,15 @@ async def test_kmeans_is_shown_to_a_person(stage: Stage) -> None:
 async def test_the_bug_is_seen_and_then_gone(stage: Stage) -> None:
     journey = stage.set("demo-bug-fix")
     await journey.begin(JobInput(DIVIDE))
-    first, second = journey.told("run_finished")
+    first, second = journey.data_of("run_finished")
     assert (first["succeeded"], second["succeeded"]) == (False, True)
     moved = [kind for kind in journey.kinds() if kind.startswith(("step", "run", "answer"))]
     assert [kind.partition("_")[2] or kind for kind in moved] == [
         *("started", "finished", "started", "started", "finished"),
         *("finished", "finished", "finished", "answered"),
     ]
-    steps = [event["step"] for event in journey.told("step_started")]
-    assert (steps, journey.told("step_finished")[-1]["step"]) == ([1, 2, 3], 3)
+    steps = [event["step"] for event in journey.data_of("step_started")]
+    assert (steps, journey.data_of("step_finished")[-1]["step"]) == ([1, 2, 3], 3)
     assert "ZeroDivisionError: division by zero" in first["stderr"]["text"]
     assert evidence(journey) == ("python check_divide.py", ["divide.py"])
     assert (await journey.outcome()).approved_by == "critic"

@@ -62,7 +62,7 @@ async def test_the_same_work_twice_ends_the_job_and_says_so(tmp_path: Path) -> N
         verdict("(revision 2)", "revise", "Add them at last."),
     )
     await journey.begin(JobInput(TASK, max_revisions=9))
-    first, second = journey.told("critiqued")
+    first, second = journey.data_of("critiqued")
     assert (first["ends"], second["ends"]) == (None, "two revisions in a row had the same result")
     ended = await journey.outcome()
     assert (ended.exhausted, ended.ends) == (True, second["ends"])
@@ -107,7 +107,7 @@ async def test_in_the_last_try_nobody_approves_for_a_critic_that_is_away(
     """Whatever the runs show: the job ends with what there is."""
     journey = job(tmp_path, works=works)
     await served(journey, *WORK, *[Refusal(503)] * 20, last_try=True)
-    critique = only(journey.told("critiqued"))
+    critique = only(journey.data_of("critiqued"))
     assert (critique["verdict"], critique["by"], critique["run"]) == ("revise", "rules", None)
     assert critique["ends"] == "the critic's model could not be reached"
     ended = await journey.outcome()
@@ -121,7 +121,7 @@ async def test_nobody_approves_for_a_critic_that_cannot_be_read(tmp_path: Path) 
     journey = job(tmp_path)
     odd = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "score": 95}),))
     await served(journey, *WORK, odd, Reply("Approved, I guess."))
-    critique = only(journey.told("critiqued"))
+    critique = only(journey.data_of("critiqued"))
     assert (critique["by"], critique["verdict"]) == ("rules", "revise")
     assert critique["ends"] == "the critic's reply could not be read"
     assert (await journey.outcome()).approved is False
@@ -166,19 +166,19 @@ async def test_what_was_paid_for_is_verified_where_the_budget_is_spent(tmp_path:
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=330))
     with pytest.raises(BudgetExhausted):
         await journey.begin(JobInput(TASK))
-    assert [run["succeeded"] for run in journey.told("run_finished")] == [False, True]
-    assert only(journey.told("verified"))["holds"] is True
-    assert only(journey.told("repaired"))["run"] == "r2"
+    assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
+    assert only(journey.data_of("verified"))["holds"] is True
+    assert only(journey.data_of("repaired"))["run"] == "r2"
     ended = await journey.outcome()
     assert (ended.approved, ended.artifacts[0]["name"]) == (False, "sums.py")
     assert "used up its budget" in ended.answer
     for _ in range(2):
         with pytest.raises(BudgetExhausted):
             await journey.go_on()
-    calls = journey.told("model_called")
+    calls = journey.data_of("model_called")
     assert len(calls) == len({each["call"] for each in calls}) == len(journey.record.charges) == 3
     assert journey.record.tokens == 3 * 110
-    assert len(journey.told("run_finished")) == 2
+    assert len(journey.data_of("run_finished")) == 2
 
 
 async def test_an_answer_is_kept_where_its_verification_cannot_be_paid_for(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ async def test_an_answer_is_kept_where_its_verification_cannot_be_paid_for(tmp_p
     with pytest.raises(BudgetExhausted):
         await journey.begin(JobInput(TASK))
     assert (await journey.outcome()).answer == "Done."
-    assert only(journey.told("verified"))["problem"] == "nothing has been run"
+    assert only(journey.data_of("verified"))["problem"] == "nothing has been run"
 
 
 async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Pat
     await journey.begin(JobInput(TASK, max_revisions=2))
     ended = await journey.outcome()
     assert (ended.answer, ended.exhausted) == ("It adds.", True)
-    assert ended.verification == journey.told("verified")[0]
+    assert ended.verification == journey.data_of("verified")[0]
     assert await journey.ports.workspace.read("sums.py") == RIGHT.encode()
     assert only(ended.artifacts)["size"] == len(RIGHT)
     assert journey.record.workspace == journey.ports.workspace.digest

@@ -75,24 +75,24 @@ async def test_two_steps_go_side_by_side_and_a_third_joins_them(tmp_path: Path) 
 
 async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
     journey = await played(tmp_path, TURNS)
-    planned = only(journey.told("planned"))
+    planned = only(journey.data_of("planned"))
     assert (planned["waves"], planned["note"]) == ([[1, 2]], "")
     assert planned["steps"] == ["Write count.py.", "Write draw.py.", "Join them."]
-    started = journey.told("step_started")
+    started = journey.data_of("step_started")
     assert started == [
         {"step": 1, "revision": 1},
         {"step": 2, "revision": 1},
     ]
     runs = {run["code"]["text"]: (run["number"], run.get("step")) for run in _told(journey, "run")}
     assert runs == {"one": (1, 1), "more": (3, 1), "two": (2, 2), "whole": (4, None)}
-    calls = [told.get("step") for told in journey.told("model_called")]
+    calls = [told.get("step") for told in journey.data_of("model_called")]
     assert sorted(calls, key=str) == [1, 1, 1, 2, 2, None, None, None, None]
-    ended = sorted(journey.told("step_finished"), key=lambda told: told["step"])
+    ended = sorted(journey.data_of("step_finished"), key=lambda told: told["step"])
     assert ended == [
         {"step": 1, "revision": 1, "text": "Made step 1.", "runs": ["r1", "r3"]},
         {"step": 2, "revision": 1, "text": "Made step 2.", "runs": ["r2"]},
     ]
-    merged = only(journey.told("merged"))
+    merged = only(journey.data_of("merged"))
     assert (merged["steps"], merged["conflicts"], merged["left_out"]) == ([1, 2], [], [])
     assert merged["files"] == ["count.txt", "draw.txt", "one.txt", "two.txt"]
     kinds = journey.kinds()
@@ -100,7 +100,7 @@ async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
 
 
 def _told(journey: Journey, kind: str) -> list[Any]:
-    return journey.told(f"{kind}_finished")
+    return journey.data_of(f"{kind}_finished")
 
 
 def clash(resolves: str) -> list[Written]:
@@ -125,7 +125,7 @@ async def test_a_conflict_goes_to_the_executor_to_resolve(tmp_path: Path) -> Non
     journey = await played(tmp_path, clash("resolve"), sandbox)
     assert sandbox.seen[-1]["sums.txt"] == b"of step 1"
     assert sandbox.seen[-1]["sums.conflict-step2.txt"] == b"of step 2"
-    assert only(journey.told("merged"))["conflicts"] == [
+    assert only(journey.data_of("merged"))["conflicts"] == [
         {
             "path": "sums.txt", "steps": [1, 2], "copies": ["sums.conflict-step2.txt"],
             "what": "changed in different ways",
@@ -141,9 +141,9 @@ async def test_no_wave_begins_on_top_of_a_conflict(tmp_path: Path) -> None:
     turns = [first, *clash("resolve")[1:]]
     turns[-3] = turn("executor", "rest of the plan: steps 3, 4, 5", call("python", code="resolve"))
     journey = await played(tmp_path, turns, PlannedSandbox({**ANSWERS, "resolve": RESOLVED}))
-    assert only(journey.told("planned"))["waves"] == [[1, 2], [3, 4]]
-    assert only(journey.told("merged"))["steps"] == [1, 2]
-    assert [told["step"] for told in journey.told("step_started")] == [1, 2]
+    assert only(journey.data_of("planned"))["waves"] == [[1, 2], [3, 4]]
+    assert only(journey.data_of("merged"))["steps"] == [1, 2]
+    assert [told["step"] for told in journey.data_of("step_started")] == [1, 2]
     assert (await journey.outcome()).approved_by == "critic"
 
 
@@ -157,10 +157,10 @@ async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
     ]  # fmt: skip
     sandbox = PlannedSandbox({**ANSWERS, "resolve": RESOLVED})
     journey = await played(tmp_path, turns, sandbox)
-    first, second = journey.told("critiqued")
+    first, second = journey.data_of("critiqued")
     assert first["overruled"] == "copies of conflicting files are left: sums.conflict-step2.txt"
     assert second["verdict"] == "approve"
-    assert len(journey.told("merged")) == 1  # a revision is one pass
+    assert len(journey.data_of("merged")) == 1  # a revision is one pass
 
 
 async def test_a_branch_whose_run_failed_is_merged_and_its_failure_told(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ async def test_a_branch_whose_run_failed_is_merged_and_its_failure_told(tmp_path
         tmp_path, [PLAN, *BRANCHES, *joining], PlannedSandbox({**ANSWERS, "two": failing})
     )
     assert (await journey.outcome()).approved_by == "critic"
-    assert "two.txt" in only(journey.told("merged"))["files"]
+    assert "two.txt" in only(journey.data_of("merged"))["files"]
 
 
 async def test_what_was_merged_is_run_before_it_counts(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ async def test_what_was_merged_is_run_before_it_counts(tmp_path: Path) -> None:
     journey = await played(tmp_path, [PLAN, *branches, *joining], sandbox)
     assert sandbox.ran[-2:] == ["two", "two"]  # the last program over all files, and without them
     assert {"count.py", "draw.py"} <= set(sandbox.seen[-2])
-    assert journey.told("run_finished")[-1]["number"] == 4
-    assert only(journey.told("verified"))["source"] == "default"
+    assert journey.data_of("run_finished")[-1]["number"] == 4
+    assert only(journey.data_of("verified"))["source"] == "default"
     assert (await journey.outcome()).approved_by == "critic"
 
 
@@ -214,13 +214,13 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
     ]
     sandbox = PlannedSandbox({**ANSWERS, "whole": printed("of whole\n", zero__txt=b"0")})
     journey = await played(tmp_path, turns, sandbox)
-    assert only(journey.told("planned"))["waves"] == [[1], [2, 3]]
-    assert [told["steps"] for told in journey.told("merged")] == [[1], [2, 3]]
+    assert only(journey.data_of("planned"))["waves"] == [[1], [2, 3]]
+    assert [told["steps"] for told in journey.data_of("merged")] == [[1], [2, 3]]
     seen = dict(zip(sandbox.ran, sandbox.seen, strict=True))
     assert seen["one"] == seen["two"] == {"zero.txt": b"0"}
     assert set(seen["more"]) == {"zero.txt", "one.txt", "two.txt"}
-    assert sorted(run["number"] for run in journey.told("run_finished")) == [1, 2, 3, 4]
-    assert [told["step"] for told in journey.told("step_started")] == [1, 2, 3]
+    assert sorted(run["number"] for run in journey.data_of("run_finished")) == [1, 2, 3, 4]
+    assert [told["step"] for told in journey.data_of("step_started")] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -252,9 +252,9 @@ async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why
     first_run_ends = bounds.pause_each_run or not bounds.allow_repair
     turns = [plan(*steps), *DONE[: 1 if first_run_ends else 2], DONE[2]]
     journey = await played(tmp_path, turns, bounds=bounds)
-    planned = only(journey.told("planned"))
+    planned = only(journey.data_of("planned"))
     assert planned["note"].startswith(f"the steps are taken one after the other: {why}")
-    assert (planned["waves"], journey.told("step_started")) == ([], [])
+    assert (planned["waves"], journey.data_of("step_started")) == ([], [])
     assert (await journey.outcome()).approved_by == "critic"
 
 
@@ -265,7 +265,7 @@ async def test_what_has_no_room_beside_the_others_is_left_out_and_said(tmp_path:
         *JOINING[1:],
     ]  # fmt: skip
     journey = await played(tmp_path, [PLAN, *BRANCHES, *joining], limits=Limits(workspace_files=3))
-    merged = only(journey.told("merged"))
+    merged = only(journey.data_of("merged"))
     assert (merged["steps"], merged["files"]) == ([1], ["count.txt", "one.txt"])
     assert merged["left_out"] == [{"step": 2, "why": "the workspace has at most 3 files"}]
     assert (await journey.outcome()).approved_by == "critic"

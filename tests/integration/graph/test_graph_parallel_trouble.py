@@ -120,7 +120,7 @@ async def test_a_branch_that_has_ended_is_not_repeated_when_another_crashes(
     sandbox.record = journey.record
     with pytest.raises(Crash):
         await journey.begin(JOB)
-    assert len(journey.told("model_called")) == 1 + 3 + 1
+    assert len(journey.data_of("model_called")) == 1 + 3 + 1
     await journey.go_on()
     assert Counter(sandbox.ran) == {"one": 1, "more": 1, "two": 2, "whole": 1}
     assert len(journey.record.charges) == MODEL_CALLS
@@ -135,7 +135,7 @@ async def test_an_outage_in_one_branch_lets_the_other_come_to_its_end(
     journey = Journey.plan(tmp_path, TURNS, sandbox)
     with pytest.raises(SandboxUnavailable):
         await journey.begin(JOB)
-    assert [told["step"] for told in journey.told("step_finished")] == [1]
+    assert [told["step"] for told in journey.data_of("step_finished")] == [1]
     await journey.go_on()
     assert Counter(sandbox.ran) == {"one": 1, "more": 1, "two": 2, "whole": 1}
     assert events(journey) == events(smooth)
@@ -148,7 +148,7 @@ async def test_what_could_be_paid_is_merged_when_the_budget_is_spent(tmp_path: P
     with pytest.raises(BudgetExhausted):
         await journey.begin(JOB)
     assert journey.record.tokens == 2 * 110
-    (merged,) = journey.told("merged")
+    (merged,) = journey.data_of("merged")
     assert merged["files"] == ["count.txt", "one.txt"]
     assert dict(journey.record.blobs)[journey.record.workspace or ""]
 
@@ -187,4 +187,4 @@ async def test_a_cancelled_job_starts_nothing_more_in_any_branch(tmp_path: Path)
     with pytest.raises(Stopped):
         await journey.begin(JOB)
     assert sorted(sandbox.ran) == ["one", "two"]
-    assert len(journey.told("model_called")) == 3
+    assert len(journey.data_of("model_called")) == 3

@@ -44,7 +44,7 @@ async def test_a_job_by_a_provider(name: str, tmp_path: Path) -> None:
     assert (planner.forced_tool, critic.forced_tool) == ("Plan", "Verdict")
     assert executor.tools == tuple(tool.__name__ for tool in TOOLS)
     assert again.last_text.endswith("stdout:\nfine")
-    told = journey.told("model_called")
+    told = journey.data_of("model_called")
     assert {each["model"] for each in told} == {name}
     assert all(each["input_tokens"] == 10 and float(each["cost_usd"]) > 0 for each in told)
 
@@ -54,8 +54,8 @@ async def test_a_broken_call_is_answered_to_the_model(name: str, tmp_path: Path)
     journey, requests = await play(name, tmp_path, BROKEN)
     assert (await journey.outcome()).approved_by == "critic"
     assert "valid" in requests[2].last_text
-    assert only(journey.told("run_finished"))["number"] == 1
-    assert len(journey.told("model_called")) == len(journey.record.charges) == len(requests) == 5
+    assert only(journey.data_of("run_finished"))["number"] == 1
+    assert len(journey.data_of("model_called")) == len(journey.record.charges) == len(requests) == 5
 
 
 async def test_a_call_that_the_provider_kept_back_is_asked_for_again(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ async def test_a_repair_is_a_verification_that_passes_after_one_that_failed(
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(JobInput(TASK))
     assert (await journey.outcome()).approved
-    assert only(journey.told("repaired")) == {
+    assert only(journey.data_of("repaired")) == {
         "run": "r4", "of": "r3", "revision": 1, "class": "import", "cause": IMPORT,
         "model": "recording:side", "level": 0, "attempt": 2, "fixed": True,
         "lines": {"added": 1, "removed": 1},
@@ -127,7 +127,7 @@ async def test_what_only_explores_is_repaired_by_nothing(tmp_path: Path) -> None
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(JobInput(TASK))
-    assert journey.told("repaired") == []
+    assert journey.data_of("repaired") == []
     assert (await journey.outcome()).approved
 
 
@@ -146,7 +146,7 @@ async def test_a_repair_may_come_in_the_next_revision_and_with_the_last_run(
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(JobInput(TASK))
-    told = only(journey.told("repaired"))
+    told = only(journey.data_of("repaired"))
     assert (told["run"], told["of"], told["revision"], told["attempt"]) == ("r2", "r1", 2, 1)
     assert told["lines"] == {"added": 1, "removed": 1}
 
@@ -166,7 +166,9 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
     )
     await journey.begin(JobInput(TASK))
     assert (await journey.outcome()).approved
-    asked = [told["model"] for told in journey.told("model_called") if told["role"] == "executor"]
+    asked = [
+        told["model"] for told in journey.data_of("model_called") if told["role"] == "executor"
+    ]
     assert asked == ["recording:side"] * 3 + ["recording:big"] * 2
     state = (await journey.graph.aget_state(journey.config)).values
     assert state["level"] == 1
@@ -188,7 +190,9 @@ async def test_a_repair_that_leaves_the_failure_escalates_at_once(tmp_path: Path
         turn("executor", "exit code 0", "Fixed.", after=4),
     )
     await journey.begin(JobInput(TASK))
-    asked = [told["model"] for told in journey.told("model_called") if told["role"] == "executor"]
+    asked = [
+        told["model"] for told in journey.data_of("model_called") if told["role"] == "executor"
+    ]
     assert asked == ["recording:side"] * 3 + ["recording:big"] * 2
 
 
@@ -205,7 +209,7 @@ async def test_the_last_model_is_stopped_where_it_goes_in_circles(
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(JobInput(TASK))
-    first, second = journey.told("answered")
+    first, second = journey.data_of("answered")
     assert first["text"].startswith("The work ended because the repairs do not change the failure")
     assert second["text"] == "Fixed."
     assert (await journey.outcome()).approved
@@ -240,10 +244,12 @@ async def test_a_crash_anywhere_changes_no_decision(tmp_path: Path, cut: int) ->
         whole, workspace=MemoryWorkspace(journey.record), sequencer=ToolCallSequencer()
     )
     await journey.go_on()
-    asked = [told["model"] for told in journey.told("model_called") if told["role"] == "executor"]
+    asked = [
+        told["model"] for told in journey.data_of("model_called") if told["role"] == "executor"
+    ]
     assert asked == ["recording:side"] * 3 + ["recording:big"] * 2
-    assert [each["id"] for each in journey.told("run_finished")] == ["r1", "r2", "r3", "r4"]
-    assert len(journey.record.charges) == len(journey.told("model_called")) == 7
+    assert [each["id"] for each in journey.data_of("run_finished")] == ["r1", "r2", "r3", "r4"]
+    assert len(journey.record.charges) == len(journey.data_of("model_called")) == 7
 
 
 async def test_the_critic_is_asked_at_the_level_that_the_job_has_come_to(tmp_path: Path) -> None:
@@ -257,5 +263,5 @@ async def test_the_critic_is_asked_at_the_level_that_the_job_has_come_to(tmp_pat
     )
     await journey.begin(JobInput(TASK))
     assert (await journey.outcome()).approved
-    asked = {told["model"] for told in journey.told("model_called") if told["role"] == "critic"}
+    asked = {told["model"] for told in journey.data_of("model_called") if told["role"] == "critic"}
     assert asked == {"recording:big"}

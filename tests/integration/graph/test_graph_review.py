@@ -39,7 +39,7 @@ async def test_a_pause_shows_what_a_person_needs(tmp_path: Path) -> None:
     assert only(shown["runs"])["stdout"]["text"] == "1\n"
     assert only(shown["artifacts"])["name"] == "a.txt"
     assert (shown["critiques"], shown["decisions"]) == ([], [])
-    assert journey.told("critiqued") == []
+    assert journey.data_of("critiqued") == []
 
 
 async def test_a_redelivered_job_stays_paused(tmp_path: Path) -> None:
@@ -83,12 +83,12 @@ async def test_feedback_makes_another_pass_and_another_pause(tmp_path: Path) -> 
 async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:
     journey, sandbox = paused(tmp_path)
     await journey.begin(JOB)
-    calls = len(journey.told("model_called"))
+    calls = len(journey.data_of("model_called"))
     state = await journey.decide("edit", code="mine")
     shown = only(state["__interrupt__"]).value
     assert (shown["code"], shown["revision"]) == ("mine", 1)
     assert [(run["id"], run["by"]) for run in shown["runs"]] == [("r1", "executor"), ("r2", "Ada")]
-    assert len(journey.told("model_called")) == calls
+    assert len(journey.data_of("model_called")) == calls
     assert sandbox.seen[-1] == {"a.txt": b"1"}
 
 

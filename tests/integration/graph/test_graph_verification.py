@@ -151,7 +151,7 @@ async def test_what_runs_the_work_and_fails_without_it_is_evidence(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], expected: dict[str, Any]
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls)
-    found = only(journey.told("verified"))
+    found = only(journey.data_of("verified"))
     assert (found["holds"], found["problem"]) == (True, None)
     assert {name: found[name] for name in expected} == expected
     assert found["experiments"]
@@ -166,10 +166,10 @@ async def test_what_says_nothing_of_the_work_is_none(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], problem: str
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls)
-    found = only(journey.told("verified"))
+    found = only(journey.data_of("verified"))
     assert found["holds"] is False
     assert problem in found["problem"]
-    critique = only(journey.told("critiqued"))
+    critique = only(journey.data_of("critiqued"))
     assert (critique["verdict"], critique["overruled"]) == ("revise", found["problem"])
     ended = await journey.outcome()
     assert (ended.approved, ended.exhausted) == (False, True)
@@ -181,11 +181,11 @@ async def test_an_experiment_shows_what_it_printed_and_changes_nothing(
     journey = await done(
         tmp_path, sandbox, WRITES, write("check.py", CHECK), command("python", "check.py")
     )
-    (experiment,) = only(journey.told("verified"))["experiments"]
+    (experiment,) = only(journey.data_of("verified"))["experiments"]
     assert (experiment["replaced"], experiment["exit_code"]) == (["sums.py"], 1)
     assert "ImportError: replaced, to see whether" in experiment["stderr"]["text"]
     assert experiment["stdout"] == {"text": "", "dropped_bytes": 0, "digest": None}
-    assert len(journey.told("run_finished")) == 1
+    assert len(journey.data_of("run_finished")) == 1
     files = await journey.ports.workspace.files()
     assert files == {"sums.py": RIGHT.encode(), "check.py": CHECK.encode()}
 
@@ -195,12 +195,12 @@ async def test_it_is_run_again_only_where_something_has_changed(
 ) -> None:
     calls = [WRITES, WRITES_TEST, pytest_over(), write("notes.md", "Done.")]
     journey = await done(tmp_path, sandbox, *calls)
-    first, again = journey.told("run_finished")
+    first, again = journey.data_of("run_finished")
     assert (again["tool"], again["by"], again["number"]) == ("verify", "executor", 2)
     assert again["on"] == again["workspace"] == journey.ports.workspace.digest != first["on"]
     assert again["tests"]["counts"] == {"passed": 1}
     assert again["artifacts"] == []
-    assert only(journey.told("verified"))["run"] == "r2"
+    assert only(journey.data_of("verified"))["run"] == "r2"
 
 
 async def test_what_a_verification_writes_is_not_handed_back_with_it(
@@ -209,8 +209,8 @@ async def test_what_a_verification_writes_is_not_handed_back_with_it(
     """Its `verify` left a file, so it is run again: on the files as they are then."""
     logs = command("python", "-c", "import sums, uuid; open(uuid.uuid4().hex, 'w').close()")
     journey = await done(tmp_path, sandbox, WRITES, logs)
-    assert len(journey.told("run_finished")) == 2
-    assert only(journey.told("verified"))["holds"] is True
+    assert len(journey.data_of("run_finished")) == 2
+    assert only(journey.data_of("verified"))["holds"] is True
     assert len(journey.ports.workspace.list()) == 2
 
 
@@ -218,9 +218,9 @@ async def test_a_model_that_has_declared_none_is_asked_once(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     journey = await done(tmp_path, sandbox, WRITES, asked=(WRITES_TEST, pytest_over()))
-    assert only(journey.told("verified"))["source"] == "model"
-    assert only(journey.told("answered"))["text"] == "It adds."
-    roles = [each["role"] for each in journey.told("model_called")]
+    assert only(journey.data_of("verified"))["source"] == "model"
+    assert only(journey.data_of("answered"))["text"] == "It adds."
+    roles = [each["role"] for each in journey.data_of("model_called")]
     assert roles.count("executor") == 4  # the work, an answer, what was asked for, an answer
     assert (await journey.outcome()).approved_by == "critic"
 
@@ -229,9 +229,9 @@ async def test_who_is_asked_and_looks_around_is_not_asked_again(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     journey = await done(tmp_path, sandbox, WRITES, asked=(call("list_dir"),))
-    roles = [each["role"] for each in journey.told("model_called")]
+    roles = [each["role"] for each in journey.data_of("model_called")]
     assert roles.count("executor") == 4
-    assert only(journey.told("verified"))["problem"] == "nothing has been run"
+    assert only(journey.data_of("verified"))["problem"] == "nothing has been run"
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ async def test_who_has_nothing_to_declare_is_not_asked(
     tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], job: dict[str, Any]
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls, **job)
-    roles = [each["role"] for each in journey.told("model_called")]
+    roles = [each["role"] for each in journey.data_of("model_called")]
     assert roles.count("executor") == 2
 
 
@@ -267,10 +267,10 @@ async def test_the_job_s_own_command_counts_and_is_told(
     journey = Journey.plan(tmp_path, turns, sandbox)
     own = ("python", "-c", "import sums; assert sums.add(1, 2) == 3")
     await journey.begin(JobInput(TASK, verify=own))
-    first, second = journey.told("verified")
+    first, second = journey.data_of("verified")
     assert (first["source"], first["holds"]) == (second["source"], False) == ("job", False)
     assert (second["holds"], tried(second)) == (True, [(["sums.py"], False)])
-    assert only(journey.told("repaired"))["run"] == second["run"]
+    assert only(journey.data_of("repaired"))["run"] == second["run"]
     assert (await journey.outcome()).approved_by == "critic"
 
 
@@ -298,7 +298,7 @@ async def test_without_source_files_the_last_program_is_the_work(
     problem: str | None,
 ) -> None:
     journey = await done(tmp_path, sandbox, *calls, files={"given.csv": b"1,2\n"})
-    found = only(journey.told("verified"))
+    found = only(journey.data_of("verified"))
     assert {name: found[name] for name in expected} == expected
     assert (found["holds"], found["experiments"]) == (problem is None, [])
     assert (problem or "") in (found["problem"] or "")
@@ -312,7 +312,7 @@ async def test_a_job_may_say_that_nothing_has_to_run(
 ) -> None:
     essay = write("essay.md", "Adding.")
     journey = await done(tmp_path, sandbox, essay, what=what, evidence="none")
-    assert only(journey.told("verified"))["holds"] is False
+    assert only(journey.data_of("verified"))["holds"] is False
     assert (await journey.outcome()).approved is (what == "approve")
 
 
@@ -327,7 +327,7 @@ async def test_files_that_the_job_was_given_are_not_its_work(
     """A test that imports a given module is no evidence of the one that the job wrote."""
     given = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
     journey = await done(tmp_path, sandbox, write("shop.py", "x = 1\n"), pytest_over(), files=given)
-    found = only(journey.told("verified"))
+    found = only(journey.data_of("verified"))
     assert (found["holds"], tried(found)) == (False, [(["shop.py"], True)])
 
 
@@ -352,7 +352,7 @@ async def test_a_person_s_edit_is_verified_before_it_is_shown(
     other = RIGHT.replace("a + b", "b + a")
     state = await journey.decide("edit", code=f"open('sums.py', 'w').write({other!r})")
     assert only(state["__interrupt__"]).value["unproven"] is None
-    assert only(journey.told("repaired"))["run"] == "r5"
+    assert only(journey.data_of("repaired"))["run"] == "r5"
     await journey.decide("approve")
     ended = await journey.outcome()
     assert (ended.approved_by, ended.override) == ("Ada", False)

@@ -439,13 +439,13 @@ async def test_closing_leaves_none_of_its_own(sandbox, looking) -> None:
 
 HIDDEN = """
 import os, subprocess
-from sandbox.docker import garbage_collection as owner
+from sandbox.docker.garbage_collection import is_alive, started
 with subprocess.Popen(["sleep", "60"]) as other:
-    process = f"{other.pid} {owner.started(other.pid)}"
+    process = f"{other.pid} {started(other.pid)}"
     if os.fork() == 0:
         os.setgroups([]); os.setgid(65534); os.setuid(65534)
-        print(owner.started(other.pid), owner.is_alive(process), flush=True)
-        print(owner.is_alive("399999 1"), owner.is_alive("9" * 30 + " 1"), flush=True)
+        print(started(other.pid), is_alive(process), flush=True)
+        print(is_alive("399999 1"), is_alive("9" * 30 + " 1"), flush=True)
         os._exit(0)
     os.wait()
     other.kill()

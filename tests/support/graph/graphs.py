@@ -228,7 +228,7 @@ class Journey:
     async def outcome(self) -> Outcome:
         return outcome((await self.graph.aget_state(self.config)).values)
 
-    def told(self, *kinds: str) -> list[Mapping[str, Any]]:
+    def data_of(self, *kinds: str) -> list[Mapping[str, Any]]:
         """The data of the events of these kinds, in order."""
         return [event.data for event in self.record.events.values() if event.kind in kinds]
 

@@ -29,11 +29,11 @@ class Used:
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:
-        return self.journey.told("run_finished")
+        return self.journey.data_of("run_finished")
 
     @property
     def told(self) -> list[Mapping[str, Any]]:
-        return self.journey.told("tool_used")
+        return self.journey.data_of("tool_used")
 
     async def files(self) -> dict[str, bytes]:
         return dict(await self.journey.ports.workspace.files())

@@ -24,7 +24,7 @@ def a_journey(folder: Path, *turns: Any) -> Journey:
 async def test_the_event_names_the_model_that_the_executor_gets(tmp_path: Path) -> None:
     journey = a_journey(tmp_path, turn("router", TASK, call("Judged", difficulty="simple")))
     await route(journey.ports, ROUTES, TASK, 0, own="groq:its-own")
-    (told,) = journey.told("routed")
+    (told,) = journey.data_of("routed")
     assert (told["difficulty"], told["model"]) == ("simple", "groq:its-own")
 
 
@@ -33,14 +33,14 @@ async def test_the_model_decides_once(tmp_path: Path) -> None:
     journey = a_journey(tmp_path, turn("router", TASK, judged))
     for _ in range(2):  # as a worker that goes on after a crash
         assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.HARD
-    (told,) = journey.told("routed")
+    (told,) = journey.data_of("routed")
     assert told == {
         "difficulty": "hard",
         "model": "groq:large",
         "reason": "It schedules.",
         "by": "model",
     }
-    (called,) = journey.told("model_called")
+    (called,) = journey.data_of("model_called")
     assert called["role"] == "router"
 
 
@@ -48,7 +48,7 @@ async def test_the_model_decides_once(tmp_path: Path) -> None:
 async def test_a_reply_that_cannot_be_read_is_the_middle(tmp_path: Path, reply: Any) -> None:
     journey = a_journey(tmp_path, turn("router", TASK, reply))
     assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
-    (told,) = journey.told("routed")
+    (told,) = journey.data_of("routed")
     assert (told["model"], told["by"]) == (None, "default")
     assert "could not be read" in told["reason"]
 
@@ -56,7 +56,7 @@ async def test_a_reply_that_cannot_be_read_is_the_middle(tmp_path: Path, reply: 
 async def test_a_model_that_is_away_is_no_reason_to_fail(tmp_path: Path) -> None:
     journey = a_journey(tmp_path)  # the recording has no answer for the router
     assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
-    assert "did not answer" in journey.told("routed")[0]["reason"]
+    assert "did not answer" in journey.data_of("routed")[0]["reason"]
 
 
 async def test_the_routers_own_call_is_paid_out_of_the_budget(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agents.parallel.merging import Conflict, merged
 from agents.paths import LONGEST_PATH, checked
-from sandbox import paths as room
+from sandbox import paths as sandbox_paths
 
 BASE = {"a.py": "1", "b.py": "2"}
 
@@ -69,7 +69,7 @@ def test_a_copy_of_a_long_name_is_a_path_all_the_same(path: str) -> None:
 
 def _possible(files: Mapping[str, str]) -> bool:
     try:
-        room.require(files)
+        sandbox_paths.require(files)
     except ValueError:
         return False
     return True
@@ -87,7 +87,7 @@ def test_no_bytes_are_lost_and_nothing_is_made_up(
     base: dict[str, str], branches: dict[int, dict[str, str]]
 ) -> None:
     found = merged(base, branches)
-    room.require(found.files)  # it is a workspace
+    sandbox_paths.require(found.files)  # it is a workspace
     for path in {*base}.union(*branches.values()):
         values = {files.get(path) for files in branches.values()}
         changed = values - {base.get(path)} - {None}

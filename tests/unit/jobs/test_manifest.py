@@ -17,7 +17,7 @@ from jobs.blobs.manifest import (
     save,
 )
 from jobs.errors import PathRefused
-from sandbox import paths as room
+from sandbox import paths as sandbox_paths
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_a_run_lays_its_files_over_those_before():
 def test_a_path_is_as_deep_as_a_sandbox_takes_it():
     deepest = "/".join("a" * DEEPEST_PATH)
     assert checked_path(deepest) == deepest
-    assert room.fault(deepest) is None
+    assert sandbox_paths.fault(deepest) is None
     for too_deep in (f"{deepest}/a", f"./{deepest}/a"):
         with pytest.raises(PathRefused, match="at most 32 parts, not 33"):
             checked_path(too_deep)
-    assert room.fault(f"{deepest}/a")
+    assert sandbox_paths.fault(f"{deepest}/a")
 
 
 @given(st.lists(st.text(max_size=90), max_size=40).map("/".join))
@@ -140,4 +140,4 @@ def test_what_is_accepted_here_is_accepted_by_a_sandbox(path):
         normal = checked_path(path)
     except PathRefused:
         return
-    assert room.fault(normal) is None
+    assert sandbox_paths.fault(normal) is None

@@ -15,7 +15,7 @@ import pytest
 from support.servers.scripted_engine import CUT, STEPS, Held, ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox, session
-from sandbox.docker import engine as dialogue
+from sandbox.docker import engine as docker_engine
 from sandbox.docker.garbage_collection import OWNER
 from sandbox.protocol import MIB, Command, Limits, SandboxUnavailable
 
@@ -225,7 +225,9 @@ async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
             run.cancel()
             await engine.gates["remove"].reached.wait()
             found = pytest.raises(asyncio.CancelledError)
-        monkeypatch.setattr(dialogue, "_PING_SECONDS", 0.05)  # all that went before was answered
+        monkeypatch.setattr(
+            docker_engine, "_PING_SECONDS", 0.05
+        )  # all that went before was answered
         async with asyncio.timeout(WAIT_SECONDS):
             await backend.close()
         with found:
