@@ -37,6 +37,7 @@ from jobs.store.redis_store import RedisStore, connect
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
+_ID = re.compile(r"[0-9a-f]{20}")
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,6 @@ async def services(request: Request) -> Services:  # a plain function would cost
 
 
 ServicesDep = Annotated[Services, Depends(services)]
-
-_ID = re.compile(r"[0-9a-f]{20}")
 
 
 async def find_job(services: Services, caller: Credential, job_id: str) -> Loaded:

@@ -10,6 +10,20 @@ from pydantic import Field, SecretStr
 from settings.base import DEVELOPMENT_KEY, FettleSettings
 from settings.providers import PROVIDERS
 
+ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
+ESCALATING = ("EXECUTOR", "CRITIC")
+TAKEN_OVER = (
+    "FETTLE_MODEL",
+    *(f"FETTLE_{role}_MODEL" for role in ROLES),
+    *(f"FETTLE_{role}_ESCALATION" for role in ESCALATING),
+    "FETTLE_CONTEXT_TOKENS",
+    *(f"FETTLE_{provider.upper()}_" for provider in PROVIDERS),
+    "FETTLE_SANDBOX",
+    "FETTLE_SANDBOX_",
+)
+"""What a throw-away deployment takes over: which model answers and where, and what this machine
+has. FETTLE_MODELS is the front's allow-list, and none of these."""
+
 
 class ClientSettings(FettleSettings):
     """Where the service is, and the key to it."""
@@ -28,21 +42,6 @@ class UpSettings(FettleSettings):
     flower_password: SecretStr | None = Field(
         None, description="password of Flower's user `fettle`; unset: a new one at each start"
     )
-
-
-ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
-ESCALATING = ("EXECUTOR", "CRITIC")
-TAKEN_OVER = (
-    "FETTLE_MODEL",
-    *(f"FETTLE_{role}_MODEL" for role in ROLES),
-    *(f"FETTLE_{role}_ESCALATION" for role in ESCALATING),
-    "FETTLE_CONTEXT_TOKENS",
-    *(f"FETTLE_{provider.upper()}_" for provider in PROVIDERS),
-    "FETTLE_SANDBOX",
-    "FETTLE_SANDBOX_",
-)
-"""What a throw-away deployment takes over: which model answers and where, and what this machine
-has. FETTLE_MODELS is the front's allow-list, and none of these."""
 
 
 def inherited(values: Mapping[str, str]) -> dict[str, str]:

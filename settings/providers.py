@@ -22,6 +22,8 @@ PROVIDERS = (
 """As the settings name them; `provider:model` says `google_genai` for `google`."""
 
 _SPELLED = {"google": "google_genai"}
+_MS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+_RATE = r"^([1-9]\d{0,4})/(second|minute|hour|day)(?:, ?([1-9]\d{0,9}) tokens)?$"
 
 
 def _key(variable: str, who: str) -> Any:
@@ -73,10 +75,6 @@ class ProviderSettings(FettleSettings):
         """The addresses that are set, by provider."""
         found = {name: getattr(self, f"{name}_base_url") for name in PROVIDERS}
         return {_SPELLED.get(name, name): url for name, url in found.items() if url}
-
-
-_MS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
-_RATE = r"^([1-9]\d{0,4})/(second|minute|hour|day)(?:, ?([1-9]\d{0,9}) tokens)?$"
 
 
 def _rate(who: str) -> Any:

@@ -43,6 +43,7 @@ from worker.resumption import (
 from worker.store import retry_while_unavailable
 
 TURNS_SEEN = 3
+_VERIFICATION = CallKey("", "verification", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +214,6 @@ def _input(spec: JobSpec, entries: Sequence[ConversationEntry], ports: Ports) ->
         verify=spec.verify,
         evidence=spec.evidence.value,
     )
-
-
-_VERIFICATION = CallKey("", "verification", 0)
 
 
 async def _verified(ports: Ports) -> dict[str, Any]:

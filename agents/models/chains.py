@@ -8,6 +8,9 @@ from typing import Final, Literal
 
 from agents.models.errors import ModelNotConfigured
 
+LIGHT: Final[frozenset[Role]] = frozenset({"summary", "router"})
+"""Roles with short and simple questions. A small model is used if none is named for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chains:
@@ -42,6 +45,3 @@ class Chains:
 
 
 Role = Literal["planner", "executor", "critic", "tester", "summary", "router"]
-
-LIGHT: Final[frozenset[Role]] = frozenset({"summary", "router"})
-"""Roles with short and simple questions. A small model is used if none is named for them."""

@@ -8,6 +8,8 @@ from pydantic import ValidationError
 
 from agents.errors import AgentsError
 
+_SHOWN_FAULTS = 5
+
 
 class ModelError(AgentsError):
     """The root of the errors of models.
@@ -107,9 +109,6 @@ def another_may_answer(error: ModelError) -> bool:
     if isinstance(error, ReplyMalformed):
         return False
     return isinstance(error, ModelUnavailable | ModelNotConfigured)
-
-
-_SHOWN_FAULTS = 5
 
 
 def describe_validation(error: ValidationError) -> str:

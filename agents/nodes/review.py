@@ -14,6 +14,9 @@ from agents.evidence.verdict import missing_evidence, verification_of
 from agents.graph.decision import Action, Decision
 from agents.graph.state import Run, State, text_in
 
+RUNS_SHOWN = 3
+"""Runs in full; earlier ones are in the job's events."""
+
 
 async def review(state: State) -> dict[str, Any]:
     """Pause, then put the decision into the state. An invalid one raises; the job stays paused."""
@@ -41,10 +44,6 @@ def decision_update(decision: Decision, *, proven: bool) -> dict[str, Any]:
     if action is Action.REVISE:
         change |= {"feedback": {"by": decision["by"], "text": decision.get("feedback", "")}}
     return change
-
-
-RUNS_SHOWN = 3
-"""Runs in full; earlier ones are in the job's events."""
 
 
 def review_payload(state: State) -> dict[str, Any]:

@@ -23,6 +23,10 @@ from agents.texts import head_and_tail, one_line
 
 _APPROVERS = {CRITIC: "the critic"}
 FILES_NAMED = 12
+ANSWER_KEPT = 600
+"""Characters of the answer in a summary."""
+_ANSWER_SENT = 12_000
+_AWAY = (ModelUnavailable, ModelRefused, ModelNotConfigured, BudgetExhausted)
 
 
 async def summarize(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
@@ -75,12 +79,6 @@ def _approval(state: State) -> str:
         why = why_it_ended(state) or "the revisions ran out"
         return f"Not approved: {why}, and {rest}."
     return f"Approved by {_APPROVERS.get(by, by)}."
-
-
-ANSWER_KEPT = 600
-"""Characters of the answer in a summary."""
-_ANSWER_SENT = 12_000
-_AWAY = (ModelUnavailable, ModelRefused, ModelNotConfigured, BudgetExhausted)
 
 
 class Summary(BaseModel):

@@ -12,6 +12,10 @@ from typing import Protocol, runtime_checkable
 from agents.models.errors import ModelUnavailable
 
 LONGEST_HOLD_SECONDS = 24 * 3600.0
+SLOTS = 60
+"""The requests of a period are counted in this many slots, each as if all of it were sent at the
+time of its last request. A decision looks at 61 slots, whatever the number of requests, and a
+request can be late by a sixtieth of the period."""
 
 
 @runtime_checkable
@@ -38,12 +42,6 @@ class NoLimit:
 
     async def hold(self, model: str, seconds: float) -> None:
         """See RateLimit."""
-
-
-SLOTS = 60
-"""The requests of a period are counted in this many slots, each as if all of it were sent at the
-time of its last request. A decision looks at 61 slots, whatever the number of requests, and a
-request can be late by a sixtieth of the period."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,12 @@ from agents.tools.trace import of_use
 
 MOST_BYTES = 1024 * 1024
 """Of a file that is edited here, in the worker's own process."""
+PLACES_SHOWN = 8
+NEAR_CHARACTERS = 600
+MOST_SEARCHED = 256 * 1024
+"""Characters of text and old text together that are searched for similar lines."""
+SHORTEST_LIKENESS = 0.5
+_WORD = re.compile(r"\w+")
 
 
 async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -> Answer:
@@ -48,14 +54,6 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
         raise ToolRefused(f"{why}; nothing was changed")
     made = await ports.workspace.apply({name: data})
     return f"edited {name} (line {edit.line})", of_use("edit_file", name, ok=True, made=made)
-
-
-PLACES_SHOWN = 8
-NEAR_CHARACTERS = 600
-MOST_SEARCHED = 256 * 1024
-"""Characters of text and old text together that are searched for similar lines."""
-SHORTEST_LIKENESS = 0.5
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)

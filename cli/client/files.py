@@ -11,6 +11,9 @@ from cli.client.service import Service
 from cli.errors import CliError, Refused
 from jobs.blobs import atomic_write
 
+MOST_BYTES = 64 * 1024
+"""A longer file is named and not fetched: nobody reads it as it scrolls by."""
+
 
 def save(
     service: Service, job_id: str, folder: Path, names: Collection[str] | None = None
@@ -47,10 +50,6 @@ def save_recording(service: Service, job_id: str, path: Path) -> None:
         atomic_write.write(path, content)
     except OSError as error:
         raise CliError("the recording was not saved", f"{path}: {error.strerror}") from None
-
-
-MOST_BYTES = 64 * 1024
-"""A longer file is named and not fetched: nobody reads it as it scrolls by."""
 
 
 def text_of(service: Service, job_id: str) -> Callable[[Mapping[str, Any]], str | None]:

@@ -26,6 +26,7 @@ from cli.render.words import clip, printable
 PICTURE_ROWS = 28
 SOURCES = frozenset({".py", ".md", ".txt", ".toml", ".sql", ".sh"})
 SOURCE_LINES = 200
+LOOK_SECONDS = 0.2
 
 
 class Later(Exception):
@@ -143,9 +144,6 @@ def _answer(question: str) -> str:
         return ask_line(question)
     except EOFError:
         raise Later from None
-
-
-LOOK_SECONDS = 0.2
 
 
 def ask_line(question: str) -> str:

@@ -42,6 +42,8 @@ _OWN_FIELDS = (
     "ends_by",
     "once",
 )
+MARK = b"z"
+"""Begins a packed body; JSON begins with a brace."""
 
 
 def dump(value: Any, *, in_order: bool = False) -> str:
@@ -168,10 +170,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value
-
-
-MARK = b"z"
-"""Begins a packed body; JSON begins with a brace."""
 
 
 def packed(stored: bytes) -> bytes | None:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+EXPIRY = "expiry"
+"""Who decided where nobody did in time."""
+
 
 class ReviewKind(StrEnum):
     """What is asked: `review` wants an Action, `questions` answers, `upgrade` an operator who knows
@@ -27,10 +30,6 @@ class Action(StrEnum):
     REJECT = "reject"
     DELEGATE = "delegate"
     ANSWER = "answer"
-
-
-EXPIRY = "expiry"
-"""Who decided where nobody did in time."""
 
 
 @dataclass(frozen=True, slots=True)

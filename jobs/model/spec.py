@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+CASES_PATH = ".fettle/cases.json"
+"""The path of the cases in the checks' manifest, in the form that `POST /jobs` takes."""
+
 
 class Priority(StrEnum):
     """Orders claims among the jobs that wait."""
@@ -112,10 +115,6 @@ class JobSpec:
     def shows_each_run(self) -> bool:
         """Whether a person is asked after every run."""
         return self.review and self.pause is Pause.EVERY_RUN
-
-
-CASES_PATH = ".fettle/cases.json"
-"""The path of the cases in the checks' manifest, in the form that `POST /jobs` takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,14 @@ from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Reason, Result, Status
 
 Counts = Mapping[str, int]
+FIRST_HINT_MS = 1_000
+"""How long a hint may take before the sweeper sends another; doubled for each one (no floods)."""
+AFTER_CRASH_MS = 250
+"""The same for a dead worker's job. A worker that hangs still takes the one hint that it had asked
+for, and a killed worker loses it: the third must come in time for J8."""
+IN_LINE_MS = 3_600_000
+"""How often the sweeper looks at a job that waits for another of its conversation. The step that
+ends the other makes it due, so this only guards against a damaged line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +56,6 @@ class Refusal:
     code: str
     detail: str
     status: Status | None = None
-
-
-FIRST_HINT_MS = 1_000
-"""How long a hint may take before the sweeper sends another; doubled for each one (no floods)."""
-AFTER_CRASH_MS = 250
-"""The same for a dead worker's job. A worker that hangs still takes the one hint that it had asked
-for, and a killed worker loses it: the third must come in time for J8."""
-
-
-IN_LINE_MS = 3_600_000
-"""How often the sweeper looks at a job that waits for another of its conversation. The step that
-ends the other makes it due, so this only guards against a damaged line."""
 
 
 def moved(record: JobRecord, now: int, **fields: Any) -> JobRecord:

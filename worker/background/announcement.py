@@ -23,6 +23,10 @@ from worker.adapters.model_choice import chains
 from worker.adapters.tools import tools
 from worker.context import model_options
 
+_SAMPLE = 1_000
+"""Tokens that are priced: for a million of them some models cost more a token."""
+_MILLION = Decimal(1_000_000)
+
 
 def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
     """The facts that stay as they are while the worker runs: all but the sandbox's."""
@@ -38,10 +42,6 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "models": model_catalogue(chains(settings), model_options(settings), prices(settings)),
     }
 
-
-_SAMPLE = 1_000
-"""Tokens that are priced: for a million of them some models cost more a token."""
-_MILLION = Decimal(1_000_000)
 
 Facts = dict[str, Any]
 

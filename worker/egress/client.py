@@ -28,6 +28,10 @@ from worker.egress.hosts import Hosts, parsed, shown
 HOPS: Final = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE_WRONG = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
+_KIND = re.compile(
+    r"(text/[\w.+-]{1,127}|application/(json|xml|[\w.-]{1,127}\+(json|xml)))$", re.ASCII
+)
+"""What is text. Names have at most 127 characters (RFC 6838): they are shown to the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +134,6 @@ def _headers(raw: Sequence[tuple[bytes, bytes]]) -> Message:
     for name, value in raw:
         message[name.decode("latin-1")] = value.decode("latin-1")
     return message
-
-
-_KIND = re.compile(
-    r"(text/[\w.+-]{1,127}|application/(json|xml|[\w.-]{1,127}\+(json|xml)))$", re.ASCII
-)
-"""What is text. Names have at most 127 characters (RFC 6838): they are shown to the model."""
 
 
 def pages(settings: ToolSettings) -> EgressClient | None:

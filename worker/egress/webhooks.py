@@ -30,6 +30,7 @@ from worker.egress.connect import Pinned, Resolver, resolved
 READ = 65_536
 """Bytes of an answer that are read: only its status counts."""
 GONE = 410
+PREFIX = "whsec_"
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,6 @@ def endpoint(settings: WebhookSettings) -> Endpoint | None:
         settings.webhook_seconds,
         private=settings.webhook_private,
     )
-
-
-PREFIX = "whsec_"
 
 
 def key_of(secret: str) -> bytes:

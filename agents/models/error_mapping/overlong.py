@@ -43,6 +43,9 @@ _TOOK = [
         rf"context limit: {_FIGURE} \+",
     )
 ]
+LEARNED_SECONDS = 900.0
+"""A limit can be per minute (Groq), of a plan, or of a server that restarts with a larger context.
+To find out costs one refused request in this time."""
 
 
 def limits_in(message: str, details: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -66,11 +69,6 @@ def _found(patterns: list[re.Pattern[str]], message: str) -> int | None:
 
 def _plausible(figure: Any) -> int | None:
     return figure if type(figure) is int and figure >= LEAST else None
-
-
-LEARNED_SECONDS = 900.0
-"""A limit can be per minute (Groq), of a plan, or of a server that restarts with a larger context.
-To find out costs one refused request in this time."""
 
 
 class LearnedLimit:

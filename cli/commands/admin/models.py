@@ -14,6 +14,8 @@ from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from cli.render.words import printable
 
+UNKNOWN = "unknown"
+
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PROVIDER:MODEL]...")
@@ -41,9 +43,6 @@ def command(
         _show_checks(screen, found.get("checks", ()))
     answered = found["workers"] != 0 and all(each["ok"] for each in found.get("checks", ()))
     return FAILED if wanted and not answered else 0
-
-
-UNKNOWN = "unknown"
 
 
 def _show_models(screen: Screen, found: Mapping[str, Any]) -> None:
