@@ -23,9 +23,11 @@ from sandbox.order import Order, order
 from sandbox.pool import SandboxLost, to_its_end
 from sandbox.protocol import Command, Limits, RunResult, SandboxUnavailable
 from sandbox.result import ExitReport
+from sandbox.zygote.preload import INSTALLED
 
 _EXIT_SECONDS = 10.0
 _BUFFER_BYTES = 1024 * 1024
+_LIBRARIES = tuple(name.partition(".")[0].encode() for name in INSTALLED)
 _LOST = "the sandbox's supervisor has ended"
 
 
@@ -63,6 +65,7 @@ class LocalSession:
         self._opened: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._entries: dict[int, _Entry] = {}
         self._warm: asyncio.Future[None] = self._loop.create_future()
+        self._uses_libraries = self._loads_libraries = False
         self.facts: dict[str, Any] = {}
         self.lost = False
 
@@ -90,6 +93,8 @@ class LocalSession:
 
     def order(self, command: Command, limits: Limits) -> Order:
         """See `pool.Session.order`."""
+        if not self._own_interpreter and not self._uses_libraries:
+            self._uses_libraries = _names_a_library(command)
         python = self.facts["python"]
         return order(command, limits, python, own_interpreter=self._own_interpreter)
 
@@ -120,9 +125,13 @@ class LocalSession:
 
     async def warm(self) -> None:
         """See `pool.Session.warm`."""
-        if not self._warm.done():
-            await self.send({"do": "warm"})
+        await self._load()
         await asyncio.shield(self._warm)
+
+    async def _load(self) -> None:
+        if not self._loads_libraries:
+            self._loads_libraries = True
+            await self.send({"do": "warm"})
 
     async def start(self, number: int, limits: Limits) -> None:
         """Bound the sandbox for its run. Raises SandboxLost, SandboxUnavailable."""
@@ -135,6 +144,8 @@ class LocalSession:
         entry = self._entries.get(number)
         if entry is None:
             raise SandboxLost("a sandbox ended before its run began")
+        if self._uses_libraries:
+            await self._load()
         await self.send({"do": "start", "number": number, **bounds})
         await entry.started
 
@@ -275,6 +286,13 @@ class LocalInstance:
             await self._session.end(self._number)
         finally:
             self.writer.close()
+
+
+def _names_a_library(command: Command) -> bool:
+    """Whether a run may use a library that can be loaded beforehand; a wrong guess costs time."""
+    code = (word.encode(errors="replace") for word in command.argv)
+    files = (data for path, data in command.files.items() if path.endswith(".py"))
+    return any(name in data for data in (*code, *files) for name in _LIBRARIES)
 
 
 def _settle(future: asyncio.Future[Any], value: object) -> None:

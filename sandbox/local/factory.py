@@ -1,9 +1,9 @@
 """A supervisor's sandboxes, and the zygotes that they are copied from.
 
-One zygote makes the sandboxes. The first one has no libraries loaded, which takes seconds: it
-serves until the next one has. After a number of sandboxes a zygote is followed by another one in
-the same way, and ends with its last sandbox. One that ends unasked takes its sandboxes with it, and
-the next sandbox starts anew.
+One zygote makes the sandboxes. The first one has no libraries loaded, which would take a processor
+for two seconds: once a run names one, another zygote loads them and follows. After a number of
+sandboxes a zygote is followed by another one in the same way, and ends with its last sandbox. One
+that ends unasked takes its sandboxes with it, and the next sandbox starts anew.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ from sandbox.result import ExitReport
 LINGER_SECONDS = 1.0
 """A sandbox that was killed is gone within milliseconds; one that is not is killed more thoroughly.
 """
-LOAD_SECONDS = 5.0
-"""The libraries are loaded so long after the first sandbox was asked for: that takes a processor
-for two seconds, for which a worker that has just started has better uses."""
 PAUSE_SECONDS = 10.0
 """After a zygote that was to follow another and did not get warm."""
 _EARLIER = "the zygote ended early"
@@ -50,7 +47,8 @@ class Factory:
         self._current: Zygote | None = None
         self._next: Zygote | None = None
         self._zygotes: list[Zygote] = []
-        self._next_at = float("inf")  # when the next zygote is to be warmed
+        self._next_at = float("inf")  # when the next zygote is to be started
+        self._libraries = False  # whether it loads them
         self.outbox: list[tuple[dict[str, Any], Instance | None]] = []
 
     def make(self, number: int, size: int) -> None:
@@ -64,16 +62,13 @@ class Factory:
             except OSError as error:
                 self._fail_waiting(str(error), lost=False)
                 return
-            if self._next is None:
-                self._next_at = time.monotonic() + LOAD_SECONDS
+            self._load()
         self._serve()
 
     def warm(self) -> None:
-        """Load the libraries now; `warm` is reported when they are."""
-        if self._current is not None and self._current.libraries:
-            self.outbox.append(({"warm": True}, None))
-        elif self._next is None:
-            self._next_at = time.monotonic()
+        """Have the libraries loaded; `warm` is reported when they are."""
+        self._libraries = True
+        self._load()
 
     def start(
         self, number: int, seconds: float, memory: int, processes: int, cpus: float | None
@@ -115,7 +110,7 @@ class Factory:
                 zygote.until = float("inf")
                 zygote.kill()
         if self._next_at <= now:
-            self._warm_next()
+            self._start_next()
         due = [each.until for each in self._all.values()] + [each.until for each in self._zygotes]
         return max(0.0, min((*due, self._next_at)) - now)
 
@@ -144,10 +139,15 @@ class Factory:
         if zygote.made >= self._rotation and self._next is None:
             self._next_at = min(self._next_at, time.monotonic())
 
-    def _warm_next(self) -> None:
+    def _load(self) -> None:
+        """Start a zygote with libraries, where they were asked for and none is starting."""
+        if self._libraries and self._next is None:
+            self._next_at = min(self._next_at, time.monotonic())
+
+    def _start_next(self) -> None:
         self._next_at = float("inf")
         try:
-            self._next = self._start(libraries=True)
+            self._next = self._start(libraries=self._libraries)
         except OSError:  # short of something: the one that there is goes on meanwhile
             self._next_at = time.monotonic() + PAUSE_SECONDS
 
@@ -168,7 +168,10 @@ class Factory:
             self._made(*made)
         elif zygote.ready and zygote is self._next:
             old, self._current, self._next = self._current, zygote, None
-            self.outbox.append(({"warm": True}, None))
+            if zygote.libraries:
+                self.outbox.append(({"warm": True}, None))
+            else:
+                self._load()  # they may have been asked for meanwhile
             if old is not None:
                 self._retire(old)
         self._serve()

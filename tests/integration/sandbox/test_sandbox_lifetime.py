@@ -136,6 +136,16 @@ async def test_what_stands_ready_is_counted(sandbox: LocalSandbox) -> None:
     assert sandbox.pool == PoolCount()
 
 
+async def test_libraries_are_loaded_once_a_run_names_one(sandbox: LocalSandbox) -> None:
+    loaded = Command.python("import sys; print(any(name[:3] == 'num' for name in sys.modules))")
+    for _ in range(3):
+        assert (await sandbox.run(loaded, Limits())).stdout.text == "False\n"
+    await sandbox.run(Command.python("import numpy"), Limits())
+    async with asyncio.timeout(20):
+        while (await sandbox.run(loaded, Limits())).stdout.text != "True\n":
+            await asyncio.sleep(0.1)
+
+
 @pytest.mark.invariant("J14")
 async def test_sandboxes_leave_no_process_no_mount_and_no_descriptor(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
