@@ -126,6 +126,11 @@ class Operations:
             first=True,
         )
 
+    async def hint_again(self, job_id: str) -> None:
+        """Send another hint at a job that is queued."""
+        if loaded := await self.store.load(job_id):
+            await self._commits.nudge(loaded.record)
+
     async def pause(self, held: LeaseRef, review: Review) -> JobRecord | Refusal:
         """Ask a person, and release the job."""
         return await self._commits.own(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Collection, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ from worker.store import retry_while_unavailable
 HAND_OVER_SECONDS = 5.0
 """How long the jobs that a drain has cut short may take to be given back."""
 
+PASS_ON_SECONDS = 0.5
+"""The mean pause before a hint is passed on."""
 READ_SECONDS = 0.1
 
 log = structlog.get_logger("worker.attempts")
@@ -57,6 +60,7 @@ class Attempts:
         self._held: tuple[LeaseRef, ...] = ()
         self._starting: set[asyncio.Task[None]] = set()
         self._claiming: set[str] = set()
+        self._passing_on = False
         self._draining = asyncio.Event()
         lease_ms = operations.policy.lease_ms
         self._isolated = IsolatedRunner(operations.store, lease_ms, self._draining)
@@ -124,13 +128,30 @@ class Attempts:
     async def _claim_unreadable(
         self, job_id: str, alone: bool, refusal: Refusal
     ) -> JobRecord | Refusal:
-        """A job that this worker cannot resume belongs to those that can; the sweeper's hints, ever
-        further apart, look for one. Where there is none, the attempt only asks a person.
+        """A job that this worker cannot resume belongs to those that can. Where there is none, the
+        attempt only asks a person.
         """
-        if not await left_to_nobody(self._operations.store, job_id):
-            log.info("job left to a worker that reads it", job_id=job_id, why=refusal.detail)
-            return refusal
-        return await self._claim(job_id, alone, reads=None)
+        if await left_to_nobody(self._operations.store, job_id):
+            return await self._claim(job_id, alone, reads=None)
+        log.info("job left to a worker that reads it", job_id=job_id, why=refusal.detail)
+        await self._pass_on(job_id)
+        return refusal
+
+    async def _pass_on(self, job_id: str) -> None:
+        """Send the hint again a little later: a worker that reads the job may receive it.
+
+        The sweeper's hints come ever further apart, and at equal times, so that one worker may
+        receive them all. One hint at a time is passed on: a worker must not be busy with those of
+        a thousand jobs.
+        """
+        if self._passing_on:
+            return
+        self._passing_on = True
+        try:
+            await asyncio.sleep(PASS_ON_SECONDS * (0.5 + random.random()))  # noqa: S311 - jitter
+            await self._operations.hint_again(job_id)
+        finally:
+            self._passing_on = False
 
     async def _claim(
         self, job_id: str, alone: bool, reads: Collection[int] | None = READS

@@ -27,8 +27,7 @@ from drills.chaos.oplog import Decided, Mended, Moment, Retried, Struck, Submitt
 from jobs.blobs import manifest
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Decision, ReviewKind
-from jobs.model.spec import JobSpec, Priority
-from jobs.queue.hints import Hints
+from jobs.model.spec import JobSpec
 from jobs.redis.keys import JobKeys
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Refusal
@@ -232,9 +231,6 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     older.send_signal(signal.SIGTERM)
     await until(lambda: older.poll() is not None, 60, deployment.logs)
     scene.log.add(Mended(fault=KILL))
-    hints = Hints(deployment.broker_url)
-    hints.send(other_answer, Priority.NORMAL)  # the sweeper's come ever further apart
-    hints.close()
     telling = asyncio.create_task(tell_runs())
     for job_id, first in ((other_answer, newer), (ours, older)):
         job = await deployment.until(operations, job_id, seconds=60)
