@@ -49,22 +49,33 @@ class IsolatedRunner:
             self._jobs[job_id] = asyncio.create_task(self._run(job_id))
 
     async def _run(self, job_id: str) -> None:
+        """Start the job's process; or wait while another worker does, which may die before."""
         try:
-            async with self._free:
-                if not self._draining.is_set() and (lock := await self._locked(job_id)):
-                    await self._locked_run(job_id, lock)
+            while not await self._settled(job_id):
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._draining.wait(), self._lock_ms / 3_000)
         except StoreUnavailable as error:
             log.warning("hint dropped", job_id=job_id, error=str(error))
         finally:
             del self._jobs[job_id]
 
-    async def _locked(self, job_id: str) -> str | None:
-        """The lock on the job's next claim, where this worker is to start its process."""
+    async def _settled(self, job_id: str) -> bool:
+        """Whether nothing is left to do here: the job's process has ended, or it needs none."""
+        async with self._free:
+            lock = None if self._draining.is_set() else await self._lock_of(job_id)
+            if lock is None:
+                return True
+            if not await self._store.leader.try_acquire(lock, self._lock_ms):
+                return False
+            await self._locked_run(job_id, lock)
+            return True
+
+    async def _lock_of(self, job_id: str) -> str | None:
+        """The lock on the job's next claim; None where it does not wait for one."""
         loaded = await self._store.load(job_id)
         if loaded is None or loaded.record.status is not Status.QUEUED:
             return None
-        lock = f"alone:{job_id}:{loaded.record.epoch}"
-        return lock if await self._store.leader.try_acquire(lock, self._lock_ms) else None
+        return f"alone:{job_id}:{loaded.record.epoch}"
 
     async def _locked_run(self, job_id: str, lock: str) -> None:
         extending = asyncio.create_task(self._extend(lock))

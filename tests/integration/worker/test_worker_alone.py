@@ -88,8 +88,8 @@ async def test_who_dies_starting_a_job_alone_keeps_it_from_others_for_a_lease_at
         await deployment.ready(2)
         hints = Hints(deployment.broker_url)
         async with asyncio.timeout(2 + 18):  # the lease, and a process that is made for it
+            hints.send(job_id, Priority.NORMAL)
             while (await deployment.record_of(operations, job_id)).status is Status.QUEUED:
-                hints.send(job_id, Priority.NORMAL)
                 await asyncio.sleep(0.25)
         hints.close()
         ended = await deployment.until(operations, job_id)
