@@ -62,8 +62,7 @@ class Attempts:
         self._claiming: set[str] = set()
         self._passing_on = False
         self._draining = asyncio.Event()
-        lease_ms = operations.policy.lease_ms
-        self._isolated = IsolatedRunner(operations.store, lease_ms, self._draining)
+        self._isolated = IsolatedRunner(operations.store, self._draining)
         self._drained: asyncio.Task[None] | None = None
 
     def held(self) -> tuple[LeaseRef, ...]:

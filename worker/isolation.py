@@ -17,6 +17,11 @@ from jobs.store.redis_store import RedisStore
 
 AT_ONCE = 2
 """Processes at once: each takes memory of a worker's, and may be what takes all there is."""
+START_MS = 30_000
+"""A process that was started claims its job within this time. It does so also where the worker that
+started it has died: so no other may be started earlier."""
+LOOK_SECONDS = 1.0
+"""How often to look whether a job whose process another worker has started was claimed."""
 MOST_WAITING = 100
 """Jobs that wait for their turn here; the sweeper hints at those beyond, ever further apart."""
 
@@ -28,12 +33,8 @@ class IsolatedRunner:
     many hints come meanwhile.
     """
 
-    def __init__(self, store: RedisStore, lock_ms: int, draining: asyncio.Event) -> None:
-        """`lock_ms`: how soon another worker starts a process for a job where this one has died
-        starting one: a lease, as for a job that was claimed.
-        """
+    def __init__(self, store: RedisStore, draining: asyncio.Event) -> None:
         self._store = store
-        self._lock_ms = lock_ms
         self._draining = draining
         self._free = asyncio.Semaphore(AT_ONCE)
         self._jobs: dict[str, asyncio.Task[None]] = {}
@@ -53,7 +54,7 @@ class IsolatedRunner:
         try:
             while not await self._settled(job_id):
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._draining.wait(), self._lock_ms / 3_000)
+                    await asyncio.wait_for(self._draining.wait(), LOOK_SECONDS)
         except StoreUnavailable as error:
             log.warning("hint dropped", job_id=job_id, error=str(error))
         finally:
@@ -65,9 +66,12 @@ class IsolatedRunner:
             lock = None if self._draining.is_set() else await self._lock_of(job_id)
             if lock is None:
                 return True
-            if not await self._store.leader.try_acquire(lock, self._lock_ms):
+            if not await self._store.leader.try_acquire(lock, START_MS):
                 return False
-            await self._locked_run(job_id, lock)
+            try:
+                await self._process(job_id)
+            finally:
+                await self._store.leader.release(lock)  # where it ended before its claim, go on
             return True
 
     async def _lock_of(self, job_id: str) -> str | None:
@@ -76,21 +80,6 @@ class IsolatedRunner:
         if loaded is None or loaded.record.status is not Status.QUEUED:
             return None
         return f"alone:{job_id}:{loaded.record.epoch}"
-
-    async def _locked_run(self, job_id: str, lock: str) -> None:
-        extending = asyncio.create_task(self._extend(lock))
-        try:
-            await self._process(job_id)
-        finally:
-            extending.cancel()
-            await self._store.leader.release(lock)  # where it ended before its claim, go on
-
-    async def _extend(self, lock: str) -> None:
-        """A process takes seconds to start, more on a busy machine."""
-        while True:
-            await asyncio.sleep(self._lock_ms / 3_000)
-            with contextlib.suppress(StoreUnavailable):
-                await self._store.leader.extend(lock, self._lock_ms)
 
     async def _process(self, job_id: str) -> None:
         """Work on one job in a worker of its own, to the attempt's end; drains with this one."""

@@ -72,10 +72,6 @@ class LeaderLock:
         """Whether the caller has the lock, for `ms`."""
         return bool(await ask(self._acquire(keys=[keys.lock(name)], args=[ms])))
 
-    async def extend(self, name: str, ms: int) -> None:
-        """Let a lock expire `ms` from now; one that has expired stays so."""
-        await ask(self._redis.pexpire(keys.lock(name), ms))
-
     async def release(self, name: str) -> None:
         """Remove a lock now."""
         await ask(self._redis.delete(keys.lock(name)))

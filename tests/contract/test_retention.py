@@ -421,19 +421,6 @@ async def test_one_callers_turn_in_every_interval(store):
     assert await store.leader.try_acquire("sweep", 20)
 
 
-async def test_a_turn_can_be_kept_but_not_taken_up_again(store):
-    for seconds in (0.1, 1, 10):
-        name, begun = f"alone-{seconds}", time.monotonic()
-        assert await store.leader.try_acquire(name, int(seconds * 1_000))
-        await store.leader.extend(name, 60_000)
-        if time.monotonic() - begun < seconds:  # or it was over, and stays so
-            break
-    await store.leader.extend("another", 60_000)
-    await asyncio.sleep(seconds + 0.05)
-    assert not await store.leader.try_acquire(name, 60_000)
-    assert await store.leader.try_acquire("another", 60_000)
-
-
 async def test_what_a_dead_remover_left_half_way_is_taken_up(store, blobs):
     digest = "a" * 64
     await store.blobs.pin([digest])

@@ -71,10 +71,10 @@ async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(
 
 
 @pytest.mark.invariant("J8")
-async def test_who_dies_starting_a_job_alone_keeps_it_from_others_for_a_lease_at_most(
+async def test_a_process_that_ends_before_its_claim_leaves_the_job_to_another_worker(
     deployment: Deployment,
 ) -> None:
-    """Its process ends before the claim; then the worker is killed. Another one goes on."""
+    """Then its worker is killed, too."""
     model = deployment.record("alone", one_run("alone", "print('x')"))
     async with deployment.operations() as operations:
         job_id = await crashed_twice(deployment, operations, model)
@@ -87,7 +87,7 @@ async def test_who_dies_starting_a_job_alone_keeps_it_from_others_for_a_lease_at
         deployment.worker()
         await deployment.ready(2)
         hints = Hints(deployment.broker_url)
-        async with asyncio.timeout(2 + 18):  # the lease, and a process that is made for it
+        async with asyncio.timeout(20):  # a process that is made for it
             hints.send(job_id, Priority.NORMAL)
             while (await deployment.record_of(operations, job_id)).status is Status.QUEUED:
                 await asyncio.sleep(0.25)
