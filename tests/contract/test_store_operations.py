@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.jobs.job_examples import RESULT, TENANT, decision, held, job, review
+from support.jobs.job_examples import RESULT, TENANT, JobService, decision, held, job, review
 
 from jobs.errors import Contended
 from jobs.model.events import NewEvent
@@ -240,6 +240,19 @@ async def test_heartbeats_and_writes_in_between_do_not_hinder_an_end(service):
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
     assert job(ended).status is Status.SUCCEEDED
+
+
+@pytest.mark.invariant("J8")
+async def test_a_dead_workers_job_is_hinted_by_the_sweep_after_its_leases_end(store):
+    service = JobService(store, lease_ms=100)
+    running = await service.running(priority=Priority.HIGH)
+    service.hints.clear()
+    assert await service.operations.sweep() == 0
+    await asyncio.sleep(0.11)
+    assert await service.operations.sweep() == 1
+    assert service.hints == [(running.id, Priority.HIGH)]
+    again = await service.claim(running.id)
+    assert (again.epoch, again.crashes) == (2, 1)
 
 
 # Tried anew

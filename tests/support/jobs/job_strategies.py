@@ -1,141 +1,65 @@
-"""Hypothesis strategies for what `jobs` keeps."""
+"""Hypothesis strategies for what `jobs` keeps: every field of a record, by its annotation."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
 from hypothesis import strategies as st
 
-from jobs.model.credentials import Person
 from jobs.model.events import NewEvent
 from jobs.model.graph_format import GraphFormat
-from jobs.model.record import JobRecord, Lease, Reason, Result, Status
-from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
-from jobs.model.spec import CheckSpec, JobSpec, Kind, OnExhausted, OnExpiry, Pause, Priority
+from jobs.model.record import JobRecord
+from jobs.model.review import Review
 
 texts = st.text(max_size=20)
 """Text without lone surrogates: what UTF-8 can carry."""
-counts = st.integers(0, 2**40)
-times = st.integers(1, 2**42)
-digests = st.text("0123456789abcdef", min_size=64, max_size=64)
-maybe_digests = st.none() | digests
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | texts,
+times = st.integers(1, 2**40)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
-data = st.dictionaries(texts, json_values, max_size=4)
-
-specs = st.builds(
-    JobSpec,
-    task=texts,
-    review=st.booleans(),
-    model=st.none() | texts,
-    steps=st.lists(texts, max_size=3).map(tuple),
-    workspace=maybe_digests,
-    conversation_id=st.none() | texts,
-    max_revisions=counts,
-    on_exhausted=st.sampled_from(OnExhausted),
-    timeout_seconds=counts,
-    priority=st.sampled_from(Priority),
-    labels=st.lists(texts, max_size=3).map(tuple),
-    review_expires_seconds=st.none() | counts,
-    on_expiry=st.sampled_from(OnExpiry),
-    approvals=st.integers(1, 2),
-    kind=st.sampled_from(Kind),
-    checks=st.none()
-    | st.builds(
-        CheckSpec,
-        manifest=texts,
-        paths=st.lists(texts, max_size=2).map(tuple),
-        command=st.none() | texts,
-        cases=st.lists(texts, max_size=2).map(tuple),
-    ),
-    write_tests=st.booleans(),
-    questions=st.booleans(),
-    parallel=st.booleans(),
-    questions_expire_seconds=st.none() | counts,
-    pause=st.sampled_from(Pause),
-    review_remind_seconds=st.none() | counts,
-    review_escalate_seconds=st.none() | counts,
-)
-approvals = st.builds(Approval, by=texts, key_id=texts, at=times, override=st.booleans())
-reviews = st.builds(
-    Review,
-    id=texts,
-    kind=st.sampled_from(ReviewKind),
-    payload=data,
-    opened_at=times,
-    expires_at=st.none() | times,
-    expired=st.booleans(),
-    remind_at=st.none() | times,
-    escalate_at=st.none() | times,
-    approvals=st.lists(approvals, max_size=2).map(tuple),
-)
-decisions = st.builds(
-    Decision,
-    review_id=texts,
-    action=st.sampled_from(Action),
-    by=texts,
-    feedback=texts,
-    code=texts,
-    override=st.booleans(),
-    key_id=texts,
-    digest=texts,
-    answers=st.lists(texts, max_size=2).map(tuple),
-)
-results = st.builds(
-    Result,
-    answer=texts,
-    approved_by=st.none() | texts,
-    artifacts=st.lists(data, max_size=2).map(tuple),
-    override=st.booleans(),
-    checks=st.none() | data,
-)
-formats = st.builds(GraphFormat, number=st.integers(0, 99), release=st.sampled_from(["", "1.2.3"]))
-events = st.builds(NewEvent, key=texts, kind=texts, data=data)
+data = st.dictionaries(texts, values | texts, max_size=4)
+PLAIN: dict[Any, st.SearchStrategy[Any]] = {
+    str: texts,
+    int: times,
+    GraphFormat: st.builds(GraphFormat, st.integers(0, 99), st.sampled_from(["", "1.2.3"])),
+}
 
 
-@st.composite
-def records(draw) -> JobRecord:
-    """A record in which the lease runs to the time when the job is due."""
-    due_at = draw(times)
-    lease = st.builds(Lease, worker=texts, until=st.just(due_at), alone=st.booleans())
-    return draw(
-        st.builds(
-            JobRecord,
-            id=texts,
-            tenant=texts,
-            spec=specs,
-            conversation_id=texts,
-            created_at=times,
-            updated_at=times,
-            due_at=st.just(due_at),
-            status=st.sampled_from(Status),
-            version=counts,
-            epoch=counts,
-            attempts=counts,
-            crashes=counts,
-            retries=counts,
-            hints=counts,
-            progress_epoch=counts,
-            ran_ms=counts,
-            lease=st.none() | lease,
-            review=st.none() | reviews,
-            decision=st.none() | decisions,
-            workspace=maybe_digests,
-            graph=st.none() | formats,
-            claimed_at=st.none() | times,
-            started_at=st.none() | times,
-            finished_at=st.none() | times,
-            reason=st.none() | st.sampled_from(Reason),
-            detail=texts,
-            result=st.none() | results,
-            submitted_by=texts,
-            request_id=texts,
-            authors=st.lists(st.builds(Person, texts, texts), max_size=3).map(tuple),
-            revisions=counts,
-        )
-    )
+@cache
+def of(hint: Any) -> st.SearchStrategy[Any]:
+    """Values of an annotated type."""
+    args = get_args(hint)
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if is_dataclass(hint):
+        return every(hint)
+    if get_origin(hint) is tuple:
+        return st.lists(of(args[0]), max_size=2).map(tuple)
+    if get_origin(hint) is Mapping:
+        return data
+    return st.one_of(*map(of, args)) if args else st.from_type(hint)
+
+
+def every(kind: Any, **own: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Instances with any value in every field, but for those that have strategies of their own."""
+    hints = get_type_hints(kind)
+    derived = {each.name: of(hints[each.name]) for each in fields(kind) if each.name not in own}
+    return st.builds(kind, **derived, **own)
+
+
+reviews = every(Review)
+events = every(NewEvent)
+
+
+def _leased(record: JobRecord) -> JobRecord:
+    """The lease runs to the time when the job is due."""
+    return replace(record, lease=record.lease and replace(record.lease, until=record.due_at))
+
+
+digests = st.none() | st.text("0123456789abcdef", min_size=64, max_size=64)
+records = every(JobRecord, workspace=digests).map(_leased)

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from support.jobs.job_examples import NOW, RESULT, claimed, decision, queued, review
 
-from jobs.counting import MANY, WAITS, counted
+from jobs.counting import WAITS, counted
 from jobs.model.events import Event
 from jobs.model.record import Reason
 from jobs.model.review import Action
 from jobs.model.spec import Kind
 from jobs.store import Charge
 from jobs.transitions import lifecycle
-from jobs.transitions.change import Change
 
 SECOND = 1_000
 
@@ -38,11 +37,6 @@ def ended(*facts, charges=(), result=RESULT):
     return counted(claimed(queued()), change, shown(*facts), charges)
 
 
-def test_a_change_that_ends_nothing_adds_nothing():
-    change = Change(claimed(queued()))
-    assert counted(queued(), change, shown(run()), ()) == {}
-
-
 def test_a_job_counts_by_how_it_ended():
     counts = ended()
     assert (counts["ended|succeeded"], counts["approved|critic"]) == (1, 1)
@@ -52,29 +46,6 @@ def test_a_job_counts_by_how_it_ended():
     counts = counted(claimed(queued()), failing, shown(), ())
     assert (counts["ended|failed"], counts["reason|deadline"]) == (1, 1)
     assert not any(name.startswith("success|") for name in counts)
-
-
-def test_what_nobody_approved_is_neither_straight_nor_repaired():
-    counts = ended(run(succeeded=False), run(), result=replace(RESULT, approved_by=None))
-    assert (counts["ended|succeeded"], counts["success|unapproved"]) == (1, 1)
-    assert not {"success|straight", "success|repaired"} & counts.keys()
-
-
-def test_a_run_that_had_failed_makes_the_success_a_repaired_one():
-    assert ended(run())["success|straight"] == 1
-    counts = ended(run(succeeded=False, failure={"class": "type"}), run(succeeded=False), run())
-    assert (counts["success|repaired"], counts["runs|failed"], counts["runs|succeeded"]) == (
-        1,
-        2,
-        1,
-    )
-    assert (counts["failure|type"], counts["failure|unknown"]) == (1, 1)
-
-
-def test_revisions_are_the_passes_of_the_executor():
-    assert ended(run(), ("critiqued", {"revision": 2}))["revisions|2"] == 1
-    assert ended(run(revision=MANY + 5))[f"revisions|{MANY}"] == 1
-    assert not any(name.startswith("revisions|") for name in ended())
 
 
 def test_money_is_counted_exactly_and_what_has_no_price_apart():
@@ -139,15 +110,3 @@ def test_a_verification_counts_apart():
     record = claimed(queued(kind=Kind.VERIFICATION))
     change = lifecycle.succeed(record, NOW, result=RESULT)
     assert counted(record, change, shown(run()), ()) == {"verified|succeeded": 1}
-
-
-def test_one_of_two_approvals_counts_nothing_yet():
-    paused = lifecycle.pause(claimed(queued(approvals=2)), NOW, review=review()).after
-    assert counted(paused, lifecycle.decide(paused, NOW, decision=decision()), (), ()) == {}
-
-
-def test_a_job_that_ends_before_it_began_counts_nothing_of_what_it_took_over():
-    change = lifecycle.cancel(queued(), NOW, by="ann")
-    taken_over = shown(run(), called("planner", 1.5))[1:]
-    counts = counted(queued(), change, taken_over, ())
-    assert set(counts) == {"ended|cancelled", "stage_ms|whole", "stage_jobs|whole"}

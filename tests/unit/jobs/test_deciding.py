@@ -14,7 +14,6 @@ from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.expiry import expire
 from jobs.transitions.lifecycle import Change, Refusal
-from jobs.transitions.retry import retry_as_new_job
 from jobs.transitions.reviews import ineligible_approvers
 
 OTHER = "0" * 64
@@ -53,11 +52,6 @@ def test_a_decision_counts_for_the_digest_that_it_names_alone():
     assert change.after.decision.digest == shown
 
 
-def test_a_decision_without_a_digest_counts_and_says_so():
-    found = decided(paused(1), decision()).events[0].data
-    assert (found["digest"], found["digest_named"]) == (digest_of(review()), False)
-
-
 def test_two_people_approve():
     first = decided(paused(), said("bob"))
     assert (first.after.status, first.after.version) == (Status.AWAITING_REVIEW, 4)
@@ -86,13 +80,6 @@ def test_who_brought_the_job_does_not_approve():
     decided(paused(1), said("ann"))
 
 
-def test_where_two_are_needed_nobody_leaves_it_to_the_critic():
-    for by in ("ann", "bob"):
-        assert refused(paused(), said(by, Action.DELEGATE)) == "not_offered"
-        decided(paused(1), said(by, Action.DELEGATE))
-    assert decided(paused(kind=ReviewKind.UPGRADE), said("bob", Action.DELEGATE))
-
-
 def test_whose_edit_has_run_does_not_approve():
     record = decided(paused(), said("bob", Action.EDIT, code="1")).after
     for number in (2, 3):  # for good: what follows builds on it
@@ -105,47 +92,10 @@ def test_whose_edit_has_run_does_not_approve():
         record = decided(record, sent_back).after
 
 
-def test_whose_tries_it_goes_on_from_does_not_approve():
-    record = decided(paused(), said("bob", Action.EDIT, code="1")).after
-    for number, by in enumerate(("cat", "dan")):
-        failed = lifecycle.cancel(record, NOW, by=by).after
-        change = retry_as_new_job(failed, (), f"heir-{number}", NOW, by=by, key_id=f"k-{by}")
-        assert isinstance(change, Change)
-        record = change.after
-    waits = lifecycle.pause(claimed(record), NOW, review=review()).after
-    for by in ("ann", "bob", "cat", "dan"):
-        assert refused(waits, said(by)) == "own_approval"
-        assert f"key:k-{by}" in ineligible_approvers(waits)
-    assert decided(waits, said("eve")).events[0].kind == "voted"
-
-
 def test_each_person_votes_once():
     voted = decided(paused(), said("bob")).after
     for again in (said("bob"), said("bob", key_id="rotated"), said("rob", key_id="k-bob")):
         assert refused(voted, again) == "voted_already"
-
-
-@pytest.mark.parametrize("action", [Action.REVISE, Action.EDIT, Action.REJECT])
-def test_anything_else_closes_the_review_at_once(action):
-    voted = decided(paused(), said("bob")).after
-    for by in ("bob", "cat"):
-        closed = decided(voted, said(by, action, feedback="no", code="1")).after
-        assert closed.review is None
-        assert closed.decision.by == by
-
-
-def test_the_next_review_begins_with_no_votes():
-    voted = decided(paused(), said("bob")).after
-    sent_back = decided(voted, said("cat", Action.REVISE, feedback="more")).after
-    again = lifecycle.pause(claimed(sent_back), NOW, review=review("r2")).after
-    assert again.review.approvals == ()
-
-
-def test_two_are_needed_for_work_alone():
-    """An upgrade's question is the operator's, and nothing is approved by answering one."""
-    one = {ReviewKind.UPGRADE: Action.APPROVE, ReviewKind.QUESTIONS: Action.ANSWER}
-    for kind, action in one.items():
-        assert decided(paused(kind=kind), said("ann", action)).after.status is Status.QUEUED
 
 
 def asked():

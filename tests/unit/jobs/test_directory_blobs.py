@@ -58,8 +58,3 @@ async def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="no space"):
             await DirectoryBlobs(tmp_path).put(CONTENT)
     assert files(tmp_path) == []
-
-
-async def test_a_blob_lies_under_its_digest_in_two_levels(tmp_path):
-    digest = await DirectoryBlobs(tmp_path).put(CONTENT)
-    assert files(tmp_path) == [tmp_path / digest[:2] / digest[2:]]

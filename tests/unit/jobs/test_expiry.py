@@ -118,35 +118,8 @@ def test_a_review_is_reminded_of_then_escalated_then_expires_each_once():
     assert change.after.review.look_at is None
 
 
-def test_of_missed_announcements_the_last_is_made():
-    record = policed(remind=10, escalate=20)
-    change = looked(record, 100)
-    assert kinds(change) == ["review_escalated"]
-    assert change.after.review is not None
-    assert change.after.review.look_at is None
-    late = looked(policed(remind=10, expires=20), 100)
-    assert kinds(late) == ["review_expired"]
-
-
-def test_an_escalation_may_come_after_an_expiry_that_left_it_open():
-    record = looked(policed(escalate=60, expires=30), 30).after
-    assert record.review is not None
-    assert (record.review.expired, record.review.look_at) == (True, NOW + 60_000)
-    assert kinds(looked(record, 60)) == ["review_escalated"]
-
-
 def test_no_clock_gives_one_of_two_approvals():
     record = claimed(queued(approvals=2, review_expires_seconds=60, on_expiry=OnExpiry.APPROVE))
     change = lifecycle.pause(record, NOW, review=review())
     assert isinstance(change, Change)
     assert [event.data["then"] for event in expired(change.after).events] == ["stay"]
-
-
-def test_announcements_of_before_the_end_are_not_made_after_it():
-    record = policed(remind=10, escalate=40, expires=30)
-    stays = looked(record, 30).after.review
-    assert stays is not None
-    assert (stays.remind_at, stays.look_at) == (None, NOW + 40_000), "what is yet to come is told"
-    stays = looked(record, 50).after.review
-    assert stays is not None
-    assert stays.look_at is None

@@ -9,9 +9,8 @@ from support.jobs.job_examples import NOW, RESULT, claimed, decision, queued, re
 
 from jobs.model.record import Lease, Reason, Status
 from jobs.model.review import Action
-from jobs.model.review_digest import digest_of
 from jobs.transitions import lifecycle
-from jobs.transitions.lifecycle import Change, Policy, Refusal
+from jobs.transitions.lifecycle import Policy, Refusal
 
 LATER = NOW + 1_000
 AFTER_LEASE = NOW + Policy().lease_ms
@@ -133,19 +132,6 @@ def test_a_job_that_its_worker_holds_for_too_long_is_ended_for_it():
     assert [event.kind for event in ended.events] == ["lease_lost", "failed"]
 
 
-def test_a_clock_that_went_back_takes_no_running_time_away():
-    change = lifecycle.succeed(claimed(queued(), LATER), NOW, result=RESULT)
-    assert change.after.ran_ms == 0
-
-
-def test_what_is_queued_again_at_once_has_a_hint_on_its_way():
-    given = lifecycle.requeue(RECORDS[Status.RUNNING], LATER, why="drained").after
-    lost = lifecycle.expire(RECORDS[Status.RUNNING], AFTER_LEASE).after
-    decided = lifecycle.decide(paused(), LATER, decision=decision()).after
-    assert [r.hints for r in (given, lost, decided)] == [1, 1, 1]
-    assert given.due_at == decided.due_at == LATER + lifecycle.FIRST_HINT_MS
-
-
 def test_tries_are_further_apart_each_time_and_end_in_a_failure():
     record, delays = RECORDS[Status.RUNNING], []
     for _ in range(lifecycle.RETRIES):
@@ -158,28 +144,6 @@ def test_tries_are_further_apart_each_time_and_end_in_a_failure():
     assert delays == [5_000, 10_000, 20_000]
     last = retried(record, NOW)
     assert (last.after.status, last.after.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
-
-
-def test_progress_of_an_attempt_resets_the_count_of_tries():
-    record = RECORDS[Status.RUNNING]
-    for _ in range(2 * lifecycle.RETRIES):
-        waiting = retried(replace(record, progress_epoch=record.epoch), NOW).after
-        assert (waiting.retries, waiting.due_at - NOW) == (1, 5_000)
-        record = claimed(waiting, waiting.due_at)
-
-
-def test_hints_are_further_apart_each_time_up_to_a_bound():
-    record, waits = queued(), []
-    for _ in range(40):
-        now = record.due_at
-        early = lifecycle.hint(record, now - 1)
-        assert isinstance(early, Refusal)
-        assert early.code == "not_due"
-        record = lifecycle.hint(record, now).after
-        waits.append(record.due_at - now)
-    assert waits[:6] == [2_000, 4_000, 8_000, 16_000, 32_000, 60_000]
-    assert set(waits[5:]) == {60_000}
-    assert isinstance(lifecycle.claim(record, NOW, worker="w", policy=Policy()), Change)
 
 
 def crash(record, *, progressed=False, alone=False):
@@ -200,12 +164,6 @@ def test_after_a_crash_two_hints_can_be_lost_within_the_time_of_a_recovery():
     for _ in range(10):
         record = lifecycle.hint(record, record.due_at).after
     assert record.due_at - record.updated_at == 60_000
-
-
-def test_a_lease_that_is_held_is_not_taken_back():
-    early = lifecycle.expire(RECORDS[Status.RUNNING], AFTER_LEASE - 1)
-    assert isinstance(early, Refusal)
-    assert early.code == "lease_held"
 
 
 @pytest.mark.invariant("J7")
@@ -242,31 +200,6 @@ def test_progress_resets_the_count_of_crashes():
     assert crash(record).after.crashes == 2
 
 
-def test_progress_of_an_earlier_attempt_does_not_count():
-    first = crash(queued(), progressed=True).after
-    assert crash(first).after.crashes == 2
-
-
-def test_a_decision_names_the_review_that_is_open():
-    stale = lifecycle.decide(paused(), NOW, decision=decision("r0"))
-    assert isinstance(stale, Refusal)
-    assert (stale.code, "r1" in stale.detail) == ("stale_review", True)
-
-
-def test_a_new_review_forgets_the_last_decision():
-    decided = lifecycle.decide(paused(), NOW, decision=decision()).after
-    again = lifecycle.pause(claimed(decided), NOW, review=review("r2")).after
-    assert (again.decision, again.review.id) == (None, "r2")
-
-
-def test_a_rejection_ends_the_job_and_says_why():
-    said = decision(action=Action.REJECT, feedback="not what I asked")
-    change = lifecycle.decide(paused(), NOW, decision=said)
-    assert (change.after.reason, change.after.detail) == (Reason.REJECTED, "not what I asked")
-    assert [event.kind for event in change.events] == ["decided", "failed"]
-    assert change.after.decision == replace(said, digest=digest_of(review()))
-
-
 def test_no_two_transitions_of_a_job_share_the_key_of_an_event():
     record, names = queued(), ["submitted"]
 
@@ -282,10 +215,3 @@ def test_no_two_transitions_of_a_job_share_the_key_of_an_event():
         record = follow(lifecycle.expire(claimed(record), NOW + 10**9))
     follow(lifecycle.cancel(record, NOW, by="ann"))
     assert len(names) == len(set(names))
-
-
-def test_a_job_whose_whole_fleet_is_down_runs_out_of_no_time():
-    """Only the time to the lease's end was work: an upgrade may take an hour."""
-    record = claimed(queued())
-    lost = lifecycle.expire(record, AFTER_LEASE + 3_600_000)
-    assert lost.after.ran_ms == Policy().lease_ms

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from support.jobs.job_examples import NOW, claimed, decision, queued
 
-from jobs.model.codec import read_record, record_fields
-from jobs.model.events import Event, current
 from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
 from jobs.model.record import JobRecord, Reason, Status
-from jobs.model.review import Action, ReviewKind
+from jobs.model.review import Action
 from jobs.transitions import lifecycle, retry, upgrade
 from jobs.transitions.change import Change, Refusal
 from jobs.transitions.lifecycle import Policy
@@ -83,44 +81,6 @@ def test_a_job_is_abandoned_when_nobody_reads_it_and_nobody_has_come() -> None:
     assert not abandoned(replace(waited, graph=None), [{}])
 
 
-@pytest.mark.parametrize("crashes", [0, 1])
-def test_a_job_is_hinted_for_as_long_as_a_worker_takes_to_be_replaced(crashes: int) -> None:
-    record = tried(crashes=crashes, hints=1, due_at=NOW)
-    at = NOW
-    while not abandoned(record, []):
-        at = record.due_at
-        change = lifecycle.hint(record, at)
-        assert isinstance(change, Change)
-        record = change.after
-    assert 10_000 < at - NOW < 20_000
-
-
-def test_the_question_says_what_there_is_what_runs_and_what_to_do() -> None:
-    review = parked().review
-    assert review is not None
-    assert review.kind is ReviewKind.UPGRADE
-    reason = review.payload["reason"]
-    assert "is in graph format 9, by Fettle 9.0.0. Fettle 0.2.0 reads formats 1 and 2" in reason
-    assert "run a worker of Fettle 9.0.0" in reason
-    assert review.payload["found"] == {"format": 9, "release": "9.0.0"}
-    assert list(review.payload["choices"]) == ["approve", "delegate", "reject"]
-    unsaid = upgrade.question(claimed(tried()), UNSAID, [2], OURS).payload["reason"]
-    assert "is in graph format 1. Fettle 0.2.0 reads format 2," in unsaid
-    assert "run a worker that reads it" in unsaid
-
-
-def test_what_was_decided_before_is_kept_for_the_graph() -> None:
-    earlier = decision("gate-1", Action.APPROVE)
-    record = parked(tried(decision=earlier, decided_epoch=1))
-    assert record.decision == earlier
-    left = decided(record, Action.DELEGATE)
-    assert isinstance(left, Change)
-    assert (left.after.status, left.after.decision) == (Status.QUEUED, earlier)
-    assert (left.after.graph, left.after.review) == (THEIRS, None)
-    assert not claimed(left.after).resumes_pause  # its first attempt only asked
-    assert [event.kind for event in left.events] == ["decided"]
-
-
 def test_an_approval_restarts_the_job() -> None:
     record = tried(decision=decision("gate-1"), inherits="j0", ran_ms=5_000, retries=2)
     change = decided(parked(record), Action.APPROVE)
@@ -148,32 +108,3 @@ def test_it_takes_nothing_that_is_for_the_graph(action: Action) -> None:
     refused = decided(parked(), action)
     assert isinstance(refused, Refusal)
     assert (refused.code, refused.status) == ("not_offered", Status.AWAITING_REVIEW)
-
-
-def test_only_what_was_made_since_the_restart_counts() -> None:
-    def events(*kinds: str) -> list[Event]:
-        return [Event(place, NOW, kind, {}) for place, kind in enumerate(kinds, start=1)]
-
-    shown = events("submitted", "planned", "begun_anew", "planned", "begun_anew", "started")
-    assert [event.seq for event in current(shown)] == [6]
-    assert current(shown[:2]) == shown[:2]
-
-
-def test_a_heir_goes_on_in_its_parents_format_or_begins() -> None:
-    ended = lifecycle.cancel(tried(), NOW, by="ann")
-    assert isinstance(ended, Change)
-    heir = retry.retry_as_new_job(ended.after, [], "j2", NOW, by="ann")
-    assert isinstance(heir, Change)
-    assert (heir.after.inherits, heir.after.graph) == ("j1", THEIRS)
-    heir = retry.retry_as_new_job(replace(ended.after, graph=ANEW), [], "j2", NOW, by="ann")
-    assert isinstance(heir, Change)
-    assert (heir.after.inherits, heir.after.graph) == (None, None)
-
-
-def test_records_of_other_releases_are_read_past_what_is_not_known() -> None:
-    fields = record_fields(tried(), new=True)
-    older = {name: value for name, value in fields.items() if name != "graph"}
-    assert read_record(older).graph is None
-    state = fields["state"]
-    newer = {**fields, "state": state[:-1] + ',"colour":"red"}', "mood": "good"}
-    assert read_record(newer) == tried()
