@@ -21,10 +21,9 @@ from support.jobs.job_examples import RESULT, JobService, held, job
 
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
-from jobs.transitions.change import Delivery
 from jobs.transitions.lifecycle import Policy
 from worker.background.webhooks import send_some
-from worker.egress.webhooks import DeliveryFailed, Endpoint, headers, key_of
+from worker.egress.webhooks import Endpoint, headers, key_of
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SENDER = Path(__file__).parents[2] / "support/processes/webhook_sender.py"
@@ -126,14 +125,6 @@ async def test_what_is_not_taken_comes_again_under_the_same_id(service, receiver
     assert await service.store.outbox.waiting(9) == ([], 0)
 
 
-async def test_a_receiver_that_wants_no_more_is_left_alone(service, receiver):
-    await ended(service)
-    receiver.answers = [410]
-    await send_some(service.store, endpoint(receiver))
-    (dead,), total = await service.store.outbox.dead(9)
-    assert (dead.error, total) == ("it answered 410", 1)
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "169.254.169.254"])
 async def test_private_addresses_are_refused_unless_allowed(service, receiver, host):
     await ended(service)
@@ -144,20 +135,6 @@ async def test_private_addresses_are_refused_unless_allowed(service, receiver, h
     assert receiver.got == []
 
 
-async def test_a_name_is_asked_for_once_and_led_to_what_was_looked_at(service, receiver):
-    asked: list[str] = []
-
-    async def resolver(host: str, port: int) -> list[str]:
-        asked.append(host)
-        return ["127.0.0.1"]
-
-    await ended(service)
-    url = httpx.URL(f"http://hook.example:{receiver.port}/hook")
-    await send_some(service.store, endpoint(receiver, url=url, resolver=resolver))
-    assert asked == ["hook.example"]
-    assert receiver.got[0][0]["host"] == f"hook.example:{receiver.port}"
-
-
 async def test_a_receiver_that_hangs_is_given_up(service, receiver):
     await ended(service)
     receiver.slow = 30.0
@@ -166,12 +143,6 @@ async def test_a_receiver_that_hangs_is_given_up(service, receiver):
     assert time.monotonic() - begun < 20
     (waits,), _ = await service.store.outbox.waiting(9)
     assert waits.error == "no answer within 0.2 s"
-
-
-async def test_where_nobody_listens_it_is_said(receiver):
-    nowhere = endpoint(receiver, url=httpx.URL("http://127.0.0.1:1/hook"))
-    with pytest.raises(DeliveryFailed, match=r"attempts failed|refused|Connect"):
-        await nowhere.deliver(Delivery("msg_1", "job.finished", "t", "j", 0, {}), 0)
 
 
 async def test_two_workers_never_send_one_message_at_the_same_moment(service, receiver):

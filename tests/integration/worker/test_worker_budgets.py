@@ -15,7 +15,7 @@ import pytest
 from support.graph.working_model import works
 from support.processes.deployment import MORTAL, TENANT, Deployment, running_deployment
 
-from benchmarks.provider import Hang, ProviderServer, Refusal, Reply, Request, Tokens, Turn
+from benchmarks.provider import Hang, ProviderServer, Reply, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR
 from jobs.model.credentials import Credential, Scope, TenantLimits, digest_of
 from jobs.model.record import Reason, Status
@@ -137,19 +137,6 @@ async def test_a_call_that_a_kill_cuts_off_counts_as_spent(deployment: Deploymen
             used = (await operations.store.budgets.of_job(job_id)).tokens
             assert used == aside + 2 * 3_000
             assert len(await operations.store.charges(job_id)) == 4
-
-
-async def test_what_a_provider_refused_is_not_spent(deployment: Deployment) -> None:
-    """A 503 is given back; the job goes on with all of its budget."""
-    turns = iter([Refusal(503), Refusal(503)])
-    with ProviderServer(lambda request: next(turns, None) or billed(request)) as server:
-        deployment.worker(groq_base_url=server.groq_url)
-        async with deployment.operations() as operations:
-            job_id = await submit(operations, max_cost_usd="0.05")
-            job = await deployment.until(operations, job_id)
-            assert job.status is Status.SUCCEEDED, deployment.logs()
-            spent = await operations.store.budgets.of_job(job_id)
-            assert (Decimal(spent.cost) / PER_DOLLAR, spent.tokens) == (4 * COST, 4 * 3_000)
 
 
 async def test_a_job_ends_with_its_best_result_where_its_money_ends(deployment: Deployment) -> None:

@@ -46,12 +46,3 @@ async def test_a_key_is_answered_from_its_own_runs_alone(deployment: Deployment)
         assert await said(deployment, operations, model, "") != await said(
             deployment, operations, model, ""
         )
-
-
-async def test_without_the_setting_every_run_is_made(deployment: Deployment) -> None:
-    model = deployment.record("timed", one_run("timed", CODE))
-    deployment.worker()
-    await deployment.ready()
-    async with deployment.operations() as operations:
-        seen = {await said(deployment, operations, model, "key-1") for _ in range(2)}
-        assert len(seen) == 2

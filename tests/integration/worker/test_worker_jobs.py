@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from redis.asyncio import Redis
-from support.graph.recorded import answers, approves, calls, one_run, plans, runs, turn
-from support.processes.deployment import MORTAL, TENANT, Deployment, ok, running_deployment
+from support.graph.recorded import answers, calls, one_run, plans, runs, turn
+from support.processes.deployment import TENANT, Deployment, ok, running_deployment
 from support.servers import redis_servers
 
 from jobs.blobs import manifest
 from jobs.model.record import Reason, Status
 from jobs.model.review import Action, Decision
-from jobs.model.spec import JobSpec, OnExhausted, Priority
-from jobs.queue.hints import list_of
-from jobs.service import Submitted
+from jobs.model.spec import JobSpec
 
 
 @pytest.fixture
@@ -141,68 +136,6 @@ async def test_a_person_sends_work_back_and_edits_it(shared: Deployment) -> None
         assert job.result.approved_by == "bob"
 
 
-@pytest.mark.invariant("J8")
-async def test_a_killed_worker_loses_nothing_and_repeats_no_finished_call(
-    deployment: Deployment,
-) -> None:
-    turns = [
-        plans("count"),
-        runs("count", "open('n', 'w').write('1'); print('first run')", 0),
-        runs("first run", "import time; time.sleep(1.5); print(open('n').read(), 'second run')", 1),
-        answers("second run", "counted", 2),
-        approves("r2"),
-    ]
-    model = deployment.record("killed", turns)
-    first = deployment.worker(lease_seconds=MORTAL)
-    async with deployment.operations() as operations:
-        job_id = await deployment.submit(operations, JobSpec(task="count", model=model))
-        await deployment.wait_for_event(
-            operations, job_id, "model_called", times=3
-        )  # its second run begins
-        first.kill()
-        first.wait()
-        deployment.worker()
-        killed = time.monotonic()
-        job = await deployment.until(operations, job_id)
-        assert job.status is Status.SUCCEEDED, deployment.logs()
-        assert time.monotonic() - killed < 2 + 0.5 + 22  # lease, sweep; a start and a run
-        said = await deployment.kinds(operations, job_id)
-        assert said.count("run_finished") == 2
-        assert said.count("model_called") == 5
-        assert said.count("lease_lost") == 1
-        assert job.attempts == 2
-        assert len(await operations.store.charges(job_id)) == 5
-
-
-async def test_a_stopping_worker_hands_its_job_on(deployment: Deployment) -> None:
-    turns = [
-        plans("slow"),
-        runs("slow", "import time; time.sleep(2); print('one')", 0),
-        runs("one", "print('two')", 1),
-        answers("two", "slowly done", 2),
-        approves("r2"),
-    ]
-    model = deployment.record("drained", turns)
-    deployment.worker()
-    async with deployment.operations() as operations:
-        job_id = await deployment.submit(operations, JobSpec(task="slow", model=model))
-        await deployment.until(operations, job_id, Status.RUNNING)
-        async with asyncio.timeout(20):
-            while "model_called" not in await deployment.kinds(operations, job_id):
-                await asyncio.sleep(0.02)
-        assert deployment.stop_workers() == [0]
-        loaded = await operations.store.load(job_id)
-        assert loaded is not None
-        assert loaded.record.status is Status.QUEUED, deployment.logs()
-        assert loaded.record.crashes == 0
-        deployment.worker()
-        job = await deployment.until(operations, job_id)
-        assert job.status is Status.SUCCEEDED
-        said = await deployment.kinds(operations, job_id)
-        assert said.count("given_back") == 1
-        assert said.count("run_finished") == 2
-
-
 @pytest.mark.invariant("J11")
 async def test_cancel_kills_the_run_and_is_final(shared: Deployment) -> None:
     model = shared.record("long", one_run("wait", "import time; time.sleep(14)"))
@@ -221,25 +154,6 @@ async def test_cancel_kills_the_run_and_is_final(shared: Deployment) -> None:
         assert loaded is not None
         assert loaded.record.status is Status.CANCELLED
         assert "run_finished" not in await shared.kinds(operations, job_id)
-
-
-async def test_priority_orders_claims(deployment: Deployment) -> None:
-    model = deployment.record("ordered", one_run("in order", "print('seen')", seen="seen"))
-    async with deployment.operations() as operations:
-        ids = {}
-        for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH):
-            spec = JobSpec(task="in order", model=model, priority=priority)
-            ids[priority] = await deployment.submit(operations, spec)
-        async with Redis.from_url(deployment.broker_url) as broker, asyncio.timeout(20):
-            while not all([await broker.llen(list_of(priority)) for priority in ids]):
-                await asyncio.sleep(0.02)
-        deployment.worker(concurrency="1")
-        claimed = {
-            priority: (await deployment.until(operations, job_id)).started_at
-            for priority, job_id in ids.items()
-        }
-        order = sorted(claimed, key=lambda priority: claimed[priority] or 0)
-        assert order == [Priority.HIGH, Priority.NORMAL, Priority.LOW]
 
 
 async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deployment) -> None:
@@ -286,56 +200,6 @@ async def test_running_time_is_bounded_and_the_best_result_is_kept(shared: Deplo
         assert job.reason is Reason.DEADLINE
         assert job.result is not None
         assert job.result.answer == "half an answer"
-
-
-async def test_exhausted_revisions_end_as_the_spec_says(shared: Deployment) -> None:
-    turns = [
-        plans("never good"),
-        runs("never good", "print('meagre')", 0),
-        answers("meagre", "this is all", 1),
-        turn("critic", "", calls("Verdict", verdict="revise", feedback="more", run="r1")),
-    ]
-    model = shared.record("exhausted", turns)
-    async with shared.operations() as operations:
-        for wanted, status in (
-            (OnExhausted.ACCEPT, Status.SUCCEEDED),
-            (OnExhausted.FAIL, Status.FAILED),
-        ):
-            spec = JobSpec(task="never good", model=model, max_revisions=1, on_exhausted=wanted)
-            job = await shared.until(operations, await shared.submit(operations, spec))
-            assert job.status is status
-            assert job.result is not None
-            assert job.result.answer == "this is all"
-            assert job.result.approved_by is None
-        assert job.reason is Reason.UNAPPROVED
-        assert job.detail.startswith("not approved within 1 revision")
-
-
-async def test_what_a_recording_does_not_know_fails_loudly(shared: Deployment) -> None:
-    model = shared.record("departed", [plans("known")])
-    async with shared.operations() as operations:
-        job = await shared.until(
-            operations, await shared.submit(operations, JobSpec(task="known", model=model))
-        )
-        assert job.status is Status.FAILED
-        assert job.reason is Reason.MODEL_UNAVAILABLE
-        assert "executor" in job.detail
-
-
-async def test_logs_are_one_object_a_line_with_the_job(shared: Deployment) -> None:
-    model = shared.record("logged", one_run("log", "print('x')"))
-    async with shared.operations() as operations:
-        job_id = await shared.submit(operations, JobSpec(task="log", model=model))
-        await shared.until(operations, job_id)
-    shown: list[dict[str, Any]] = []
-    async with asyncio.timeout(20):  # what is said of the end follows it
-        while not shown or shown[-1]["event"] != "attempt ended":
-            await asyncio.sleep(0.05)
-            whole = shared.logs().split("\n")[:-1]  # the last line may be on its way
-            lines = [json.loads(line) for line in whole]
-            shown = [line for line in lines if line.get("job_id") == job_id]
-    assert [line["event"] for line in shown] == ["attempt started", "attempt ended"]
-    assert all(line["attempt"] == 1 for line in shown)
 
 
 async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(deployment: Deployment) -> None:
@@ -394,23 +258,3 @@ async def test_a_worker_that_waits_for_redis_stops_in_order_or_says_why_it_canno
     patient.send_signal(signal.SIGTERM)
     assert await asyncio.to_thread(patient.wait, 60) == 0
     assert deployment.logs().count('"worker cannot start"') == 1
-
-
-async def test_a_small_tenants_job_does_not_wait_for_a_big_ones(deployment: Deployment) -> None:
-    model = deployment.record("one", one_run("print 1", "print(1)", seen="1"))
-    async with deployment.operations() as operations:
-        ids = [
-            await deployment.submit(operations, JobSpec("print 1", model=model)) for _ in range(6)
-        ]
-        submitted = await operations.submit("small", JobSpec("print 1", model=model), by="test")
-        assert isinstance(submitted, Submitted)
-        ids.append(submitted.record.id)
-        broker = Redis.from_url(deployment.broker_url)
-        async with asyncio.timeout(20):
-            while await broker.llen(list_of(Priority.NORMAL)) < len(ids):
-                await asyncio.sleep(0.02)
-        await broker.aclose()
-        deployment.worker(concurrency="1")
-        ended = [await deployment.until(operations, job_id, seconds=60) for job_id in ids]
-    order = sorted(range(len(ids)), key=lambda number: ended[number].started_at or 0)
-    assert order.index(6) <= 2, order  # the big one's first may be taken while it comes

@@ -15,7 +15,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.processes.scene import Scene, Work, a_scene
 
 from benchmarks.provider import Refusal
-from jobs.model.record import Status
 
 Figures = dict[tuple[str, ...], float]
 
@@ -119,19 +118,6 @@ async def test_jobs_at_work_are_counted_while_they_are(scene: Scene) -> None:
     assert over["fettle_runs_in_progress",] == 0
 
 
-async def test_a_lease_that_ran_out_is_counted_by_who_takes_it_back(scene: Scene) -> None:
-    dead = scene.deployment.worker()
-    await scene.submit("lost", Work(("import time; time.sleep(2)",)))
-    await scene.requests("lost", 2)
-    scene.kill(dead, last=True)
-    scene.deployment.worker()
-    url = await address(scene, started=2)
-    await scene.succeeds("lost")
-    found = await figures(url)
-    assert found["fettle_job_events_total", "lease_lost"] == 1
-    assert ("fettle_job_events_total", "submitted") not in found
-
-
 async def test_a_worker_whose_redis_is_away_lives_and_is_not_ready(scene: Scene) -> None:
     scene.deployment.server.process.send_signal(signal.SIGSTOP)
     worker = scene.deployment.worker(worker_seen_seconds="2")
@@ -173,30 +159,3 @@ async def test_a_port_that_is_taken_is_said_and_none_is_opened_unless_wanted(sce
     scene.deployment.worker()
     await scene.deployment.ready(2)
     assert scene.deployment.logs().count("metrics served") == 1
-
-
-async def test_a_job_alone_in_its_process_has_no_port_of_its_own(scene: Scene) -> None:
-    """Its worker has that one."""
-    worker = scene.deployment.worker()
-    port = (await address(scene)).rpartition(":")[2]
-    scene.deployment.stop_workers()
-    assert worker.poll() == 0
-    await scene.submit("alone")
-    record = await scene.deployment.record_of(scene.operations, scene.ids["alone"])
-    assert record.status is Status.QUEUED
-    for crash in (1, 2):
-        held = await scene.operations.claim(record.id, f"gone-{crash}")
-        assert held.status is Status.RUNNING
-        await expire(scene, record.id)
-    scene.deployment.worker(worker_metrics_port=port)
-    await scene.succeeds("alone")
-    assert '"job runs alone"' in scene.deployment.logs()
-    assert "cannot start" not in scene.deployment.logs()
-
-
-async def expire(scene: Scene, job_id: str) -> None:
-    """Have a lease run out, as a dead worker's does."""
-    redis = scene.operations.store.redis  # type: ignore[attr-defined]
-    await redis.hset(f"fettle:job:{job_id}", "due_at", 1)
-    await redis.zadd("fettle:due", {job_id: 1})
-    await scene.operations.sweep()

@@ -7,17 +7,16 @@ import os
 import secrets
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import redis
-from support.graph.recorded import answers, approves, one_run, plans, runs
+from support.graph.recorded import one_run
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.scene import processes, waits_for_signal
 
-from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.record import Status
 from jobs.model.spec import JobSpec
 from settings.sandbox import sandbox_python
 
@@ -90,7 +89,7 @@ async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Dep
     link.symlink_to(sandbox_python().parent.parent)
     deployment.worker(sandbox_python=str(link / "bin" / "python"))
     await deployment.ready()
-    until = time.time() + 8  # the first run goes on until then, the next one finds it past
+    until = time.time() + 4  # the first run goes on until then, the next one finds it past
     breaks = f"import time; time.sleep(max(0.0, {until} - time.time())); print('x')"
     model = deployment.record("breaks", one_run("breaks", breaks))
     async with deployment.operations() as operations:
@@ -111,82 +110,6 @@ async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Dep
         shown = await deployment.kinds(operations, job_id)
         assert (shown.count("given_back"), shown.count("run_finished")) == (1, 1)
         assert shown.count("model_called") == len(await operations.store.charges(job_id)) == 4
-
-
-async def test_a_job_ends_where_its_tokens_end_with_its_best_result(deployment: Deployment) -> None:
-    turns = [
-        plans("costly"),
-        runs("costly", "print('seen')", 0),
-        answers("seen", "all that money", 1),
-        approves(),
-    ]
-    for turn in turns:
-        turn["reply"]["usage"] = {"input_tokens": 300, "output_tokens": 100}
-    model = deployment.record("costly", turns)
-    deployment.worker(max_job_tokens="1200", max_output_tokens="1000")
-    async with deployment.operations() as operations:
-        job_id = await deployment.submit(operations, JobSpec(task="costly", model=model))
-        job = await deployment.until(operations, job_id)
-        assert (job.status, job.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
-        assert "FETTLE_MAX_JOB_TOKENS" in job.detail
-        assert job.result is not None
-        assert (job.result.answer, job.result.approved_by) == ("all that money", None)
-        assert len(await operations.store.charges(job_id)) == 3
-
-
-async def test_what_a_stop_cuts_short_is_given_back_and_is_no_crash(deployment: Deployment) -> None:
-    code = "import pathlib, time; time.sleep(0 if pathlib.Path('n').exists() else 60)"
-    turns = [
-        plans("long"),
-        runs("long", "open('n2', 'w').write('1'); print('first')", 0),
-        runs("first", code, 1),
-        answers("exit code 0", "slept", 2),
-        approves("r2"),
-    ]
-    model = deployment.record("cut", turns)
-    deployment.worker(drain_seconds="0.5")
-    async with deployment.operations() as operations:
-        job_id = await deployment.submit(operations, JobSpec(task="long", model=model))
-        await deployment.wait_for_event(operations, job_id, "model_called", times=3)
-        stopping = time.monotonic()
-        assert deployment.stop_workers() == [0]
-        assert time.monotonic() - stopping < 12
-        loaded = await operations.store.load(job_id)
-        assert loaded is not None
-        assert (loaded.record.status, loaded.record.crashes) == (Status.QUEUED, 0), (
-            deployment.logs()
-        )
-        shown = await deployment.kinds(operations, job_id)
-        assert shown.count("run_finished") == 1
-        assert shown[-1] == "given_back"
-
-
-async def test_a_cancel_at_any_moment_is_the_last_word(deployment: Deployment) -> None:
-    model = deployment.record("wanted", one_run("unwanted", "print('x')"))
-    deployment.worker()
-    await deployment.ready()
-    async with deployment.operations() as operations:
-        spec = JobSpec(task="unwanted", model=model)
-        took = []
-        for _ in range(4):  # the first one finds nothing warm, and any a busy machine
-            begun = time.monotonic()
-            await deployment.until(operations, await deployment.submit(operations, spec))
-            took.append(time.monotonic() - begun)
-        whole = min(took)
-        ends: Counter[str] = Counter()
-        for moment in range(40):
-            job_id = await deployment.submit(operations, spec)
-            await asyncio.sleep(whole * moment / 40)
-            cancelled = isinstance(await operations.cancel(job_id, "ann"), JobRecord)
-            await deployment.until(operations, job_id)
-            await asyncio.sleep(0.02)  # what is under way must find out
-            shown = await deployment.kinds(operations, job_id)
-            assert shown[-1] == ("cancelled" if cancelled else "succeeded")
-            ends[shown[-2]] += 1
-        assert len(ends) > 3  # or the moments were all alike
-    assert deployment.stop_workers() == [0]
-    assert "never retrieved" not in deployment.logs()
-    assert "Traceback" not in deployment.logs()
 
 
 async def test_a_redis_that_hangs_makes_nothing_happen_twice(deployment: Deployment) -> None:
