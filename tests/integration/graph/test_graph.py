@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from support.graph.graphs import (
-    ASKED,
     PLAN,
     Journey,
     PlannedSandbox,
@@ -19,15 +18,12 @@ from support.graph.graphs import (
     verdict,
 )
 
-from agents.errors import BudgetExhausted, Stopped
 from agents.graph.job_input import JobInput
 from agents.nodes.planner import DEFAULT_PLAN
 from agents.ports import Bounds, Earlier
-from agents.ports.memory import MemoryBudget, MemoryCancel
-from sandbox.protocol import End, RunResult, SandboxUnavailable, Stream
+from sandbox.protocol import RunResult, SandboxUnavailable
 
 TASK = "Add two numbers."
-PNG = b"\x89PNG\r\n\x1a\n and so on"
 
 
 async def test_a_job_that_works_at_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -86,30 +82,6 @@ async def test_a_long_answer_is_summed_up_where_a_model_is_named_for_it(
     assert roles.count("summary") == (1 if said else 0)
 
 
-async def test_every_model_call_is_charged_and_told_once(tmp_path: Path) -> None:
-    turns = [
-        PLAN,
-        turn("executor", TASK, call("write_file", path="a.py", content="x = 1")),
-        turn("executor", "wrote a.py (5 bytes)", "Written.", after=1),
-        turn("executor", ASKED, "There is nothing to verify.", after=2),
-        verdict("(revision 1)", "revise", "Run it."),
-        turn("executor", "Run it.", "I will not.", after=2),
-        turn("executor", ASKED, "I said no.", after=3),
-        verdict("(revision 2)", "revise", "Run it."),
-    ]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
-    await journey.begin(JobInput(TASK, max_revisions=2))
-    told = journey.data_of("model_called")
-    assert [each["role"] for each in told] == [
-        "planner", "executor", "executor", "executor", "critic", "executor", "executor", "critic",
-    ]  # fmt: skip
-    assert [each["call"] for each in told] == list(journey.record.charges)
-    assert {each["cost_usd"] for each in told} == {"0"}
-    assert {(each["input_tokens"], each["output_tokens"]) for each in told} == {(100, 10)}
-    answers = [each["text"] for each in journey.data_of("answered")]
-    assert answers == ["Written.", "I will not."]  # what is said of the question is no answer
-
-
 async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
     failed = printed(error="ZeroDivisionError: division by zero\n", code=1)
     turns = [
@@ -124,24 +96,6 @@ async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
     assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
     assert only(journey.data_of("critiqued"))["run"] == "r2"
     assert (await journey.outcome()).approved
-
-
-async def test_two_plots_are_both_kept(tmp_path: Path) -> None:
-    turns = [
-        PLAN,
-        turn("executor", "Plot", call("python", code="one")),
-        turn("executor", "new or changed files: a.png", call("python", code="two")),
-        turn("executor", "new or changed files: b.png", "Both are saved."),
-        verdict("Files: a.png, b.png", "approve"),
-    ]
-    sandbox = PlannedSandbox({"one": printed(a__png=PNG), "two": printed(b__png=PNG + b"2")})
-    journey = Journey.plan(tmp_path, turns, sandbox)
-    await journey.begin(JobInput("Plot a and b."))
-    ended = await journey.outcome()
-    assert [artifact["name"] for artifact in ended.artifacts] == ["a.png", "b.png"]
-    assert [artifact["media_type"] for artifact in ended.artifacts] == ["image/png"] * 2
-    assert sandbox.seen == [{}, {"a.png": PNG}]
-    assert ended.summary.startswith("Both are saved. Files: a.png, b.png.")
 
 
 async def test_revisions_run_out_with_the_best_answer(tmp_path: Path) -> None:
@@ -161,15 +115,6 @@ async def test_revisions_run_out_with_the_best_answer(tmp_path: Path) -> None:
     assert (ended.approved, ended.approved_by, ended.exhausted) == (False, None, True)
     assert ended.answer == "This ran."
     assert "the job counts as failed" in ended.summary
-
-
-async def test_a_caller_s_own_steps_cost_no_call(tmp_path: Path) -> None:
-    turns = [turn("executor", "1. Mine.", "Done."), verdict("", "revise", "No run.")]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
-    await journey.begin(JobInput(TASK, steps=("Mine.",), max_revisions=1))
-    planned = only(journey.data_of("planned"))
-    assert planned == {"steps": ["Mine."], "source": "caller", "note": ""}
-    assert [each["role"] for each in journey.data_of("model_called")] == ["executor", "critic"]
 
 
 async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
@@ -237,22 +182,6 @@ async def test_faults_of_the_model_are_answered_to_the_model(tmp_path: Path) -> 
     assert only(journey.data_of("run_finished"))["number"] == 1
 
 
-async def test_several_runs_of_one_turn_are_made_in_order(tmp_path: Path) -> None:
-    turns = [
-        PLAN,
-        turn("executor", TASK, *(call("python", code=f"run {n}") for n in (1, 2, 3))),
-        turn("executor", "exit code 0", "Done."),
-        verdict("=== r3", "approve"),
-    ]
-    answers = {f"run {n}": printed(**{f"f{n}": b"x"}) for n in (1, 2, 3)}
-    sandbox = PlannedSandbox(answers)
-    journey = Journey.plan(tmp_path, turns, sandbox)
-    await journey.begin(JobInput(TASK))
-    assert sandbox.ran == ["run 1", "run 2", "run 3"]
-    assert [sorted(seen) for seen in sandbox.seen] == [[], ["f1"], ["f1", "f2"]]
-    assert [run["number"] for run in journey.data_of("run_finished")] == [1, 2, 3]
-
-
 async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -> None:
     turns = [
         PLAN,
@@ -265,56 +194,6 @@ async def test_the_bound_on_steps_ends_a_pass_with_what_it_has(tmp_path: Path) -
     assert len(sandbox.ran) == 3
     assert [each["role"] for each in journey.data_of("model_called")].count("executor") == 3
     assert "limit of 3 model calls" in (await journey.outcome()).answer
-
-
-async def test_where_nothing_is_repaired_the_work_ends_with_the_first_code_that_ran(
-    tmp_path: Path,
-) -> None:
-    turns = [
-        PLAN,
-        turn("executor", TASK, call("write_file", path="a.py", content="1"), after=0),
-        turn("executor", "wrote a.py", call("python", code="bad"), after=1),
-        turn("executor", "exit code 1", call("python", code="good"), after=2),
-        verdict("(revision 1)", "revise", "It fails."),
-    ]
-    sandbox = PlannedSandbox({"bad": printed(code=1), "good": printed()})
-    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(allow_repair=False))
-    await journey.begin(JobInput(TASK, max_revisions=1))
-    assert set(sandbox.ran) == {"bad"}
-    assert [each["role"] for each in journey.data_of("model_called")].count("executor") == 2
-    assert "allows no repairs" in (await journey.outcome()).answer
-
-
-async def test_long_texts_go_by_digest(tmp_path: Path) -> None:
-    long = "\n".join(f"line {n}" for n in range(2_000))
-    result = RunResult(End.EXITED, 0, None, Stream(long, 77), Stream(), 0.01)
-    turns = [
-        PLAN,
-        turn("executor", TASK, call("python", code="ok")),
-        turn("executor", "characters left out", "Done."),
-        verdict("=== r1", "approve"),
-    ]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": result}))
-    await journey.begin(JobInput(TASK))
-    stdout = only(journey.data_of("run_finished"))["stdout"]
-    assert len(stdout["text"]) < 4_200
-    assert stdout["dropped_bytes"] == 77
-    assert journey.record.blobs[stdout["digest"]] == long.encode()
-
-
-@pytest.mark.parametrize("end", [End.TIMEOUT, End.CPU, End.MEMORY, End.DISK])
-async def test_a_limit_is_told_in_words_and_is_no_success(tmp_path: Path, end: End) -> None:
-    result = RunResult(end, None, None, Stream(), Stream(), 15.0)
-    turns = [
-        PLAN,
-        turn("executor", TASK, call("python", code="ok")),
-        turn("executor", "stopped: ", "Too big."),
-        verdict("r1, revision 1: stopped: ", "approve", run="r1"),
-    ]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox({"ok": result}))
-    await journey.begin(JobInput(TASK, max_revisions=1))
-    why = only(journey.data_of("critiqued"))["overruled"]
-    assert why.startswith("r1 failed, and nothing has been run since: it")
 
 
 async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) -> None:
@@ -333,21 +212,3 @@ async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) 
     await journey.go_on()
     assert (await journey.outcome()).approved
     assert only(journey.data_of("critiqued"))["revision"] == 1
-
-
-async def test_a_stopped_job_starts_no_new_call(tmp_path: Path) -> None:
-    journey = Journey.plan(tmp_path, [PLAN], PlannedSandbox({}))
-    assert isinstance(journey.ports.cancel, MemoryCancel)
-    journey.ports.cancel.cancelled = True
-    with pytest.raises(Stopped):
-        await journey.begin(JobInput(TASK))
-    assert journey.data_of("model_called") == []
-
-
-async def test_a_spent_budget_starts_no_new_call(tmp_path: Path) -> None:
-    turns = [PLAN, turn("executor", TASK, "Never said.")]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}))
-    journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=150))
-    with pytest.raises(BudgetExhausted):
-        await journey.begin(JobInput(TASK))
-    assert len(journey.data_of("model_called")) == 1

@@ -12,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.graph.graphs import Crash, Journey, PlannedSandbox, printed
+from support.graph.graphs import Journey, PlannedSandbox, printed
 
 from agents.graph.job_input import JobInput
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import Finished
-from agents.ports.memory import MemoryJournal, MemoryRecord
-from agents.recordings.redaction import Redaction
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.protocol import Command, Limits, RunResult
 
@@ -28,8 +25,6 @@ CODES = ["one", "two", "three", "four"]
 ENDS = {code: printed(f"{code}\n") for code in CODES}
 ONE_ID = ["compatible:m", "groq:llama-3.3-70b-versatile", "anthropic:claude-haiku-4-5"]
 CASES = [(name, "same") for name in ONE_ID] + [("compatible:m", "")]
-CALLS = 5 + 4
-"""Of models and of tools."""
 
 
 def calls(codes: list[str], call_id: str) -> Reply:
@@ -62,21 +57,6 @@ class OneAtATime(PlannedSandbox):
         return await super().run(command, limits)
 
 
-class Crashing(MemoryJournal):
-    """Crashes once, after the record number `at`."""
-
-    def __init__(self, on: MemoryRecord, at: int) -> None:
-        super().__init__(on)
-        self.at = at
-        self.keys: list[str] = []
-
-    async def record(self, key: str, finished: Finished) -> None:
-        self.keys.append(key)
-        await super().record(key, finished)
-        if len(self.keys) == self.at:
-            raise Crash
-
-
 def ids(value: Any, *names: str) -> Iterator[str]:
     """What stands under these names anywhere in a request's body."""
     if isinstance(value, dict):
@@ -99,24 +79,15 @@ def assert_paired(request: Request) -> None:
 
 
 async def journey(
-    folder: Path, name: str, call_id: str, crash_at: int = 0
+    folder: Path, name: str, call_id: str
 ) -> tuple[Journey, list[Request], OneAtATime]:
     sandbox = OneAtATime(ENDS)
     made = Journey.plan(folder, [], sandbox)
     with ProviderServer(turns(call_id)) as server:
         keys = dict.fromkeys(("groq", "anthropic", "compatible"), "key")
         pool = ModelPool(ModelOptions(api_keys=keys, base_urls=server.base_urls(), max_retries=0))
-        made.ports = made.with_ports(
-            models=RoleModels.alone(pool, name),
-            redaction=Redaction(),
-            journal=Crashing(made.record, crash_at),
-        )
-        if crash_at:
-            with pytest.raises(Crash):
-                await made.begin(JobInput("Run four programs."))
-            await made.go_on()
-        else:
-            await made.begin(JobInput("Run four programs."))
+        made.ports = made.with_ports(models=RoleModels.alone(pool, name))
+        await made.begin(JobInput("Run four programs."))
         await pool.aclose()
         return made, server.requests, sandbox
 
@@ -130,25 +101,3 @@ async def test_each_call_has_its_turn_its_number_and_its_answer(
     assert [run["id"] for run in made.data_of("run_finished")] == ["r1", "r2", "r3", "r4"]
     assert (await made.outcome()).approved_by == "critic"
     assert_paired(requests[2])
-
-
-@pytest.mark.parametrize("at", range(1, CALLS + 1))
-async def test_a_crash_repeats_none_of_them(tmp_path: Path, at: int) -> None:
-    made, requests, sandbox = await journey(tmp_path, "compatible:m", "same", at)
-    assert len(requests) == 5
-    assert sandbox.ran == CODES
-    assert [run["id"] for run in made.data_of("run_finished")] == ["r1", "r2", "r3", "r4"]
-    assert isinstance(made.ports.journal, Crashing)
-    assert len(set(made.ports.journal.keys)) == len(made.ports.journal.keys) == CALLS
-
-
-async def test_a_recording_of_it_plays_the_same(tmp_path: Path) -> None:
-    made, _, _ = await journey(tmp_path, "compatible:m", "same")
-    kept = [made.record.blobs[each["recorded"]] for each in made.data_of("model_called")]
-    text = "about: recorded by a test\nturns:\n" + "".join(each.decode() for each in kept)
-    (tmp_path / "again.yaml").write_text(text)
-    sandbox = OneAtATime(ENDS)
-    again = Journey.play(tmp_path, "again", sandbox)
-    await again.begin(JobInput("Run four programs."))
-    assert sandbox.ran == CODES
-    assert (await again.outcome()).approved_by == "critic"

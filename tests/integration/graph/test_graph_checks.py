@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from support.graph.graphs import PLAN, Crash, Journey, call, only, turn, verdict
+from support.graph.graphs import PLAN, Journey, call, only, turn, verdict
 
 from agents.checks.checks import Checks
 from agents.graph.job_input import JobInput
-from agents.ports import Finished
-from agents.ports.memory import MemoryJournal
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Layer, Limits, RunResult
 
@@ -135,34 +133,6 @@ async def test_checks_that_passed_are_evidence_if_they_fail_without_the_work(
     assert (await journey.outcome()).approved_by == "critic"
 
 
-@dataclass
-class DiesBehindChecks(MemoryJournal):
-    """A journal whose worker dies behind the first checks that it has put on record."""
-
-    dead: bool = False
-
-    async def record(self, key: str, finished: Finished) -> None:
-        await super().record(key, finished)
-        if any(event.kind == "checked" for event in finished.events):
-            raise Crash
-
-
-async def test_checks_that_were_made_are_not_made_again(tmp_path: Path, sandbox: Counted) -> None:
-    journey = journey_of(tmp_path, MENDED, sandbox)
-    whole = journey.ports
-    mortal = DiesBehindChecks.__new__(DiesBehindChecks)
-    MemoryJournal.__init__(mortal, journey.record)
-    journey.ports = journey.with_ports(journal=mortal)
-    with pytest.raises(Crash):
-        await journey.begin(JobInput(TASK, checks=True))
-    assert sandbox.runs == 2  # the executor's program, and the checks
-    journey.ports = whole
-    await journey.go_on()
-    assert sandbox.runs == 5  # and once more, without the solution
-    assert (await journey.outcome()).approved_by == "critic"
-    assert len(journey.data_of("checked")) == 2
-
-
 async def test_a_person_may_override_them_and_sees_what_they_override(
     tmp_path: Path, sandbox: Counted
 ) -> None:
@@ -188,25 +158,6 @@ async def test_a_persons_own_code_is_checked_and_shown_again(
     await journey.decide("approve")
     ended = await journey.outcome()
     assert (ended.approved_by, ended.override) == ("Ada", False)
-
-
-async def test_an_edit_that_was_better_than_what_came_behind_it_is_handed_back(
-    tmp_path: Path, sandbox: Counted
-) -> None:
-    turns = [
-        PLAN,
-        *passing(TASK, WRONG, 0),
-        *passing("Add docs.", f"{WRONG}# docs\n", 2, "Docs."),
-        verdict("(revision 2)", "revise", "No.", run="r3"),
-    ]
-    journey = journey_of(tmp_path, turns, sandbox)
-    await journey.begin(JobInput(TASK, review=True, checks=True, max_revisions=1))
-    await journey.decide("edit", code=code(RIGHT))
-    await journey.decide("revise", feedback="Add docs.")
-    await journey.decide("delegate")
-    ended = await journey.outcome()
-    assert (ended.answer, ended.checks and ended.checks["passed"]) == ("Done.", True)
-    assert await journey.ports.workspace.read("solution.py") == RIGHT.encode()
 
 
 WRITTEN = {
@@ -244,23 +195,6 @@ async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
     assert ended.approved_by == "critic"
     assert ended.checks is not None
     assert [test["id"] for test in ended.checks["tests"]] == ["test_add.py::test_add"]
-
-
-async def test_a_job_goes_on_without_where_no_test_is_left(
-    tmp_path: Path, sandbox: Counted
-) -> None:
-    turns = [
-        written_by_tester({"test_nothing.py": "def test_nothing():\n    assert True\n"}),
-        PLAN,
-        *passing(TASK, RIGHT, 0),
-        verdict("(revision 1)", "approve", run="r1"),
-    ]
-    journey = journey_of(tmp_path, turns, sandbox, None)
-    await journey.begin(JobInput(TASK, write_tests=True))
-    told = only(journey.data_of("tests_written"))
-    assert told["note"].startswith("none of the tester's tests is usable")
-    assert journey.data_of("checked") == []
-    assert (await journey.outcome()).checks is None
 
 
 def asking(*questions: tuple[str, str]) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.graph.graphs import (
-    ASKED,
     Journey,
     PlannedSandbox,
     Written,
@@ -21,9 +20,7 @@ from support.graph.graphs import (
 )
 from support.graph.parallel_job import (
     ANSWERS,
-    BRANCHES,
     JOB,
-    JOINING,
     PLAN,
     PROGRAMS,
     TASK,
@@ -34,9 +31,7 @@ from support.graph.parallel_job import (
     step,
 )
 
-from agents.evidence.sources import unloadable
 from agents.ports import Bounds
-from sandbox.protocol import Limits, RunResult
 
 DONE = [
     turn("executor", TASK, call("python", code="whole"), after=0),
@@ -136,17 +131,6 @@ async def test_a_conflict_goes_to_the_executor_to_resolve(tmp_path: Path) -> Non
     assert [made["name"] for made in outcome.artifacts] == ["one.txt", "sums.txt", "two.txt"]
 
 
-async def test_no_wave_begins_on_top_of_a_conflict(tmp_path: Path) -> None:
-    first = plan(step("A."), step("B."), step("C.", 1), step("D.", 1), step("E.", 3, 4))
-    turns = [first, *clash("resolve")[1:]]
-    turns[-3] = turn("executor", "rest of the plan: steps 3, 4, 5", call("python", code="resolve"))
-    journey = await played(tmp_path, turns, PlannedSandbox({**ANSWERS, "resolve": RESOLVED}))
-    assert only(journey.data_of("planned"))["waves"] == [[1, 2], [3, 4]]
-    assert only(journey.data_of("merged"))["steps"] == [1, 2]
-    assert [told["step"] for told in journey.data_of("step_started")] == [1, 2]
-    assert (await journey.outcome()).approved_by == "critic"
-
-
 async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
     turns = [
         *clash("whole"),
@@ -161,45 +145,6 @@ async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
     assert first["overruled"] == "copies of conflicting files are left: sums.conflict-step2.txt"
     assert second["verdict"] == "approve"
     assert len(journey.data_of("merged")) == 1  # a revision is one pass
-
-
-async def test_a_branch_whose_run_failed_is_merged_and_its_failure_told(tmp_path: Path) -> None:
-    failing = printed("of two\n", error="ValueError: no\n", code=1, two__txt=b"2")
-    joining = [
-        turn("executor", "Its last run failed: ValueError: no", call("python", code="whole")),
-        *JOINING[1:],
-    ]
-    journey = await played(
-        tmp_path, [PLAN, *BRANCHES, *joining], PlannedSandbox({**ANSWERS, "two": failing})
-    )
-    assert (await journey.outcome()).approved_by == "critic"
-    assert "two.txt" in only(journey.data_of("merged"))["files"]
-
-
-async def test_what_was_merged_is_run_before_it_counts(tmp_path: Path) -> None:
-    """No branch is asked for a verification, and the pass that joins them is."""
-    branches = [
-        *branch(1, "one", "more", path="count.py", content="count"),
-        *branch(2, "two", path="draw.py", content="draw"),
-    ]
-    joining = [
-        turn("executor", "Some of these steps are done", "Nothing is left to do.", after=0),
-        turn("executor", ASKED, "Nothing to verify.", after=1),
-        verdict("(revision 1)", "approve"),
-    ]
-    sandbox = PlannedSandbox({**ANSWERS, "two": loads_all})
-    journey = await played(tmp_path, [PLAN, *branches, *joining], sandbox)
-    assert sandbox.ran[-2:] == ["two", "two"]  # the last program over all files, and without them
-    assert {"count.py", "draw.py"} <= set(sandbox.seen[-2])
-    assert journey.data_of("run_finished")[-1]["number"] == 4
-    assert only(journey.data_of("verified"))["source"] == "default"
-    assert (await journey.outcome()).approved_by == "critic"
-
-
-def loads_all(files: Mapping[str, bytes]) -> RunResult:
-    """A program that loads whatever files there are."""
-    lost = any(unloadable("a.py", b"") in content for content in files.values())
-    return printed(code=1) if lost else printed("of two\n")
 
 
 async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path) -> None:
@@ -255,17 +200,4 @@ async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why
     planned = only(journey.data_of("planned"))
     assert planned["note"].startswith(f"the steps are taken one after the other: {why}")
     assert (planned["waves"], journey.data_of("step_started")) == ([], [])
-    assert (await journey.outcome()).approved_by == "critic"
-
-
-async def test_what_has_no_room_beside_the_others_is_left_out_and_said(tmp_path: Path) -> None:
-    joining = [
-        turn("executor", "- Step 2: the workspace has at most 3 files",
-             call("python", code="whole")),
-        *JOINING[1:],
-    ]  # fmt: skip
-    journey = await played(tmp_path, [PLAN, *BRANCHES, *joining], limits=Limits(workspace_files=3))
-    merged = only(journey.data_of("merged"))
-    assert (merged["steps"], merged["files"]) == ([1], ["count.txt", "one.txt"])
-    assert merged["left_out"] == [{"step": 2, "why": "the workspace has at most 3 files"}]
     assert (await journey.outcome()).approved_by == "critic"

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
-from langgraph.checkpoint.memory import InMemorySaver
 from support.graph.graphs import (
     PLAN,
-    Crash,
     Journey,
     Planned,
     PlannedSandbox,
@@ -24,14 +19,11 @@ from support.graph.graphs import (
     verdict,
 )
 
-from agents.executor.tool_call_sequencer import ToolCallSequencer
-from agents.graph.build import build
 from agents.graph.job_input import JobInput
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports.memory import MemoryWorkspace
 from sandbox.protocol import RunResult
 
 TASK = "Add two numbers."
@@ -117,20 +109,6 @@ async def test_a_repair_is_a_verification_that_passes_after_one_that_failed(
     assert kinds[kinds.index("repaired") - 1] == "run_finished"
 
 
-async def test_what_only_explores_is_repaired_by_nothing(tmp_path: Path) -> None:
-    turns = [
-        PLAN,
-        runs(TASK, "total = one", 0),
-        runs("hint (key): The key or index is not there.", "total = good", 1),
-        turn("executor", "exit code 0", "Fixed.", after=2),
-        verdict("=== r2", "approve"),
-    ]
-    journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
-    await journey.begin(JobInput(TASK))
-    assert journey.data_of("repaired") == []
-    assert (await journey.outcome()).approved
-
-
 async def test_a_repair_may_come_in_the_next_revision_and_with_the_last_run(
     tmp_path: Path,
 ) -> None:
@@ -174,28 +152,6 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
     assert state["level"] == 1
 
 
-async def test_a_repair_that_leaves_the_failure_escalates_at_once(tmp_path: Path) -> None:
-    """Wherever in the program it has moved, and whatever has worked in between."""
-    turns = [
-        PLAN,
-        runs(TASK, "total = one", 0),
-        runs("hint (key)", "total = good", 1),
-        runs("exit code 0", "total = again", 2),
-        verdict("=== r4", "approve"),
-    ]
-    journey = escalating(
-        Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS)),
-        tmp_path,
-        runs("The failure is the same as that of r1", "total = good", 3),
-        turn("executor", "exit code 0", "Fixed.", after=4),
-    )
-    await journey.begin(JobInput(TASK))
-    asked = [
-        told["model"] for told in journey.data_of("model_called") if told["role"] == "executor"
-    ]
-    assert asked == ["recording:side"] * 3 + ["recording:big"] * 2
-
-
 async def test_the_last_model_is_stopped_where_it_goes_in_circles(
     tmp_path: Path,
 ) -> None:
@@ -213,55 +169,3 @@ async def test_the_last_model_is_stopped_where_it_goes_in_circles(
     assert first["text"].startswith("The work ended because the repairs do not change the failure")
     assert second["text"] == "Fixed."
     assert (await journey.outcome()).approved
-
-
-@pytest.mark.parametrize("cut", range(1, 9))
-async def test_a_crash_anywhere_changes_no_decision(tmp_path: Path, cut: int) -> None:
-    """The attempt dies at its `cut`-th write; the next one asks the same models, and tells of each
-    run once."""
-    journey = escalating(
-        Journey.plan(tmp_path, TWO_REPAIRS_FAIL, PlannedSandbox(dict(ANSWERS))),
-        tmp_path,
-        runs("You take over here", "total = good", 3),
-        turn("executor", "exit code 0", "Fixed.", after=4),
-    )
-    journey.graph, journey.thread = build(InMemorySaver()), secrets.token_hex(8)
-
-    class Dies(type(journey.ports.journal)):  # type: ignore[misc]
-        left = cut
-
-        async def record(self, key: str, finished: Any) -> None:
-            await super().record(key, finished)
-            Dies.left -= 1
-            if not Dies.left:
-                raise Crash
-
-    whole = journey.ports
-    journey.ports = replace(whole, journal=Dies(journey.record))
-    with pytest.raises(Crash):
-        await journey.begin(JobInput(TASK))
-    journey.ports = replace(
-        whole, workspace=MemoryWorkspace(journey.record), sequencer=ToolCallSequencer()
-    )
-    await journey.go_on()
-    asked = [
-        told["model"] for told in journey.data_of("model_called") if told["role"] == "executor"
-    ]
-    assert asked == ["recording:side"] * 3 + ["recording:big"] * 2
-    assert [each["id"] for each in journey.data_of("run_finished")] == ["r1", "r2", "r3", "r4"]
-    assert len(journey.record.charges) == len(journey.data_of("model_called")) == 7
-
-
-async def test_the_critic_is_asked_at_the_level_that_the_job_has_come_to(tmp_path: Path) -> None:
-    journey = escalating(
-        Journey.plan(tmp_path, TWO_REPAIRS_FAIL[:-1], PlannedSandbox(ANSWERS)),
-        tmp_path,
-        runs("You take over here", "total = good", 3),
-        turn("executor", "exit code 0", "Fixed.", after=4),
-        verdict("=== r4", "approve"),
-        roles=("executor", "critic"),
-    )
-    await journey.begin(JobInput(TASK))
-    assert (await journey.outcome()).approved
-    asked = {told["model"] for told in journey.data_of("model_called") if told["role"] == "critic"}
-    assert asked == {"recording:big"}

@@ -15,14 +15,13 @@ from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import outcome
 from agents.models.chains import Chains
-from agents.models.errors import ContextExceeded, ModelUnavailable
+from agents.models.errors import ContextExceeded
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.models.router import Routes, route
 from agents.ports import Bounds, Earlier, Ports
 from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
-from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn, always
+from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 OUTPUT = 2_048
 ROLES = {
@@ -171,24 +170,6 @@ def test_the_longest_parts_are_cut_and_nothing_is_lost_unsaid(played: Played) ->
     assert played.task in played.provider.of("summary")[0].messages[-1].text
 
 
-async def test_a_model_that_stands_in_gets_a_request_of_its_own_size() -> None:
-    provider = Small({"small": 9_000})
-    with ProviderServer(always(Refusal(503))) as away, ProviderServer(provider) as there:
-        urls = {"groq": away.groq_url, "compatible": f"{there.groq_url}/v1"}
-        pool = ModelPool(ModelOptions({"groq": "key"}, urls, max_retries=0))
-        chain = Chains(("groq:llama-3.3-70b-versatile", "compatible:small"))
-        ports = replace(ports_of(RoleModels(pool, chain)), bounds=Bounds())
-        job = JobInput(task(9_000), earlier=(Earlier("Another task. " * 1_400, "Done."),) * 3)
-        # the one that is away has room for it, so it is tried again later
-        with pytest.raises(ModelUnavailable, match=r"the executor's request takes about"):
-            await build(None).ainvoke(initial_state(job), context=ports)
-        await pool.aclose()
-    whole, short = away.requests[0], provider.of("planner")[0]
-    assert takes(whole) > 20_000
-    assert takes(short) + OUTPUT <= 9_000
-    assert job.task in short.last_text
-
-
 @pytest.fixture(scope="module")
 def asked_nothing() -> Iterator[tuple[Ports, ProviderServer]]:
     with ProviderServer([]) as server:
@@ -208,13 +189,4 @@ async def test_what_cannot_fit_is_not_sent_and_says_what_to_do(
     )
     with pytest.raises(ContextExceeded, match=told):
         await build(None).ainvoke(initial_state(JobInput(task(24_000))), context=ports)
-    assert server.requests == []
-
-
-async def test_a_router_that_cannot_be_asked_takes_the_middle(
-    asked_nothing: tuple[Ports, ProviderServer],
-) -> None:
-    ports, server = asked_nothing
-    text = "A simple small sum, and a distributed compiler. " + "Count it. " * 2_400
-    assert await route(ports, Routes(), text, files=0) == "medium"
     assert server.requests == []

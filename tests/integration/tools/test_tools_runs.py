@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from support.graph.graphs import Crash, Journey, call, turn, verdict
-from support.graph.tool_runs import JOB, use, used
+from support.graph.graphs import call
+from support.graph.tool_runs import use
 
-from agents.ports import Finished
-from agents.ports.memory import MemoryJournal, MemoryRecord
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Limits
 from settings.sandbox import sandbox_python
@@ -184,59 +181,6 @@ async def test_what_shows_nothing_has_not_passed(
     assert [run["succeeded"] for run in result.runs] == [False]
 
 
-FORGED = """import json, os
-one = {"outcome": "failed", "detail": "d" * 5_000}
-report = {"tests": [{"id": f"{n}" + "i" * 5_000, **one} for n in range(300)]}
-
-
-def test_a():
-    with open("/work/.fettle-tests.json", "w") as file:
-        json.dump(report, file)
-    os._exit(1)
-"""
-
-
-async def test_a_report_of_any_size_is_told_in_bounds(
-    tmp_path: Path, sandbox: LocalSandbox
-) -> None:
-    error = FORGED.replace("report = {", 'report = {"error": "e" * 3_000_000} or {')
-    result = await use(
-        tmp_path,
-        sandbox,
-        call("verify", paths=["test_a.py"]),
-        call("verify", paths=["test_b.py"]),
-        files={"test_a.py": FORGED.encode(), "test_b.py": error.encode()},
-    )
-    many, one = result.texts
-    assert many.startswith("not passed: 300 failed\nfailed 0iii")
-    assert "\n[279 more]\n" in many  # 21 of about 900 characters are within Bounds.read
-    assert len(many) < 25_000
-    assert one.startswith(f"not passed: {'e' * 600}\n\nexit code 1")
-    kept = result.runs[0]["tests"]
-    assert (kept["counts"], len(kept["tests"])) == ({"failed": 300}, 200)
-    assert {(len(test["id"]), len(test["detail"])) for test in kept["tests"]} == {(300, 600)}
-    assert [run["failure"]["cause"] for run in result.runs] == ["300 failed", "e" * 600]
-
-
-async def test_tests_that_passed_because_pytest_was_not_installed(
-    tmp_path: Path, sandbox: LocalSandbox
-) -> None:
-    """Where `import pytest` fails nothing has passed."""
-    missing = {"test_good.py": GOOD, "pytest.py": b"raise ModuleNotFoundError('no pytest')\n"}
-    result = await use(
-        tmp_path,
-        sandbox,
-        call("verify", command=["pytest"]),
-        call("shell", command="python -m pytest test_good.py | tail -n 3; echo all passed"),
-        files=missing,
-    )
-    assert result.texts[0].startswith(
-        "not passed: pytest cannot be imported in the sandbox: no pytest\n"
-    )
-    assert [run["succeeded"] for run in result.runs] == [False, False]
-    assert (await result.journey.outcome()).approved is False
-
-
 async def test_files_are_searched(tmp_path: Path, sandbox: LocalSandbox) -> None:
     files = {
         "a.py": b"import os\n\nx = os.environ\n",
@@ -273,60 +217,3 @@ async def test_files_are_searched(tmp_path: Path, sandbox: LocalSandbox) -> None
     )
     assert result.texts[7].startswith("error: the pattern is no regular expression: missing )")
     assert result.runs == []
-
-
-async def test_a_pattern_that_never_ends_ends_at_the_limit(
-    tmp_path: Path, sandbox: LocalSandbox
-) -> None:
-    started = time.monotonic()
-    result = await use(
-        tmp_path,
-        sandbox,
-        call("search", pattern="(a+)+$"),
-        files={"a.txt": b"a" * 60 + b"b"},
-        limits=Limits(wall_seconds=1),
-    )
-    assert result.texts[0].startswith("error: the search took longer than 1 s: the pattern")
-    assert time.monotonic() - started < 30
-
-
-class CrashAt(MemoryJournal):
-    """Crashes once, right after the record number `at`."""
-
-    def __init__(self, on: MemoryRecord, at: int) -> None:
-        super().__init__(on)
-        self.left = at
-
-    async def record(self, key: str, finished: Finished) -> None:
-        await super().record(key, finished)
-        self.left -= 1
-        if self.left == 0:
-            raise Crash
-
-
-@pytest.mark.parametrize("at", [1, 3, 4, 6, 7])
-async def test_runs_of_all_tools_are_counted_the_same_after_a_crash(
-    tmp_path: Path, sandbox: LocalSandbox, at: int
-) -> None:
-    """Two replies of several calls each; some make a run, some do not, some are refused."""
-    replies = (
-        [
-            call("python", code="print(1)"),
-            call("shell", command="echo 2", timeout_seconds=999),
-            call("shell", command="echo 3"),
-        ],
-        [
-            call("verify", command=["a", "|", "b"]),
-            call("verify", paths=["test_a.py"]),
-            call("python", code="print(5)"),
-        ],
-    )
-    turns = [turn("executor", "", *calls, after=number) for number, calls in enumerate(replies)]
-    turns += [turn("executor", "", "Done.", after=2), verdict("", "revise", "More.")]
-    journey = Journey.plan(tmp_path, turns, sandbox, {"test_a.py": GOOD})
-    journey.ports = journey.with_ports(journal=CrashAt(journey.record, at))
-    with pytest.raises(Crash):
-        await journey.begin(JOB)
-    result = await used(journey, None)
-    told = [(run["id"], run["tool"]) for run in result.runs]
-    assert told == [("r1", "python"), ("r2", "shell"), ("r3", "verify"), ("r4", "python")]
