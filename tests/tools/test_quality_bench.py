@@ -193,3 +193,10 @@ def test_shipped_solutions_are_tried_without_a_model(measuring, capsys):
     assert run(["--url", measuring.url, "bench", str(bad), "--canonical", "--json"]) == 1
     assert result_of(capsys)["passed"] == 0
     assert measuring.asked() == before
+
+
+def test_of_our_own_exercises_the_right_solutions_pass_and_the_wrong_ones_fail(capsys):
+    run(["bench", "custom", "--canonical", "--json"])
+    shown = result_of(capsys)
+    assert shown["failures"] == []
+    assert (shown["tasks"], shown["passed"], shown["wrong_solutions"]) == (13, 13, 13)

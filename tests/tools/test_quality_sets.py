@@ -78,10 +78,10 @@ def test_mbpp_with_one_test_shows_the_signature():
     assert MBPP["test_list"][0] not in found.task
 
 
-def test_our_own_are_25_of_graded_difficulty():
+def test_our_own_are_13_of_graded_difficulty():
     of = sets.load("custom", None, Path("none"))
     levels = [each.level for each in of.exercises]
-    assert {level: levels.count(level) for level in levels} == {"easy": 8, "medium": 10, "hard": 7}
+    assert {level: levels.count(level) for level in levels} == {"easy": 4, "medium": 6, "hard": 3}
     for each in of.exercises:
         assert each.right
         assert each.wrong
