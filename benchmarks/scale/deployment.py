@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.scale import model
-from benchmarks.services import BaseServices, base_services
-from cli.local import bubblewrap
-from cli.local.deployment import Deployment
-from cli.local.processes import Child, Processes, Program
+from cli.local import bubblewrap, ports, redis_server
+from cli.local.deployment import Deployment, environment
+from cli.local.processes import LoggedProcesses, Program, running
+from cli.signals import Signals
 from jobs.queue.hints import Hints
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
 from settings.client import sealed
 
+READY_SECONDS = 60.0
 STORE_SECONDS = 20.0
 """The time-out of the benchmark's own Redis calls, since it keeps Redis busy."""
 
@@ -38,7 +39,6 @@ class Target:
     env: Mapping[str, str] = field(repr=False)
     workers: tuple[int, ...]
     data: Path
-    processes: Processes = field(repr=False)
 
     @contextmanager
     def operations(self) -> Iterator[Operations]:
@@ -57,42 +57,59 @@ def started(workers: int, own: Mapping[str, str]) -> Iterator[Target]:
 
     Raises CliError where they cannot start.
     """
-    with base_services("scale") as below:
+    with Signals() as signals, ExitStack() as stack:
+        with signals.held():  # a signal in between would leave the directory
+            folder = stack.enter_context(
+                TemporaryDirectory(prefix="fettle-scale-", ignore_cleanup_errors=True)
+            )
+        programs = LoggedProcesses(stack.enter_context(running(signals)), Path(folder))
         bubblewrap.ensure()
-        yield _start(below, workers, own)
+        yield _start(programs, workers, own)
 
 
-def _start(below: BaseServices, workers: int, own: Mapping[str, str]) -> Target:
-    env = {**below.env, "GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": model_server(below), **own}
+def _start(programs: LoggedProcesses, workers: int, own: Mapping[str, str]) -> Target:
+    redis_port, port = ports.free(2)
+    server = redis_server.prepare(programs.folder / "redis", redis_port, sealed({}))
+    redis_server.wait_ready(server, programs.start(server.program))
+    data = programs.folder / "data"
+    env = environment(
+        redis_url=server.url,
+        broker_url=server.broker_url,
+        data_dir=str(data),
+        host=ports.LOOPBACK,
+        port=port,
+    )
+    env |= {"FETTLE_CONFIG": str(programs.folder / "fettle.toml"), "FETTLE_LOG_LEVEL": "WARNING"}
+    env |= {"GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model_server(programs), **own}
     env = sealed(env)
-    children = [below.start(each) for each in Deployment(below.port, env).workers(workers)]
+    children = [programs.start(each) for each in Deployment(port, env).workers(workers)]
+    programs.until(
+        lambda: asyncio.run(_announced(server.url)) >= workers,
+        "each worker has announced itself",
+        *children,
+        seconds=READY_SECONDS,
+    )
     pids = tuple(child.pid for child in children)
-    server = below.redis
-    target = Target(server.url, server.broker_url, env, pids, below.data, below.processes)
-    asyncio.run(_all_there(below, children))
-    return target
+    return Target(server.url, server.broker_url, env, pids, data)
 
 
-def model_server(below: BaseServices) -> str:
+def _model_server(programs: LoggedProcesses) -> str:
     """Start the model's server; returns its base URL for Groq's client."""
     argv = (*Deployment(0, {}).api().argv[:3], "benchmarks.provider")
     argv += ("--script", f"{model.__name__}:{model.answer.__name__}")
-    child = below.start(Program("model", argv, sealed({})))
-    for _ in below.patience(child, title="the model's server did not start"):
-        if below.said(child.program).endswith("\n"):
-            break
-        time.sleep(0.02)
-    url: str = json.loads(below.said(child.program))["groq"]
+    child = programs.start(Program("model", argv, sealed({})))
+    log = programs.folder / "model.log"
+    programs.until(
+        lambda: log.read_text().endswith("\n"), "it answers", child, seconds=READY_SECONDS
+    )
+    url: str = json.loads(log.read_text())["groq"]
     return url
 
 
-async def _all_there(below: BaseServices, children: list[Child]) -> None:
-    """Wait until each worker has announced itself."""
-    store = RedisStore(connect(below.redis.url))
+async def _announced(redis_url: str) -> int:
+    """The number of workers that have announced themselves."""
+    store = RedisStore(connect(redis_url))
     try:
-        for _ in below.patience(*children, title="a worker cannot work here"):
-            if len(await store.workers()) >= len(children):
-                return
-            await asyncio.sleep(0.05)
+        return len(await store.workers())
     finally:
         await store.close()
