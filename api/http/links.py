@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -40,7 +41,7 @@ def add_to_job(shown: dict[str, Any]) -> dict[str, Any]:
     runs = [_with_texts(job_id, run) for run in shown["runs"]]
     repairs = [_with_diff(job_id, repair) for repair in shown["repairs"]]
     for listed in (shown["artifacts"], *results, *(run["artifacts"] for run in runs)):
-        listed[:] = _with_hrefs(job_id, listed)
+        listed[:] = with_hrefs(job_id, listed)
     review = shown["review"] and {
         **shown["review"],
         "payload": _with_review_links(job_id, shown["review"]["payload"]),
@@ -51,16 +52,17 @@ def add_to_job(shown: dict[str, Any]) -> dict[str, Any]:
 def _with_review_links(job_id: str, payload: dict[str, Any]) -> dict[str, Any]:
     linked: dict[str, Any] = {}
     if "artifacts" in payload:
-        linked["artifacts"] = _with_hrefs(job_id, payload["artifacts"])
+        linked["artifacts"] = with_hrefs(job_id, payload["artifacts"])
     if "runs" in payload:
         runs = [_with_texts(job_id, run) for run in payload["runs"]]
         linked["runs"] = [
-            {**run, "artifacts": _with_hrefs(job_id, run["artifacts"])} for run in runs
+            {**run, "artifacts": with_hrefs(job_id, run["artifacts"])} for run in runs
         ]
     return {**payload, **linked}
 
 
-def _with_hrefs(job_id: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_hrefs(job_id: str, listed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Artifacts with their paths."""
     return [{**made, "href": artifact(job_id, made["name"])} for made in listed]
 
 

@@ -15,7 +15,7 @@ from api.http.answers import as_json, unchanged, untrusted_headers
 from api.openapi import conditional, download, headers, responses
 from api.problems import Refused
 from api.schemas import patterns
-from api.schemas.run import Artifact, ArtifactList, Part
+from api.schemas.run import ArtifactList, Part
 from api.services import Services, ServicesDep, find_job
 from jobs.blobs.directory import digest_of
 from jobs.view import job as view
@@ -59,8 +59,8 @@ async def listing(job_id: str, services: ServicesDep, caller: Reader) -> Respons
     """The files that the job's runs and tools made, each in its newest version."""
     await find_job(services, caller, job_id)
     made = view.artifacts(await services.store.events(job_id))
-    listed = [Artifact(**one, href=links.artifact(job_id, one["name"])) for one in made.values()]
-    return as_json(ArtifactList(artifacts=listed))
+    listed = links.with_hrefs(job_id, made.values())
+    return as_json(ArtifactList.model_validate({"artifacts": listed}))
 
 
 @router.get(

@@ -26,6 +26,7 @@ from api.schemas.job_request import JobRequest
 from api.services import Services, ServicesDep, find_job
 from api.submission import checks, job_requests
 from jobs.blobs import manifest
+from jobs.model.codec import dump
 from jobs.model.credentials import Credential, Scope
 from jobs.model.events import Event
 from jobs.model.record import JobRecord, Status
@@ -314,7 +315,7 @@ def _whole(
     now: int,
 ) -> Response:
     shown = links.add_to_job(view.whole(record, events, charges, now))
-    return as_json(Job.model_validate(shown))
+    return Response(dump(shown), media_type="application/json")
 
 
 def submitted_answer(submitted: Submitted) -> Response:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any, Self
+from typing import Annotated, NotRequired, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas.fields import Label
-from api.schemas.wire import RequestModel, ResponseModel
-from jobs.model.run_data import CheckOutcome, JudgedBy
+from api.schemas.wire import RequestModel, ResponseModel, Time
+from jobs.model.run_data import CheckReportData
 from jobs.model.spec import Priority
 
 MOST_FILES = MOST_CASES = 50
@@ -156,39 +156,8 @@ class CheckSpec(ResponseModel):
     )
 
 
-class Test(ResponseModel):
-    """One test or case. `missing`: it belongs to the checks but was not reported."""
+class CheckReport(CheckReportData):
+    """The report of the judge; `revision` is the one that was checked."""
 
-    id: str
-    outcome: CheckOutcome
-    detail: str = ""
-
-
-class Notice(ResponseModel):
-    """A line of the solution that uses test machinery, such as `gc` or `sys.modules`."""
-
-    file: str
-    line: int
-    what: str
-
-
-class CheckReport(ResponseModel):
-    """The report of the judge."""
-
-    revision: int | None = Field(None, description="the revision that was checked")
-    passed: bool
-    judged_by: JudgedBy | None = Field(
-        None,
-        description="the basis of the judgement: each test, a script that reached its end, only a "
-        "command's exit code (which tests ran is not known), or only cases; with files "
-        "and cases, how the files were judged; null in older reports",
-    )
-    problem: str | None = Field(
-        None, description="another reason for failure: timeout, no Python, a manipulated judge"
-    )
-    tests: list[Test]
-    notices: list[Notice] = Field(
-        default_factory=list, description="lines to read before approving; they decide nothing"
-    )
-    run: dict[str, Any] = Field(description="how the run ended, and the tests' output")
-    seconds: float
+    revision: NotRequired[int | None]
+    at: NotRequired[Time]

@@ -8,11 +8,12 @@ from pydantic import Field
 
 from api.schemas.checks import CheckReport, CheckSpec
 from api.schemas.review import Decision, Review
-from api.schemas.run import Artifact, Repair, Run, Verification
+from api.schemas.run import Repair, Run, Verification
 from api.schemas.wire import ResponseModel, Time
-from jobs.model.event_data import Verdict
+from jobs.model.event_data import CritiquedData, PlannedData, RoutedData
 from jobs.model.record import Reason, Status
 from jobs.model.review import ReviewKind
+from jobs.model.run_data import ArtifactData
 from jobs.model.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priority
 
 
@@ -51,49 +52,23 @@ class Spec(ResponseModel):
     evidence: Evidence = Evidence.RUN
 
 
-class Route(ResponseModel):
+class Route(RoutedData):
     """The router's choice for a job with the model `auto`."""
 
-    difficulty: Literal["simple", "medium", "hard"]
-    model: str | None = Field(description="null: the default")
-    reason: str
-    by: Literal["model", "default", "signals"]
     at: Time
 
 
-class Plan(ResponseModel):
-    """The steps and their source: model, caller or default."""
+class Plan(PlannedData):
+    """The steps and their source; `progress` is the executor's report on each step, null without
+    one."""
 
-    steps: list[str]
-    source: Literal["model", "caller", "default"]
-    waves: list[list[int]] | None = Field(
-        None, description="numbers of the steps that run in parallel, wave by wave"
-    )
-    note: str | None = None
-    progress: list[Literal["todo", "begun", "done"]] | None = Field(
-        None, description="the executor's report on each step; null without one"
-    )
+    progress: list[Literal["todo", "begun", "done"]] | None
     at: Time
 
 
-class Critique(ResponseModel):
+class Critique(CritiquedData):
     """The critic's judgement of the evidence."""
 
-    revision: int
-    verdict: Verdict
-    feedback: str
-    run: str | int | None = Field(None, description="the run that the verdict is based on")
-    overruled: str | None = Field(None, description="why the rules overruled the verdict")
-    score: float | None = Field(None, description="the critic's score, from 0 to 1")
-    failed: list[str] = Field(default_factory=list, description="criteria that are not met")
-    runs: list[str] = Field(default_factory=list, description="runs that the verdict uses")
-    by: Literal["critic", "rules"] = Field(
-        "critic", description="who decided; rules: without a call of the critic"
-    )
-    ends: str | None = Field(None, description="why the job ends before its last revision")
-    checks: dict[str, int] | None = Field(
-        None, description="the number of the job's checks that passed, and the total"
-    )
     at: Time
 
 
@@ -110,7 +85,7 @@ class Result(ResponseModel):
         description="a person approved although the evidence failed: no verification of the final "
         "files holds, checks did not pass, or copies of conflicting files were left",
     )
-    artifacts: list[Artifact] = Field(default_factory=list)
+    artifacts: list[ArtifactData] = Field(default_factory=list)
     checks: CheckReport | None = Field(None, description="the report of the acceptance checks")
     verification: Verification | None = Field(None, description="the evidence that the files work")
 
@@ -219,7 +194,7 @@ class Job(Life):
     result: Result | None = Field(
         description="of a failed job: its best result, which is not approved"
     )
-    artifacts: list[Artifact] = Field(
+    artifacts: list[ArtifactData] = Field(
         description="files that runs and tools made, in their newest versions"
     )
     reason: Reason | None = Field(description="why it failed")

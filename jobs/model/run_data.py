@@ -60,20 +60,22 @@ class StepOfBranch(TypedDict):
 
 class TextData(TypedDict):
     """A text. Of a long one `text` is head and tail, and `digest` names the whole in the artifact
-    store; `dropped_bytes` counts what was not kept."""
+    store; `dropped_bytes` counts what was not kept. The API adds `href`, the path of the whole."""
 
     text: str
     dropped_bytes: int
     digest: str | None
+    href: NotRequired[str]
 
 
 class ArtifactData(TypedDict):
-    """A file that was made; `digest` is the sha256 of its bytes."""
+    """A file that was made; `digest` is the sha256 of its bytes. The API adds `href`, its path."""
 
     name: str
     digest: str
     size: int
     media_type: str
+    href: NotRequired[str]
 
 
 class _FailureData(TypedDict):

@@ -174,18 +174,6 @@ async def test_what_a_tool_has_written_is_served_at_its_newest(front):
     assert (await front.client.get(listed[0]["href"])).content == b"2"
 
 
-async def test_a_run_reports_why_it_failed_and_one_of_an_older_release_does_not(front):
-    job_id = await front.submit()
-    held = await front.claim(job_id)
-    why = {"class": "key", "cause": "KeyError: 'a'", "exception": "KeyError"}
-    await front.run(held, 1)
-    await front.run(held, 2, succeeded=False, failure=why)
-    assert [run["failure"] for run in (await front.job(job_id))["runs"]] == [
-        None,
-        {**why, "file": None, "line": None},
-    ]
-
-
 async def test_an_open_review_links_to_what_it_shows(front):
     job_id = await front.submit(review=True)
     held = await front.claim(job_id)
