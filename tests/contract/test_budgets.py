@@ -1,4 +1,4 @@
-"""Budgets: both stores set aside, settle and refuse alike, and never more than the cap."""
+"""Budgets set aside, settle and refuse, and never more than the cap."""
 
 from __future__ import annotations
 
@@ -50,18 +50,6 @@ async def test_what_fits_is_set_aside_and_what_does_not_is_refused(
     assert await store.budgets.of_job(job.id) == Amount(2 * CENT, 20)
 
 
-async def test_tokens_have_a_cap_of_their_own(store: RedisStore, service: JobService):
-    job = await service.running()
-    cap = Cap(tokens=15)
-    assert await reserve(store, job, asking("a", job=cap)) is None
-    short = await reserve(store, job, asking("b", job=cap))
-    assert short == BudgetShortfall("job", "tokens", 15, 10, 10, 10)
-    await store.charge(job.id, [paid("c1", "a", tokens=6)])
-    short = await reserve(store, job, asking("b", job=cap))
-    assert short == BudgetShortfall("job", "tokens", 15, 6, 10, 0)
-    assert not short.may_pass
-
-
 async def test_a_charge_settles_what_was_set_aside(store: RedisStore, service: JobService):
     job = await service.running()
     await reserve(store, job, asking("a", day=Cap(cost=CENT)))
@@ -87,15 +75,6 @@ async def test_what_nobody_knows_stays_as_set_aside(store: RedisStore, service: 
     assert await store.budgets.of_job(job.id) == Amount(CENT + CENT // 10 + CENT, 4 + 10 + 10)
 
 
-async def test_a_call_may_cost_nothing(store: RedisStore, service: JobService):
-    job = await service.running()
-    for name, caps in (("a", {}), ("b", {"day": Cap(cost=0)})):
-        await reserve(store, job, asking(name, 0, 0, **caps))
-        await store.write(job.id, job.epoch, Writes(charges=[paid(name, name, "0", tokens=0)]))
-    assert await store.budgets.of_job(job.id) == Amount()
-    assert len(await store.charges(job.id)) == 2
-
-
 async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
     store: RedisStore, service: JobService
 ):
@@ -107,14 +86,6 @@ async def test_a_reservation_is_given_back_once_and_never_after_it_was_settled(
         await store.budgets.release(job.id, name)
     assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
     assert await store.budgets.of_keys_today([KEY, "none"]) == [Amount(CENT // 2, 4), Amount()]
-
-
-async def test_a_reservation_asked_for_again_is_the_same(store: RedisStore, service: JobService):
-    job = await service.running()
-    cap = Cap(cost=CENT)
-    assert await reserve(store, job, asking("a", job=cap)) is None
-    assert await reserve(store, job, asking("a", job=cap)) is None
-    assert (await store.budgets.of_job(job.id)).cost == CENT
 
 
 async def test_a_key_is_spent_by_all_its_jobs_and_nothing_is_taken_in_part(
@@ -177,23 +148,3 @@ async def test_many_at_once_never_get_more_than_there_is(store: RedisStore, serv
     granted = [short for short in await asyncio.gather(*asked) if short is None]
     assert len(granted) == 25
     assert (await store.budgets.of_keys_today([KEY]))[0].cost == 25 * CENT
-
-
-async def test_cached_input_is_kept_beside_a_charge(store: RedisStore, service: JobService):
-    job = await service.running()
-    whole = Charge("c1", "executor", "groq:small", 100, 5, "0.1", 80)
-    await store.charge(job.id, [whole, paid("c2", None)])
-    assert {charge.call: charge.cached_input_tokens for charge in await store.charges(job.id)} == {
-        "c1": 80,
-        "c2": 0,
-    }
-
-
-async def test_a_removed_job_leaves_no_account(store: RedisStore, service: JobService):
-    job = await service.running()
-    await reserve(store, job, asking("a"))
-    await service.operations.cancel(job.id, "ann")
-    assert await store.remove(await service.record(job.id))
-    assert await store.budgets.of_job(job.id) == Amount()
-    if isinstance(store, RedisStore):
-        assert not [key for key in await store.redis.keys("*") if job.id.encode() in key]

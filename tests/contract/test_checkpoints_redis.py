@@ -7,16 +7,14 @@ from typing import Annotated, TypedDict
 
 import pytest
 from langgraph.channels.delta import DeltaChannel
-from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from redis.asyncio import Redis
 from support.graph.checkpoint_savers import ListingSaver, unfenced
 from support.servers import redis_servers
 
-from worker.checkpoints import RedisSaver
 from worker.checkpoints.errors import CheckpointUnreadable
-from worker.checkpoints.reader import WALK
 
 ODD_THREADS = ["", "a", "a:", "a:b", "a::b", "%3A", "ü\0\n {}*", "x" * 500]
 ODD_NAMESPACES = ["", "b", "a:1|b:2", "a:1|b", "a", ":", "%3A", "\0", "ü x"]
@@ -127,44 +125,7 @@ async def test_deleting_leaves_no_key_of_values_and_lone_writes(saver, client):
     assert await client.keys() == []
 
 
-async def test_a_long_thread_is_deleted_in_bounded_steps(saver, writes, client):
-    async with client.pipeline(transaction=False) as pipeline:
-        for number in range(2500):
-            pipeline.hset(f"fettle:checkpoint:job::{number:04d}", "c", "x")
-            pipeline.zadd("fettle:checkpoint:job", {f":{number:04d}": 0})
-        for namespace in ("", "gone", "left"):
-            pipeline.hset(f"fettle:checkpoint:job:{namespace}", "a@1", "x")
-        pipeline.hset("fettle:checkpoint:job:left:1", "c", "x")
-        pipeline.zadd("fettle:checkpoint:job", {"left:1": 0, "gone:1": 0})
-        await pipeline.execute()
-    await saver.adelete_thread("job")
-    assert await client.keys() == []
-    assert len(writes.calls) == 3
-
-
-async def test_a_client_that_decodes_is_refused():
-    async with Redis(decode_responses=True) as decoding:
-        with pytest.raises(ValueError, match="decode_responses=False"):
-            RedisSaver(decoding, unfenced(decoding))
-
-
 # Round trips and refusals
-
-
-async def test_each_save_is_one_write_and_each_read_one_round_trip(saver, writes, client):
-    stored = await put(saver, place(), {"a": 1, "b": 2})
-    await saver.aput_writes(stored, [("a", 1), ("b", 2), ("c", 3)], "task")
-    assert [thread for thread, _ in writes.calls] == ["job", "job"]
-    assert client.round_trips == 0
-
-    await saver.aget_tuple(place())  # the first call may have to load the script
-    client.round_trips = 0
-    newest = await saver.aget_tuple(place())
-    assert client.round_trips == 1
-    assert await saver.aget_tuple(stored) == newest
-    assert client.round_trips == 2
-    assert newest.checkpoint["channel_values"] == {"a": 1, "b": 2}
-    assert [channel for _, channel, _ in newest.pending_writes] == ["a", "b", "c"]
 
 
 async def test_what_the_fence_refuses_is_not_stored_and_not_hidden(saver, writes, client):
@@ -214,14 +175,6 @@ async def test_writes_that_come_after_the_next_checkpoint_stay_with_their_own(sa
     assert (await saver.aget_tuple(first)).pending_writes == [("late", "a", 2)]
 
 
-async def test_many_lone_writes_do_not_hide_the_newest_checkpoint(saver):
-    first = await put(saver, place(), {"a": 1})
-    for _ in range(20):
-        lone = place(checkpoint_id=empty_checkpoint()["id"])
-        await saver.aput_writes(lone, [("a", 2)], "task")
-    assert (await saver.aget_tuple(place())).config == first
-
-
 async def test_writes_keep_their_first_value_and_marks_their_last(saver):
     stored = await put(saver, place())
     await saver.aput_writes(stored, [("a", "first"), ("__interrupt__", "first")], "task")
@@ -230,28 +183,7 @@ async def test_writes_keep_their_first_value_and_marks_their_last(saver):
     assert set(found.pending_writes) == {("task", "a", "first"), ("task", "__interrupt__", "again")}
 
 
-async def test_writes_come_in_the_order_in_which_they_apply(saver):
-    stored = await put(saver, place())
-    await saver.aput_writes(stored, [("a", n) for n in range(12)], "task-1", "path b")
-    await saver.aput_writes(stored, [("a", 20)], "task-2", "path a")
-    await saver.aput_writes(stored, [("a", 30)], "task-3")
-    values = [value for _, _, value in (await saver.aget_tuple(stored)).pending_writes]
-    assert values == [30, 20, *range(12)]
-
-
 # Values
-
-
-async def test_a_value_that_does_not_change_is_stored_once(saver, client):
-    big = "x" * 10_000
-    config = await put(saver, place(), {"big": big, "n": 0})
-    for step in range(1, 21):
-        versions = {"big": "1", "n": str(step + 1)}
-        config = await put(saver, config, {"big": big, "n": step}, new=["n"], versions=versions)
-    stored = await client.hgetall("fettle:checkpoint:job:")
-    assert sum(big.encode() in value for value in stored.values()) == 1
-    held = [found.checkpoint["channel_values"] for found in await everything(saver, place())]
-    assert held == [{"big": big, "n": step} for step in range(20, -1, -1)]
 
 
 @pytest.mark.parametrize("value", [None, b"\0 raw \xff", bytearray(b"x"), "", {"a": [1, [2]]}, 0])
@@ -261,15 +193,6 @@ async def test_values_of_every_kind_come_back(saver, value):
     found = await saver.aget_tuple(stored)
     assert found.checkpoint["channel_values"] == {"odd channel: |@ ü": value}
     assert found.pending_writes == [("task", "odd channel: |@ ü", value)]
-
-
-def test_versions_sort_by_age_and_differ_between_branches():
-    saver = RedisSaver(Redis(), unfenced(Redis()))
-    versions = [saver.get_next_version(None, None)]
-    for _ in range(1000):
-        versions.append(saver.get_next_version(versions[-1], None))
-    assert versions == sorted(versions)
-    assert len({saver.get_next_version(versions[0], None) for _ in range(100)}) == 100
 
 
 async def test_a_checkpoint_that_lost_a_value_is_an_error_and_not_a_state_with_a_hole(
@@ -317,31 +240,6 @@ async def test_delta_channels_are_rebuilt_as_the_memory_saver_does(saver, freque
         histories.append([s.values async for s in graph.aget_state_history(config)])
     assert histories[0] == histories[1]
     assert len(histories[0][0]["log"]) > 10
-
-
-async def test_the_history_of_a_delta_channel_is_what_the_default_walk_finds(saver, client):
-    config = place()
-    for step in range(WALK + 20):
-        values = {"seeded": ["seed"], "log": []} if step == 5 else {}
-        config = await put(saver, config, values, step=step)
-        await saver.aput_writes(config, [("seeded", [step]), ("log", [step]), ("x", 1)], "task")
-    channels = ["seeded", "log", "never"]
-    ours = await saver.aget_delta_channel_history(config=config, channels=channels)
-    default = await BaseCheckpointSaver.aget_delta_channel_history(
-        saver, config=config, channels=channels
-    )
-    newest = await saver.aget_delta_channel_history(config=place(), channels=channels)
-    assert ours == default == newest
-    assert ours["seeded"]["seed"] == ["seed"]
-    assert ours["seeded"]["writes"][0] == ("task", "seeded", [5])
-    assert len(ours["log"]["writes"]) == WALK + 14
-    assert ours["never"] == {"writes": []}
-    client.round_trips = 0
-    await saver.aget_delta_channel_history(config=config, channels=["log"])
-    assert client.round_trips == 2
-    assert await saver.aget_delta_channel_history(config=place("none"), channels=["log"]) == {
-        "log": {"writes": []}
-    }
 
 
 async def test_a_copy_stands_on_its_own(saver):

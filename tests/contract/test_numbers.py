@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from support.jobs.job_examples import RESULT, TENANT, decision, held, job, review
@@ -11,10 +10,7 @@ from support.jobs.job_examples import RESULT, TENANT, decision, held, job, revie
 from jobs.counting import day_of
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord
-from jobs.store import Charge, Loaded, Writes
-from jobs.store.redis_store import RedisStore
-from jobs.transitions import lifecycle
-from jobs.transitions.change import Change
+from jobs.store import Charge, Writes
 from jobs.transitions.lifecycle import Refusal
 
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -75,18 +71,6 @@ async def test_what_is_paid_after_the_end_counts_once_too(service):
     assert [charge.call for charge in await service.store.charges(record.id)] == ["late"]
 
 
-async def test_a_payment_that_comes_as_the_job_ends_makes_the_end_count_again(service):
-    record = await service.running()
-    change = lifecycle.cancel(record, await service.store.now(), by="ann")
-    assert isinstance(change, Change)
-    counted_none = replace(change, paid_calls=0)
-    charge = Charge("a", "critic", "groq:m", 3, 4, "0.5")
-    await service.store.write(record.id, record.epoch, Writes(charges=[charge]))
-    assert not await service.store.commit(record, counted_none)
-    job(await service.operations.cancel(record.id, "ann"))
-    assert (await today(service))["calls|groq:m"] == 1
-
-
 async def test_of_payments_and_an_end_at_once_each_payment_counts_once(service):
     for each in range(8):
         record = await service.running()
@@ -97,22 +81,3 @@ async def test_of_payments_and_an_end_at_once_each_payment_counts_once(service):
             *(service.store.charge(record.id, [charge]) for charge in late[2:]),
         )
     assert (await today(service))["calls|groq:m"] == 32
-
-
-async def test_a_payment_counts_where_the_job_ends_after_its_read(service):
-    if not isinstance(service.store, RedisStore):
-        return  # one step there: nothing comes in between
-    record = await service.running()
-
-    class Racing(RedisStore):
-        ended = False
-
-        async def load(self, job_id: str) -> Loaded | None:
-            loaded = await super().load(job_id)
-            if not self.ended:
-                self.ended = True
-                job(await service.operations.cancel(job_id, "ann"))
-            return loaded
-
-    await Racing(service.store.redis).charge(record.id, [Charge("a", "critic", "m", 1, 1, "0.5")])
-    assert (await today(service))["calls|m"] == 1

@@ -83,16 +83,6 @@ async def test_what_arrived_is_gone_and_what_did_not_comes_again(service):
     assert not await outbox.fail(again, "late", 0)
 
 
-async def test_a_lease_that_has_run_out_is_another_ones(service):
-    await ended(service)
-    outbox = service.store.outbox
-    (first,) = await outbox.lease(9, 50)
-    await asyncio.sleep(0.1)
-    (second,) = await outbox.lease(9, 60_000)
-    assert (second.id, second.tries) == (first.id, 2)
-    assert second.data == first.data
-
-
 async def test_a_dead_one_stays_listed_and_can_be_sent_again(service):
     await ended(service)
     outbox = service.store.outbox
@@ -105,14 +95,3 @@ async def test_a_dead_one_stays_listed_and_can_be_sent_again(service):
     assert not await outbox.requeue(dead.id)
     (again,) = await outbox.lease(9, 60_000)
     assert (again.id, again.tries) == (taken.id, 1)
-
-
-async def test_of_dead_ones_the_newest_are_kept(service, monkeypatch):
-    monkeypatch.setattr("jobs.store.outbox.DEAD_KEPT", 2)
-    made = [await ended(service) for _ in range(4)]
-    outbox = service.store.outbox
-    for taken in await outbox.lease(9, 60_000):
-        assert await outbox.fail(taken, "no", None)
-    dead, total = await outbox.dead(9)
-    assert (total, len(dead)) == (2, 2)
-    assert {each.job_id for each in dead} < set(made)

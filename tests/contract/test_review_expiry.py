@@ -9,10 +9,8 @@ from support.jobs.job_examples import JobService, decision, held, job, review
 
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Reason, Status
-from jobs.model.review import Action
 from jobs.model.spec import OnExpiry
 from jobs.store import Writes
-from jobs.transitions.lifecycle import Refusal
 
 
 async def paused(
@@ -77,15 +75,3 @@ async def test_a_decision_and_the_expiry_at_once_have_one_winner(service):
         after = await service.record(record.id)
         assert after.status is (Status.QUEUED if isinstance(answer, JobRecord) else Status.FAILED)
         assert (await service.kinds(record.id)).count("decided") == 1
-
-
-async def test_a_second_review_has_a_time_of_its_own_and_old_decisions_do_not_touch_it(service):
-    first = await paused(service, OnExpiry.REJECT, seconds=3_600)
-    job(await service.operations.decide(first.id, decision(action=Action.REVISE, feedback="more")))
-    running = await service.claim(first.id)
-    second = job(await service.operations.pause(held(running), review("r2")))
-    assert second.review is not None
-    assert second.review.expires_at == second.updated_at + 3_600_000
-    stale = await service.operations.decide(first.id, decision("r1"))
-    assert isinstance(stale, Refusal)
-    assert stale.code == "stale_review"

@@ -51,20 +51,5 @@ async def test_of_many_votes_at_once_each_person_has_one_and_two_close_it(servic
         assert (await service.kinds(record.id)).count("decided") == 1
 
 
-@pytest.mark.invariant("J10")
-async def test_a_vote_and_a_revision_at_once_leave_nothing_half_done(service):
-    for _ in range(4):
-        record = await paused(service)
-        await asyncio.gather(
-            service.operations.decide(record.id, said("bob")),
-            service.operations.decide(record.id, said("cat", Action.REVISE, feedback="more")),
-        )
-        after = await service.record(record.id)
-        assert (after.status, after.decision.action) == (Status.QUEUED, Action.REVISE)
-        running = await service.claim(record.id)
-        opened = job(await service.operations.pause(held(running), review("r2")))
-        assert opened.review.approvals == ()
-
-
 def _applied(answer: JobRecord | Refusal) -> bool:
     return isinstance(answer, JobRecord)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
 import signal
 import sys
 import time
@@ -20,7 +18,6 @@ from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 # Time limits that are not what a test is about allow for a machine that is busy.
 QUICK = Limits(wall_seconds=60.0)
@@ -58,46 +55,12 @@ async def test_a_signal_comes_through_unchanged(sandbox: Sandbox, number: signal
     assert (result.end, result.exit_code, result.signal) == (End.SIGNALED, None, number)
 
 
-async def test_signals_have_their_default_effect(sandbox: Sandbox) -> None:
-    code = "import signal as s; print([s.getsignal(n) for n in (s.SIGTERM, s.SIGHUP)])"
-    result = await python(sandbox, code)
-    assert result.stdout.text.count("SIG_DFL") == 2
-    interrupted = await python(sandbox, "import os; os.kill(os.getpid(), 2)")
-    assert "KeyboardInterrupt" in interrupted.stderr.text
-
-
-async def test_the_code_is_never_pid_1(sandbox: Sandbox) -> None:
-    result = await python(sandbox, "import os; print(os.getpid())")
-    assert int(result.stdout.text) > 1
-
-
 async def test_a_traceback_shows_the_lines_that_failed(sandbox: Sandbox) -> None:
     code = "def divide(a, b):\n    return a / b\n\ndivide(10, 0)\n"
     first, second = [await python(sandbox, code) for _ in range(2)]
     assert 'File "/run/main.py", line 2, in divide\n    return a / b' in first.stderr.text
     assert first.stderr.text.endswith("ZeroDivisionError: division by zero\n")
     assert first.stderr == second.stderr
-
-
-async def test_a_syntax_error_shows_its_line(sandbox: Sandbox) -> None:
-    result = await python(sandbox, "x = 1\nif x:\nprint('a')\n")
-    assert result.exit_code == 1
-    assert "File \"/run/main.py\", line 3\n    print('a')" in result.stderr.text
-
-
-@pytest.mark.parametrize(
-    "code", ["print('\0')", "# coding: latin-1\nprint('\u00e9' == chr(195) + chr(169))"]
-)
-async def test_odd_source_text_is_pythons_own_affair(sandbox: Sandbox, code: str) -> None:
-    result = await python(sandbox, code)
-    # What Python 3.11 has against a null byte depends on its patch release.
-    assert "SyntaxError: " in result.stderr.text or result.stdout.text == "True\n"
-
-
-async def test_long_code_arrives_whole(sandbox: Sandbox) -> None:
-    code = "".join(f"x{n} = {n}\n" for n in range(40_000)) + "print(x39999)"
-    assert len(code) > 512 * 1024
-    assert (await python(sandbox, code)).stdout.text == "39999\n"
 
 
 async def test_a_missing_program_is_reported_as_a_shell_does(sandbox: Sandbox) -> None:
@@ -162,24 +125,12 @@ print(module.VALUE)
     assert (result.deleted, result.refused) == (frozenset({"gone.txt"}), ())
 
 
-@pytest.mark.parametrize("code", ["import os; os.chdir('sub'); import mine", "import mine"])
-async def test_own_modules_are_found(sandbox: Sandbox, code: str) -> None:
-    files = {"mine.py": b"print('mine')", "sub/x": b""}
-    for _ in range(3):
-        assert (await sandbox.run(Command.python(code, files), QUICK)).stdout.text == "mine\n"
-
-
 @pytest.mark.parametrize(
     "path", ["../out", "/etc/passwd", "a/../../b", "", "a//b", "./a", "a/", "new\nline", "x" * 300]
 )
 async def test_a_path_that_could_leave_is_refused(sandbox: Sandbox, path: str) -> None:
     with pytest.raises(ValueError, match="path"):
         await sandbox.run(Command.python("", {path: b""}), QUICK)
-
-
-async def test_a_file_that_is_also_a_directory_is_refused(sandbox: Sandbox) -> None:
-    with pytest.raises(ValueError, match="at once"):
-        await sandbox.run(Command.python("", {"a": b"", "a/b": b""}), QUICK)
 
 
 async def test_only_regular_files_are_collected(sandbox: Sandbox) -> None:
@@ -211,14 +162,6 @@ os.remove('was'); os.symlink('fine', 'was')
     assert len(result.refused) == 7
 
 
-async def test_what_the_code_has_locked_is_collected_all_the_same(sandbox: Sandbox) -> None:
-    code = """
-import os
-os.mkdir('d'); open('d/f', 'w').write('x'); os.chmod('d/f', 0); os.chmod('d', 0)
-"""
-    assert (await python(sandbox, code)).changed == {"d/f": b"x"}
-
-
 async def test_files_beyond_the_limits_stay_behind_with_a_word(sandbox: Sandbox) -> None:
     limits = Limits(file_bytes=MIB, workspace_bytes=3 * MIB, workspace_files=5)
     code = """
@@ -239,12 +182,6 @@ async def test_too_much_to_lay_in_is_refused(sandbox: Sandbox) -> None:
         await sandbox.run(Command.python("", {"f": b"", "g": b""}), Limits(workspace_files=1))
 
 
-async def test_many_refusals_are_counted_not_listed(sandbox: Sandbox) -> None:
-    result = await python(sandbox, "import os\nfor n in range(90): os.symlink('x', f'l{n:02}')")
-    assert len(result.refused) == 21
-    assert result.refused[-1] == "and 70 more"
-
-
 async def test_plots_are_found_without_the_codes_help(sandbox: Sandbox) -> None:
     code = """
 import matplotlib.pyplot as plt
@@ -258,24 +195,6 @@ plt.figure(); open('figure-2.png', 'w').close()
     assert set(result.changed) == {"mine.png", "figure-1.png", "figure-2.png"}
     assert result.changed["figure-1.png"].startswith(b"\x89PNG")
     assert result.changed["figure-2.png"] == b""
-
-
-async def test_numpy_and_a_plot_work_without_a_word_on_stderr(sandbox: Sandbox) -> None:
-    code = """
-import numpy as np, matplotlib.pyplot as plt
-points = np.random.default_rng(1).normal(size=(150, 2))
-plt.scatter(*points.T); plt.savefig('plot.png')
-print(np.linalg.norm(points @ points.T) > 0)
-"""
-    result = await sandbox.run(Command.python(code, {"plot.png": b"old"}), Limits())
-    assert (result.stdout.text, result.stderr.text) == ("True\n", "")
-    assert result.changed["plot.png"].startswith(b"\x89PNG")
-    assert list(result.changed) == ["plot.png"]
-
-
-async def test_pandas_works(sandbox: Sandbox) -> None:
-    code = "import pandas as pd; print(pd.DataFrame({'a': [1, 2]}).a.sum())"
-    assert (await python(sandbox, code)).stdout.text == "3\n"
 
 
 async def test_threads_processes_and_loopback_work(sandbox: Sandbox) -> None:
@@ -326,22 +245,6 @@ time.sleep(600)
     assert 1.5 <= result.seconds <= time.monotonic() - started < 30
 
 
-async def test_a_daemon_does_not_outlive_its_program(sandbox: Sandbox) -> None:
-    code = """
-import os, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        time.sleep(60)
-    os._exit(0)
-print('done')
-"""
-    started = time.monotonic()
-    result = await python(sandbox, code)
-    assert (result.succeeded, result.stdout.text) == (True, "done\n")
-    assert time.monotonic() - started < 30  # the daemon's own time is 60 s
-
-
 async def test_output_keeps_head_and_tail(sandbox: Sandbox) -> None:
     code = "print('first'); [print('x' * 99) for _ in range(10_000)]; print('last')"
     result = await python(sandbox, code, Limits(output_bytes=1000))
@@ -357,59 +260,6 @@ async def test_a_flood_of_output_is_ended(sandbox: Sandbox) -> None:
     assert result.end is End.OUTPUT
     assert len(result.stdout.text) < 100_000
     assert result.stdout.dropped_bytes + result.stderr.dropped_bytes > 60 * MIB
-
-
-async def test_a_flood_does_not_fill_the_hosts_memory(sandbox: Sandbox) -> None:
-    flood = Command(("sh", "-c", "yes $(head -c 9999 /dev/zero | tr '\\0' x)"))
-    await sandbox.run(flood, QUICK)
-    before = _forget_peak()
-    growth = Growth(sandbox)
-    floods = asyncio.gather(*(sandbox.run(flood, QUICK) for _ in range(6)))
-    while not floods.done():
-        growth.look()
-        await asyncio.sleep(0.01)
-    assert {result.end for result in floods.result()} == {End.OUTPUT}
-    assert _own_memory("VmHWM") - before < 16 * MIB
-    if isinstance(sandbox, LocalSandbox):
-        assert len(growth.grown) > 6
-    assert max(growth.grown.values(), default=0) < 16 * MIB
-
-
-def _forget_peak() -> int:
-    """From here on `VmHWM` is a new peak; returns the bytes that it begins with."""
-    Path("/proc/self/clear_refs").write_text("5")
-    return _own_memory("VmRSS")
-
-
-def _own_memory(word: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(word)) * 1024
-
-
-class Growth:
-    """How much resident memory each process of a local backend, the code's as well, has gained."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        link = sandbox._session if isinstance(sandbox, LocalSandbox) else None
-        self._top = None if link is None else link.pid
-        self._least: dict[int, int] = {}
-        self.grown: dict[int, int] = {}
-
-    def look(self) -> None:
-        for pid in self._family():
-            with contextlib.suppress(OSError):
-                resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
-                least = self._least[pid] = min(resident, self._least.get(pid, resident))
-                self.grown[pid] = max(resident - least, self.grown.get(pid, 0))
-
-    def _family(self) -> list[int]:
-        """Those that descend from the supervisor, and itself."""
-        found = [] if self._top is None else [self._top]
-        for pid in found:
-            with contextlib.suppress(OSError):
-                for children in Path(f"/proc/{pid}/task").glob("*/children"):
-                    found += map(int, children.read_text().split())
-        return found
 
 
 async def test_cpu_time_is_bounded_for_one_process(sandbox: Sandbox) -> None:
@@ -428,12 +278,6 @@ time.sleep(60)
     assert (await python(sandbox, code, Limits(cpu_seconds=2, wall_seconds=50))).end is End.CPU
 
 
-async def test_an_absurd_allocation_is_a_memory_error(sandbox: Sandbox) -> None:
-    result = await python(sandbox, "x = bytearray(1 << 40)")
-    assert (result.end, result.exit_code) == (End.EXITED, 1)
-    assert "MemoryError" in result.stderr.text
-
-
 async def test_memory_is_bounded_for_one_process(sandbox: Sandbox) -> None:
     code = "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))"
     result = await python(sandbox, code, Limits(memory_bytes=128 * MIB))
@@ -448,31 +292,6 @@ x = bytearray(b'x') * (60 << 20)
 time.sleep(5)
 """
     assert (await python(sandbox, code, Limits(memory_bytes=256 * MIB))).end is End.MEMORY
-
-
-async def test_memory_that_is_shared_counts_once(sandbox: Sandbox) -> None:
-    code = """
-import os, time
-x = bytearray(b'x') * (100 << 20)
-for _ in range(3): os.fork()
-time.sleep(0.4)
-"""
-    result = await python(sandbox, code, Limits(memory_bytes=256 * MIB))
-    assert result.succeeded, result
-
-
-@pytest.mark.parametrize(
-    "call", ["os.memfd_create('x')", "ctypes.CDLL(None, use_errno=True).shmget(0, 1 << 20, 0o1600)"]
-)
-async def test_memory_that_belongs_to_no_process_is_not_to_be_had(
-    sandbox: Sandbox, call: str
-) -> None:
-    code = f"""
-import ctypes, os
-try: print({call} >= 0 or ctypes.get_errno())
-except OSError as error: print(error.errno)
-"""
-    assert (await python(sandbox, code)).stdout.text == "38\n"
 
 
 async def test_a_fork_bomb_stays_within_its_count(sandbox: Sandbox) -> None:
@@ -511,13 +330,6 @@ async def test_a_failure_on_a_full_disk_is_reported_as_one(sandbox: Sandbox) -> 
     assert (result.end, result.stdout.text) == (End.EXITED, "coped\n")
 
 
-async def test_a_failure_for_want_of_processes_is_reported_as_one(sandbox: Sandbox) -> None:
-    code = "import subprocess\nx = [subprocess.Popen(['sleep', '9']) for _ in range(50)]"
-    result = await python(sandbox, code, Limits(processes=10))
-    assert (result.end, result.exit_code) == (End.PROCESSES, None)
-    assert "BlockingIOError" in result.stderr.text
-
-
 async def test_a_flood_of_empty_files_is_ended(sandbox: Sandbox) -> None:
     code = "n = 0\nwhile True: open(f'/tmp/{n}', 'w').close(); n += 1"
     assert (await python(sandbox, code)).end is End.DISK
@@ -528,11 +340,6 @@ async def test_open_files_are_bounded(sandbox: Sandbox) -> None:
         sandbox, "x = [open('/dev/null') for _ in range(99)]", Limits(open_files=32)
     )
     assert "Too many open files" in result.stderr.text
-
-
-async def test_limits_must_be_positive(sandbox: Sandbox) -> None:
-    with pytest.raises(ValueError, match="memory_bytes"):
-        await sandbox.run(Command.python(""), Limits(memory_bytes=0))
 
 
 # Isolation
@@ -590,38 +397,6 @@ print(*sorted(set(wrote)))
     assert result.stdout.text.split() == [
         "/dev/shm", "/tmp", "/tmp/.config", "/tmp/.config/matplotlib", "/work",
     ]  # fmt: skip
-
-
-async def test_the_hosts_files_are_not_there(sandbox: Sandbox, tmp_path: Path) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text("hunter2")
-    code = f"""
-import os
-print([p for p in ({str(secret)!r}, '/root/.ssh', '/home', '/var', '/sys', '/etc/shadow', '/boot')
-       if os.path.exists(p)])
-print(sorted(os.listdir('/etc')))
-"""
-    lines = (await python(sandbox, code)).stdout.text.splitlines()
-    # A container's /sys is read-only, and emptied of what tells of the machine.
-    assert lines[0] == ("[]" if isinstance(sandbox, LocalSandbox) else "['/sys']")
-    assert set(json.loads(lines[1].replace("'", '"'))) <= {
-        "alternatives", "fonts", "group", "hosts", "ld.so.cache", "nsswitch.conf", "passwd",
-        "hostname", "mtab", "resolv.conf",  # of a container's own
-    }  # fmt: skip
-
-
-async def test_proc_shows_nothing_of_the_machine(sandbox: Sandbox) -> None:
-    code = """
-import fcntl
-with open('own', 'w') as file:
-    fcntl.lockf(file, fcntl.LOCK_EX)
-    for name in ('cmdline', 'kcore', 'interrupts', 'kallsyms', 'locks', 'sysrq-trigger'):
-        try: print(open('/proc/' + name, 'rb').read(9) or 'empty')
-        except OSError: print('empty')
-try: open('/proc/sys/kernel/hostname', 'w')
-except OSError: print('refused')
-"""
-    assert (await python(sandbox, code)).stdout.text == "empty\n" * 6 + "refused\n"
 
 
 async def test_the_agent_and_its_channel_are_out_of_reach(sandbox: Sandbox) -> None:

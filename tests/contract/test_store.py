@@ -19,13 +19,13 @@ from support.jobs.job_examples import (
 )
 
 from jobs.errors import Contended, StaleEpoch
-from jobs.model.events import EVENTS_AT_ONCE, NewEvent
+from jobs.model.events import NewEvent
 from jobs.model.record import Reason, Status
 from jobs.model.spec import JobSpec, Priority
 from jobs.store import Charge, ConversationEntry, Existing, Idempotency, LeaseRef, Writes
 from jobs.store import events as store_events
 from jobs.transitions import lifecycle
-from jobs.transitions.lifecycle import Change, Policy
+from jobs.transitions.lifecycle import Change
 
 
 def charge(call: str, cost: str | None = "0.01") -> Charge:
@@ -117,17 +117,6 @@ async def test_a_commit_on_an_old_version_writes_nothing(service, store):
     assert await store.next_in_line(TENANT, running.id) == running.id
 
 
-async def test_a_lease_renewed_meanwhile_cannot_be_taken_back(store):
-    service = JobService(store, lease_ms=1)
-    running = await service.running()
-    await asyncio.sleep(0.01)
-    change = lifecycle.expire(running, await store.now())
-    assert isinstance(change, Change)
-    assert await store.renew([held(running)], 10_000) == []
-    assert not await store.commit(running, change)
-    assert await store.owns(held(running))
-
-
 @pytest.mark.invariant("J7")
 async def test_progress_written_while_a_lost_lease_is_looked_at_counts(store):
     service = JobService(store, lease_ms=1)
@@ -142,26 +131,6 @@ async def test_progress_written_while_a_lost_lease_is_looked_at_counts(store):
     assert await service.operations.sweep() == 1
     again = await service.record(running.id)
     assert (again.status, again.crashes) == (Status.QUEUED, 1)
-
-
-async def test_a_commit_keeps_what_fenced_writes_changed_since_it_was_decided(service, store):
-    running = await service.running()
-    change = lifecycle.requeue(running, await store.now(), why="drained")
-    await store.write(running.id, 1, Writes(progress=False, workspace="e" * 64))
-    assert await store.commit(running, change)
-    assert (await service.record(running.id)).workspace == "e" * 64
-
-
-async def test_only_the_head_of_a_line_can_be_committed_as_first(service, store):
-    head = await service.submit(conversation_id="c")
-    second = await service.record((await service.submit(conversation_id="c")).id)
-    change = lifecycle.claim(second, await store.now(), worker="w", policy=Policy())
-    assert not await store.commit(second, change, first=True)
-    assert (await service.record(second.id)) == second
-    job(await service.operations.cancel(head.id, "ann"))
-    moved = await service.record(second.id)
-    change = lifecycle.claim(moved, await store.now(), worker="w", policy=Policy())
-    assert await store.commit(moved, change, first=True)
 
 
 async def a_line(store):
@@ -180,17 +149,6 @@ async def test_the_end_of_the_head_makes_the_next_job_due_at_once(service, store
     assert moved.due_at <= await store.now()
     assert moved.version == second.version
     assert (await service.record(third.id)) == third
-
-
-async def test_the_end_of_a_job_further_back_moves_nobody(service, store):
-    first, second, third = await a_line(store)
-    third = await service.record(third.id)
-    running = await service.claim(first.id)
-    job(await service.operations.cancel(second.id, "ann"))
-    assert await service.record(running.id) == running
-    assert await service.record(third.id) == third
-    assert await store.due(10) == []
-    assert await store.next_in_line(TENANT, "c") == running.id
 
 
 async def test_an_attempts_writes_arrive_together(service, store):
@@ -228,13 +186,6 @@ async def test_events_of_an_attempts_work_carry_its_epoch(service, store):
     assert [event.epoch for event in await heard] == [2]
 
 
-async def test_writes_that_are_no_progress_do_not_count_as_such(service, store):
-    running = await service.running()
-    await store.write(running.id, 1, Writes(events=(said("one"),), charges=(charge("c1"),)))
-    await store.write(running.id, 1, Writes(journal={"a": b""}, progress=False))
-    assert (await service.record(running.id)).progress_epoch == 0
-
-
 @pytest.mark.parametrize("epoch", [0, 2])
 @pytest.mark.invariant("J5")
 async def test_a_write_of_another_epoch_is_refused_but_its_charges_are_kept(service, store, epoch):
@@ -257,15 +208,6 @@ async def test_a_job_that_is_not_running_takes_no_writes(service, store):
         await store.write(running.id, 1, Writes((said("x"),)))
 
 
-async def test_a_charge_is_posted_once_whatever_it_says_the_second_time(service, store):
-    record = await service.submit()
-    await store.charge(record.id, [charge("c1"), charge("c2")])
-    await store.charge(record.id, [charge("c1", "9.99")])
-    await store.charge(record.id, [])
-    costs = {paid.call: paid.cost_usd for paid in await store.charges(record.id)}
-    assert costs == {"c1": "0.01", "c2": "0.01"}
-
-
 @pytest.mark.invariant("J12")
 async def test_an_event_is_said_once_and_numbers_have_no_gaps(service, store):
     running = await service.running()
@@ -277,12 +219,6 @@ async def test_an_event_is_said_once_and_numbers_have_no_gaps(service, store):
     assert await store.events(running.id, 3) == events[3:]
     assert await store.events(running.id, 5) == []
     assert await store.events(running.id, -1) == events
-
-
-async def test_waiting_returns_at_once_what_is_there_already(service, store):
-    record = await service.submit()
-    [event] = await store.wait_events(record.id, 0, 5)
-    assert event.kind == "submitted"
 
 
 async def test_waiting_ends_with_the_first_event_or_with_its_time(service, store, monkeypatch):
@@ -311,35 +247,6 @@ async def test_a_reader_misses_none_wherever_it_stands(service, store):
     assert await store.wait_events(running.id, len(everything), 0.01) == []
 
 
-async def test_a_late_reader_gets_a_few_at_a_time(service, store):
-    running = await service.running()
-    names = [f"e{number}" for number in range(3 * EVENTS_AT_ONCE)]
-    await store.write(running.id, running.epoch, Writes(events=[said(name) for name in names]))
-    seqs: list[int] = []
-    while found := await store.wait_events(running.id, seqs[-1] if seqs else 0, 0.05):
-        assert len(found) <= EVENTS_AT_ONCE
-        seqs += [event.seq for event in found]
-    assert seqs == list(range(1, len(names) + 3))
-    assert [event.seq for event in await store.events(running.id, 3, limit=2)] == [4, 5]
-
-
-async def test_a_reader_that_follows_gets_each_event_once(service, store):
-    running = await service.running()
-    heard: list[int] = []
-
-    async def follow():
-        while len(heard) < 62:
-            after = heard[-1] if heard else 0
-            heard.extend(event.seq for event in await store.wait_events(running.id, after, 5))
-
-    following = asyncio.create_task(follow())
-    for number in range(30):
-        await store.write(running.id, 1, Writes((said(f"a{number}"), said(f"b{number}"))))
-        await asyncio.sleep(0.001 * (number % 3))
-    await following
-    assert heard == list(range(1, 63))
-
-
 async def test_renewing_prolongs_leases_and_names_the_lost_ones(service, store):
     first, second = await service.running(), await service.running()
     job(await service.operations.cancel(second.id, "ann"))
@@ -363,15 +270,6 @@ async def test_the_lease_of_an_overdue_job_is_not_renewed(store):
     assert await store.renew([held(running)], 200_000) == [held(running)]
     assert (await service.record(running.id)).due_at == overdue.due_at
     assert await store.owns(held(running)), "it is the sweeper that ends it"
-
-
-async def test_due_jobs_come_in_order_of_their_time(store):
-    long_ago = 1_000_000
-    for number in (3, 1, 2):
-        await created(store, f"j{number}", at=long_ago + number)
-    await created(store, "later", at=await store.now() + 60_000)
-    assert await store.due(10) == ["j1", "j2", "j3"]
-    assert await store.due(2) == ["j1", "j2"]
 
 
 async def test_a_page_is_newest_first_and_knows_the_size_of_the_whole(store):

@@ -33,14 +33,6 @@ async def test_a_format_is_written_under_the_epoch(service: JobService) -> None:
     assert await service.record(record.id) == record
 
 
-async def test_other_changes_leave_it_alone(service: JobService) -> None:
-    record = await service.running()
-    # written after the record was read on which the next change is decided
-    await service.store.write(record.id, record.epoch, Writes(graph=THEIRS))
-    await service.operations.requeue(held(record), "drained")
-    assert (await service.record(record.id)).graph == THEIRS
-
-
 async def test_a_job_is_parked_and_restarted(service: JobService) -> None:
     record = await checkpointed(service)
     await service.operations.requeue(held(record), "drained")

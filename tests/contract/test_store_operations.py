@@ -17,7 +17,7 @@ from jobs.model.spec import JobSpec, Priority
 from jobs.service import UNKNOWN, Submitted
 from jobs.store import Existing, Idempotency, LeaseRef, Writes
 from jobs.transitions import retry
-from jobs.transitions.lifecycle import Policy, Refusal
+from jobs.transitions.lifecycle import Refusal
 
 
 def code(answer: object) -> str:
@@ -80,20 +80,6 @@ async def test_a_key_stands_for_its_job_for_as_long_as_that_is_kept(service):
     assert (again.new, again.record.id != first.record.id) == (True, True)
 
 
-async def test_one_key_makes_one_heir(service):
-    parents = [(await service.submit()).id for _ in range(2)]
-    for parent in parents:
-        job(await service.operations.cancel(parent, "ann"))
-    anew, key = service.operations.retry_as_new_job, Idempotency("key", "retry of the first")
-    answers = await asyncio.gather(
-        *(anew(parents[0], by="ann", idempotency=key) for _ in range(10))
-    )
-    assert len({answer.record.id for answer in answers}) == 1
-    assert sum(answer.new for answer in answers) == 1
-    other = Idempotency("key", "retry of the second")
-    assert code(await anew(parents[1], by="ann", idempotency=other)) == "key_reused"
-
-
 @pytest.mark.invariant("J4")
 async def test_one_of_many_claims_is_granted(service):
     record = await service.submit()
@@ -116,33 +102,6 @@ async def test_a_decision_applies_to_the_open_review_alone(service):
     record = await service.record(running.id)
     assert (record.status, record.reason) == (Status.FAILED, Reason.REJECTED)
     assert (await service.kinds(running.id))[-2:] == ["decided", "failed"]
-
-
-async def test_a_review_that_opens_again_under_its_name_is_announced_again(service):
-    running = await service.running()
-    for feedback in ("one", "two"):
-        job(await service.operations.pause(held(running), review()))
-        job(await service.operations.decide(running.id, decision(feedback=feedback)))
-        running = await service.claim(running.id)
-    events = await service.store.events(running.id)
-    assert [e.data["feedback"] for e in events if e.kind == "decided"] == ["one", "two"]
-    assert [e.kind for e in events].count("review_opened") == 2
-
-
-async def test_nobody_acts_on_a_job_with_an_old_lease(service):
-    running = await service.running()
-    job(await service.operations.requeue(held(running), "drain"))
-    again = await service.claim(running.id)
-    operations = service.operations
-    answers = [
-        await operations.pause(held(running), review()),
-        await operations.succeed(held(running), RESULT, ""),
-        await operations.fail(held(running), Reason.INTERNAL, ""),
-        await operations.retry(held(running), Reason.INTERNAL, ""),
-        await operations.requeue(held(running), ""),
-    ]
-    assert {code(answer) for answer in answers} == {"stale_epoch"}
-    assert await service.record(running.id) == again
 
 
 async def test_what_is_not_there_is_unknown(service):
@@ -184,62 +143,6 @@ async def test_a_conversation_runs_one_job_at_a_time_in_order(service):
     job(await service.operations.succeed(held(running), RESULT, "done"))
     assert service.hints[1:] == [(third.id, Priority.HIGH)]
     await service.claim(third.id)
-
-
-async def test_cancelling_a_job_in_the_middle_of_a_line_closes_the_gap(service):
-    first = await service.running(conversation_id="c")
-    second = await service.submit(conversation_id="c")
-    third = await service.submit(conversation_id="c")
-    service.hints.clear()
-    job(await service.operations.cancel(second.id, "ann"))
-    assert service.hints == []
-    job(await service.operations.fail(held(first), Reason.INTERNAL, ""))
-    assert service.hints == [(third.id, Priority.NORMAL)]
-    await service.claim(third.id)
-
-
-async def test_jobs_without_a_conversation_do_not_wait_for_each_other(service):
-    first, second = await service.submit(), await service.submit()
-    await service.claim(second.id)
-    await service.claim(first.id)
-
-
-async def test_infrastructure_trouble_is_tried_again_later_and_not_at_a_stray_hint(service):
-    running = await service.running()
-    service.hints.clear()
-    waiting = job(
-        await service.operations.retry(held(running), Reason.MODEL_UNAVAILABLE, "no answer")
-    )
-    assert (waiting.status, waiting.retries) == (Status.QUEUED, 1)
-    assert waiting.due_at == waiting.updated_at + Policy().retry_ms
-    assert service.hints == []
-    assert code(await service.operations.claim(running.id, "w")) == "not_due"
-    assert await service.store.due(10) == []
-
-
-async def test_an_attempts_turn_names_the_workspace_it_left(service):
-    running = await service.running()
-    await service.store.write(running.id, 1, Writes(workspace="a" * 64))
-    job(await service.operations.succeed(held(running), RESULT, "summary"))
-    [turn] = await service.store.conversation(TENANT, running.id, 3)
-    assert (turn.summary, turn.workspace) == ("summary", "a" * 64)
-
-
-async def test_heartbeats_and_writes_in_between_do_not_hinder_an_end(service):
-    running = await service.running()
-
-    async def beat():
-        while True:
-            await service.store.renew([held(running)], 15_000)
-            await service.store.write(running.id, 1, Writes(journal={"a": b""}))
-            await asyncio.sleep(0.01)
-
-    beating = asyncio.create_task(beat())
-    await asyncio.sleep(0.01)
-    ended = await service.operations.succeed(held(running), RESULT, "done")
-    beating.cancel()
-    await asyncio.gather(beating, return_exceptions=True)
-    assert job(ended).status is Status.SUCCEEDED
 
 
 @pytest.mark.invariant("J8")
@@ -284,15 +187,6 @@ async def test_a_failed_job_is_retried_from_where_it_stopped(service):
     # its bytes are the heir's as well
     assert await service.store.remove(failed)
     assert list((await service.store.blobs.take(-1, 9)).digests) == []
-
-
-async def test_a_rejected_job_restarts_from_its_task(service):
-    running = await service.running()
-    paused = job(await service.operations.pause(held(running), review()))
-    rejected = job(await service.operations.decide(paused.id, decision(action=Action.REJECT)))
-    heir = job(await service.operations.retry_as_new_job(rejected.id, by="bob"))
-    assert (heir.inherits, heir.spec.retry_of, heir.workspace) == (None, rejected.id, None)
-    assert await service.kinds(heir.id) == ["submitted"]
 
 
 async def test_only_failed_or_cancelled_jobs_are_retried(service):

@@ -15,7 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from support.jobs.job_examples import JobService, held
-from support.jobs.job_machine import walks
+from support.jobs.walks import walks
 
 from jobs.budgets import PER_DOLLAR, Amount, BudgetShortfall, Cap, ReservationRequest
 from jobs.errors import StaleEpoch

@@ -1,0 +1,277 @@
+"""Whatever is done to jobs in a real Redis, in any order, the invariants hold.
+
+`WALKS=50 pytest tests/contract/test_jobs_machine.py` takes fifty times as many walks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import redis
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from support.jobs.job_examples import RESULT, TENANT, JobService, decision, review
+from support.jobs.walks import walks
+
+from jobs.errors import StaleEpoch
+from jobs.model.events import Event, NewEvent
+from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.review import Action
+from jobs.model.spec import Priority
+from jobs.redis import keys
+from jobs.redis.keys import JobKeys
+from jobs.store import Charge, LeaseRef, Writes
+from jobs.store.redis_store import RedisStore, connect
+from jobs.transitions.lifecycle import Refusal
+
+ENDS = ("succeed", "fail", "retry", "requeue", "pause")
+MOST_JOBS = 5
+OFFERED = (Action.APPROVE, Action.REVISE, Action.EDIT, Action.REJECT, Action.DELEGATE)
+LEASES = st.sampled_from([-1, -1, -1, -2])
+"""The last lease that was granted, or the one before it."""
+
+
+@dataclass
+class Seen:
+    """What the machine remembers of one job."""
+
+    conversation: str
+    helds: list[LeaseRef] = field(default_factory=list)
+    charges: set[str] = field(default_factory=set)
+    events: list[Event] = field(default_factory=list)
+    status: Status = Status.QUEUED
+    ended: JobRecord | None = None
+
+
+class Jobs(RuleBasedStateMachine):
+    """Gives jobs every command, and checks all of them after each step."""
+
+    url = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with redis.Redis.from_url(self.url) as client:
+            client.flushall()
+        self.runner = asyncio.Runner()
+        self.store = RedisStore(connect(self.url, seconds=20))
+        self.service = JobService(self.store)
+        self.seen: dict[str, Seen] = {}
+        self.calls = 0
+
+    def teardown(self) -> None:
+        self.run(self.store.close())
+        self.runner.close()
+
+    def run(self, asked: Awaitable[Any]) -> Any:
+        return self.runner.run(asked)  # type: ignore[arg-type]
+
+    def record(self, job_id: str) -> JobRecord:
+        found: JobRecord = self.run(self.service.record(job_id))
+        return found
+
+    def some(self, *statuses: Status) -> bool:
+        return any(seen.status in statuses for seen in self.seen.values())
+
+    def pick(self, data: st.DataObject, *statuses: Status) -> str:
+        """A job, in most steps one in these statuses: walks would not get far by blind chance."""
+        fits = [job_id for job_id, seen in self.seen.items() if seen.status in statuses]
+        blind = data.draw(st.integers(0, 7)) == 7
+        return data.draw(st.sampled_from(list(self.seen) if blind or not fits else fits))
+
+    def held(self, job_id: str, which: int) -> LeaseRef | None:
+        helds = self.seen[job_id].helds
+        return helds[which] if len(helds) >= -which else None
+
+    @precondition(lambda self: len(self.seen) < MOST_JOBS)
+    @rule(conversation=st.sampled_from([None, "c1"]), priority=st.sampled_from(Priority))
+    def submit(self, conversation: str | None, priority: Priority) -> None:
+        self.service.hints.clear()
+        record = self.run(self.service.submit(conversation_id=conversation, priority=priority))
+        self.seen[record.id] = Seen(record.conversation_id)
+        first = self.run(self.store.next_in_line(TENANT, record.conversation_id)) == record.id
+        assert self.service.hints == ([(record.id, priority)] if first else [])
+
+    @precondition(lambda self: self.some(Status.QUEUED))
+    @rule(data=st.data(), alone=st.booleans())
+    def claim(self, data: st.DataObject, alone: bool) -> None:
+        job_id = self.pick(data, Status.QUEUED)
+        before = self.record(job_id)
+        answer = self.run(self.service.operations.claim(job_id, "w", alone=alone))
+        if isinstance(answer, Refusal):
+            assert self.record(job_id) == before
+            return
+        assert answer.epoch == before.epoch + 1
+        self.seen[job_id].helds.append(LeaseRef(job_id, answer.epoch))
+
+    @precondition(lambda self: self.some(Status.RUNNING))
+    @rule(data=st.data(), which=LEASES, progress=st.booleans())
+    def write(self, data: st.DataObject, which: int, progress: bool) -> None:
+        """Refused from an old lease, but for what was paid."""
+        job_id = self.pick(data, Status.RUNNING)
+        if (held := self.held(job_id, which)) is None:
+            return
+        self.calls += 1
+        call = f"call-{self.calls}"
+        told = (NewEvent(call, "summarized", {"text": call}),)
+        paid = (Charge(call, "critic", "m", 1, 1, None),)
+        before = self.record(job_id)
+        writing = self.store.write(
+            job_id, held.epoch, Writes(told, {call: b"1"} if progress else {}, paid)
+        )
+        if before.status is Status.RUNNING and held.epoch == before.epoch:
+            self.run(writing)
+        else:
+            with pytest.raises(StaleEpoch):
+                self.run(writing)
+            assert self.record(job_id) == before
+        self.seen[job_id].charges.add(call)
+
+    @precondition(lambda self: self.some(Status.RUNNING))
+    @rule(data=st.data(), which=LEASES)
+    def heartbeat(self, data: st.DataObject, which: int) -> None:
+        job_id = self.pick(data, Status.RUNNING)
+        if (held := self.held(job_id, which)) is None:
+            return
+        before = self.record(job_id)
+        holds = before.status is Status.RUNNING and held.epoch == before.epoch
+        assert self.run(self.store.renew([held], 60_000)) == ([] if holds else [held])
+        assert self.record(job_id).version == before.version
+
+    @precondition(lambda self: self.some(Status.RUNNING))
+    @rule(data=st.data(), which=LEASES, how=st.sampled_from(ENDS))
+    def let_go(self, data: st.DataObject, which: int, how: str) -> None:
+        job_id = self.pick(data, Status.RUNNING)
+        if (held := self.held(job_id, which)) is None:
+            return
+        before = self.record(job_id)
+        given: dict[str, tuple[Any, ...]] = {
+            "succeed": (RESULT, "did it"),
+            "fail": (Reason.INTERNAL, "oops"),
+            "retry": (Reason.MODEL_UNAVAILABLE, "away"),
+            "requeue": ("drain",),
+            "pause": (review(f"r{held.epoch}"),),
+        }
+        answer = self.run(getattr(self.service.operations, how)(held, *given[how]))
+        holds = before.status is Status.RUNNING and held.epoch == before.epoch
+        assert isinstance(answer, JobRecord) == holds
+
+    @precondition(lambda self: self.some(Status.AWAITING_REVIEW))
+    @rule(data=st.data(), right=st.booleans(), action=st.sampled_from(OFFERED))
+    def decide(self, data: st.DataObject, right: bool, action: Action) -> None:
+        job_id = self.pick(data, Status.AWAITING_REVIEW)
+        before = self.record(job_id)
+        name = before.review.id if before.review and right else "r-other"
+        answer = self.run(self.service.operations.decide(job_id, decision(name, action)))
+        assert isinstance(answer, JobRecord) == (before.review is not None and right)
+        if isinstance(answer, Refusal):
+            assert self.record(job_id) == before
+
+    @precondition(lambda self: self.seen)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        job_id = self.pick(data, *Status)
+        before = self.record(job_id)
+        answer = self.run(self.service.operations.cancel(job_id, "ann"))
+        assert isinstance(answer, JobRecord) != before.status.final
+
+    @precondition(lambda self: self.some(Status.QUEUED, Status.RUNNING))
+    @rule(data=st.data())
+    def fall_silent(self, data: st.DataObject) -> None:
+        """Its worker crashes, or its hints are lost: the sweeper finds the job once it is due."""
+        job_id = self.pick(data, Status.QUEUED, Status.RUNNING)
+        before = self.record(job_id)
+        if before.status not in (Status.QUEUED, Status.RUNNING):
+            return
+        self.run(self.come_due(before))
+        self.service.hints.clear()
+        self.run(self.service.operations.sweep())
+        after = self.record(job_id)
+        assert after.version == before.version + 1
+        assert after.status is not Status.RUNNING
+        first = self.run(self.store.next_in_line(TENANT, after.conversation_id)) == job_id
+        assert (job_id in [name for name, _ in self.service.hints]) == first
+
+    async def come_due(self, record: JobRecord) -> None:
+        past = await self.store.now() - 1
+        if record.due_at > past:
+            await self.store.redis.hset(JobKeys(record.id).record, "due_at", past)  # type: ignore[misc, arg-type]
+            await self.store.redis.zadd(keys.DUE, {record.id: past})
+
+    @invariant()
+    def everything_holds(self) -> None:
+        """One look at everything, then each rule on its own."""
+        asked = (self.service.record, self.store.charges, self.store.events)
+        looks = [[ask(job_id) for job_id in self.seen] for ask in asked]
+        records, charges, events = self.run(_all([_all(look) for look in looks]))
+        self.one_index_each(records)
+        self.lines_in_order(records)
+        for record, paid, told in zip(records, charges, events, strict=True):
+            seen = self.seen[record.id]
+            seen.status = record.status
+            self.one_lease(seen, record)
+            assert sorted(charge.call for charge in paid) == sorted(seen.charges)
+            events_and_end_stand(seen, record, list(told))
+
+    def one_index_each(self, records: list[JobRecord]) -> None:
+        waiting, asked = (Status.QUEUED, Status.RUNNING), (Status.AWAITING_REVIEW,)
+        final = [status for status in Status if status.final]
+        for index, under in (
+            (keys.DUE, waiting),
+            (keys.AWAITING_REVIEW, asked),
+            (keys.FINISHED, final),
+        ):
+            found = self.run(self.store.redis.zrange(index, 0, -1))
+            assert {name.decode() for name in found} == {r.id for r in records if r.status in under}
+        counted = Counter(record.status for record in records)
+        assert self.run(self.store.counts()) == {status: counted[status] for status in Status}
+
+    def lines_in_order(self, records: list[JobRecord]) -> None:
+        lines: dict[str, list[JobRecord]] = {}
+        for record in records:
+            if not record.status.final:
+                lines.setdefault(record.conversation_id, []).append(record)
+        heads = [line[0] for line in lines.values() if line[0].status is Status.QUEUED]
+        assert sum(self.run(self.store.queue_depth()).values()) == len(heads)
+        for conversation, line in lines.items():
+            assert self.run(self.store.next_in_line(TENANT, conversation)) == line[0].id
+            assert all((r.status, r.epoch) == (Status.QUEUED, 0) for r in line[1:])
+
+    def one_lease(self, seen: Seen, record: JobRecord) -> None:
+        assert record.conversation_id == seen.conversation
+        assert record.epoch == len(seen.helds)
+        owns = self.run(_all([self.store.owns(held) for held in seen.helds]))
+        running = record.status is Status.RUNNING
+        assert owns == [False] * (len(owns) - running) + [True] * running
+        assert (record.lease is not None) == running
+        assert (record.review is not None) == (record.status is Status.AWAITING_REVIEW)
+
+
+def events_and_end_stand(seen: Seen, record: JobRecord, events: list[Event]) -> None:
+    final = record.status.final
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert events[: len(seen.events)] == seen.events
+    assert [event for event in events if event.final] == (events[-1:] if final else [])
+    assert seen.ended in (None, record)
+    seen.events = events
+    seen.ended = record if final else None
+
+
+async def _all(asked: Iterable[Awaitable[Any]]) -> list[Any]:
+    return await asyncio.gather(*asked)
+
+
+@pytest.mark.invariant("J3")
+def test_the_invariants_hold_through_every_walk(redis_url, monkeypatch):
+    monkeypatch.setattr(Jobs, "url", redis_url)
+    run_state_machine_as_test(Jobs, settings=walks(24, 35))
