@@ -6,8 +6,7 @@ from itertools import pairwise
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agents.context.trimming import exchanges, trimmed, without_old_exchanges
-from agents.ports import Bounds
+from agents.context.trimming import exchanges, without_old_exchanges
 
 MOST = 10_000
 
@@ -38,12 +37,6 @@ def test_the_oldest_go_and_task_and_feedback_stay() -> None:
     assert own(kept) <= MOST
 
 
-def test_each_call_keeps_its_answer() -> None:
-    kept = without_old_exchanges(conversation(60), MOST)
-    asked = [call["id"] for m in kept if isinstance(m, AIMessage) for call in m.tool_calls]
-    assert asked == [m.tool_call_id for m in kept if isinstance(m, ToolMessage)]
-
-
 def test_the_prompt_changes_in_rare_steps_only() -> None:
     said = conversation(80)
     ends = [place for place, message in enumerate(said) if isinstance(message, AIMessage)]
@@ -51,15 +44,3 @@ def test_the_prompt_changes_in_rare_steps_only() -> None:
     kept = [later[: len(request)] == request for request, later in pairwise(made)]
     assert kept.count(False) <= 80 // (MOST // 2 // 1_000)
     assert all(own(request) <= MOST + 1_100 for request in made)
-
-
-def test_output_and_exchanges_together_fit_a_context() -> None:
-    said = [
-        message.model_copy(update={"content": "y" * 20_000})
-        if isinstance(message, ToolMessage)
-        else message
-        for message in conversation(200, size=4_000)
-    ]
-    request = trimmed(said, Bounds())
-    outputs = sum(len(str(message.text)) for message in request)
-    assert own(request) + outputs < 300_000

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jinja2 import UndefinedError
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from agents.context.overflow import cut, size
-from agents.prompts import Prompt, prompt, trimmable_parts
+from agents.prompts import Prompt, prompt
 
 EARLIER = [{"task": "earlier " * 500, "summary": "outcome " * 50}] * 3
 TASK = "Sort them.\n" * 100
-LEFT_OUT = re.compile(r"\[\.\.\. (\d+) characters left out \.\.\.\]")
 
 
 def asked(**others: object) -> Prompt:
@@ -38,38 +33,10 @@ def conversation(sizes: list[tuple[int, int]]) -> list[AnyMessage]:
     return said
 
 
-def test_a_missing_value_is_an_error_in_a_marked_part_too() -> None:
-    with pytest.raises(UndefinedError):
-        prompt("summary/task", task="Sort.")
-
-
 def test_what_people_type_is_no_mark() -> None:
     text = asked(task="{{ x | trimmable }} <0 0> _mark", earlier=[], files=[])
     assert text.trimmable == ()
     assert "{{ x | trimmable }} <0 0> _mark" in text.text
-
-
-def test_marks_of_older_jobs_are_read() -> None:
-    message = HumanMessage("ab", additional_kwargs={"spare": [[0, 1, "old"]]})
-    assert trimmable_parts(message) == [(0, 1)]
-
-
-def test_the_task_and_what_was_answered_about_it_are_never_cut() -> None:
-    (light,) = cut([asked().message()], 1)
-    assert TASK in light.text
-    assert "Which? " * 100 in light.text
-    assert "Both. " * 100 in light.text
-    assert size([asked(earlier=[], files=[]).message()]) < len(light.text) < 4_000
-
-
-def test_the_longest_parts_are_cut_first_and_say_how_much() -> None:
-    whole = asked().message()
-    (light,) = cut([whole], size([whole]) - 5_000)
-    assert ", ".join(f"data/{number:03}.csv" for number in range(300)) not in light.text
-    assert "outcome " * 50 in light.text
-    gone = list(map(int, LEFT_OUT.findall(light.text)))
-    assert len(gone) == 4  # three tasks, and the names of files
-    assert sum(gone) >= 5_000
 
 
 SIZES = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 20_000)), max_size=30)

@@ -21,13 +21,6 @@ def a_journey(folder: Path, *turns: Any) -> Journey:
     return Journey.plan(folder, [*turns, turn("planner", "never asked", "x")], PlannedSandbox({}))
 
 
-async def test_the_event_names_the_model_that_the_executor_gets(tmp_path: Path) -> None:
-    journey = a_journey(tmp_path, turn("router", TASK, call("Judged", difficulty="simple")))
-    await route(journey.ports, ROUTES, TASK, 0, own="groq:its-own")
-    (told,) = journey.data_of("routed")
-    assert (told["difficulty"], told["model"]) == ("simple", "groq:its-own")
-
-
 async def test_the_model_decides_once(tmp_path: Path) -> None:
     judged = call("Judged", difficulty="hard", reason="It schedules.")
     journey = a_journey(tmp_path, turn("router", TASK, judged))

@@ -8,11 +8,9 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from agents.executor.plan_progress import StepChanges, at_end, at_reply, without_steps
-from agents.ports import CallKey
 from agents.tools.build import build_tools
 
 STEPS = 4
-OUTER = CallKey("", "task", 0)
 
 
 def reply(*named: Any) -> AIMessage:
@@ -41,12 +39,6 @@ def ran(*ends: bool) -> list[AnyMessage]:
     ]
 
 
-def test_a_model_that_says_nothing_tells_nothing():
-    said = [reply(None), *ran(True)]
-    assert at_reply(said, reply(None), STEPS) == StepChanges()
-    assert at_end(said, STEPS) == StepChanges()
-
-
 def test_a_step_begins_once_and_is_over_when_a_later_one_begins():
     assert at_reply([], reply([1]), STEPS) == StepChanges((), (1,))
     said = [reply([1]), *ran(True)]
@@ -59,13 +51,6 @@ def test_a_call_that_names_none_is_for_the_step_before():
     assert at_reply(said, reply([2]), STEPS) == StepChanges((), (2,))
 
 
-def test_one_program_may_be_for_several_steps():
-    said = [reply([1]), *ran(True)]
-    assert at_reply(said, reply([2, 3], [4]), STEPS) == StepChanges((1,), (2, 3, 4))
-    said += [reply([2, 3], [4]), *ran(True, True)]
-    assert at_end(said, STEPS) == StepChanges((2, 3, 4))
-
-
 def test_nothing_is_done_while_the_last_run_has_failed():
     said = [reply([1]), *ran(False)]
     assert at_reply(said, reply([2]), STEPS) == StepChanges((), (2,))
@@ -73,13 +58,6 @@ def test_nothing_is_done_while_the_last_run_has_failed():
     said += [reply([2]), *ran(True)]
     assert at_reply(said, reply([3]), STEPS) == StepChanges((1, 2), (3,))
     assert at_end(said, STEPS) == StepChanges((1, 2))
-
-
-def test_going_back_finishes_nothing_and_begins_what_was_over():
-    said = [reply([1]), *ran(True), reply([2]), *ran(True)]
-    assert at_reply(said, reply([1]), STEPS) == StepChanges((), (1,))
-    said += [reply([1]), *ran(True)]
-    assert at_reply(said, reply([3]), STEPS) == StepChanges((1, 2), (3,))
 
 
 @pytest.mark.parametrize("told", ["two", 0, 5, -1, True, [], ["x"], {"n": 1}, 1.5, "9999999"])
@@ -90,13 +68,6 @@ def test_nonsense_names_no_step(told):
 @pytest.mark.parametrize("told", [2, "2", [2], ["2"], [2, 9]])
 def test_a_number_is_read_however_it_is_written(told):
     assert at_reply([], reply(told), STEPS) == StepChanges((), (2,))
-
-
-def test_each_event_has_a_place_of_its_own():
-    events = StepChanges((1, 2), (3,)).events(OUTER, 2, 1)
-    told = [(f.kind, f.data["step"]) for f in events]
-    assert told == [("step_finished", 1), ("step_finished", 2), ("step_started", 3)]
-    assert len({(f.kind, f.key) for f in events}) == 3
 
 
 def test_no_tool_ever_sees_the_argument():

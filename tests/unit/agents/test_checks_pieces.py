@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from agents.checks.checks import Checks, Plan, plan
+from agents.checks.checks import Checks, plan
 from agents.checks.copied_files import files_under_test
-from agents.checks.supervised.expected import collected, expected
+from agents.checks.supervised.expected import expected
 
 
 def names(source: str) -> list[tuple[str, int | None, bool]]:
@@ -75,82 +73,7 @@ def test_the_source_tells_which_tests_there_must_be(
     assert names(source) == found
 
 
-@pytest.mark.parametrize(
-    ("at", "cases"),
-    [
-        (["t.py"], 3),
-        (["."], None),
-        (["t.py::test_a"], 3),
-        (["t.py::test_a[1]"], 1),
-        (["t.py::test_a[1]", "t.py::test_a[x/y]", "t.py::test_a[1]"], 2),
-        (["t.py::test_a[1]", "t.py"], 3),
-        (["t.py::test_ab", "u.py"], None),
-    ],
-)
-def test_what_is_named_must_be_reported(at: list[str], cases: int | None) -> None:
-    source = "@p.mark.parametrize('a', [1, 2, 'x/y'])\ndef test_a(a): pass"
-    (test,) = expected("t.py", source)
-    meant = test.aimed(at)
-    assert (meant.cases if meant else None) == cases
-
-
-def test_files_are_collected_by_name_or_else_all() -> None:
-    assert collected({"test_a.py": "", "help.py": "", "b/c_test.py": ""}) == [
-        "b/c_test.py",
-        "test_a.py",
-    ]
-    assert collected({"check.py": "", "conftest.py": "", "data.json": ""}) == ["check.py"]
-
-
 FILES = {"test_a.py": "", "tests/test_b.py": "", "run.py": ""}
-ALL = Plan("pytest", (), ("test_a.py", "tests/test_b.py"))
-B = replace(ALL, words=("tests/test_b.py",), aimed=("tests/test_b.py",))
-ONE = "tests/test_b.py::Sums::test_add"
-
-
-@pytest.mark.parametrize(
-    ("command", "planned"),
-    [
-        (None, Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
-        ("pytest -q -x", Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
-        (
-            "python -m pytest tests -k b",
-            Plan("pytest", ("tests", "-k", "b"), ("test_a.py", "tests/test_b.py"), ("tests",)),
-        ),
-        ("pytest -q .", Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
-        (
-            "pytest --rootdir . ./",
-            Plan("pytest", ("--rootdir", "."), ("test_a.py", "tests/test_b.py")),
-        ),
-        ("python run.py 'a b'", Plan("script", ("run.py", "a b"))),
-        ("python other.py", Plan("command", ("python", "other.py"))),
-        ("make check", Plan("command", ("make", "check"))),
-        ("python3.12 -m pytest", Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
-        ("python -u -BI run.py 1", Plan("script", ("run.py", "1"))),
-        ("python3 -W error run.py", Plan("command", ("python3", "-W", "error", "run.py"))),
-        ("pythonic run.py", Plan("command", ("pythonic", "run.py"))),
-        ("python -m unittest", Plan("pytest", (), ("test_a.py", "tests/test_b.py"))),
-        (
-            "python3.11 -m unittest -v tests.test_b",
-            Plan(
-                "pytest",
-                ("tests/test_b.py",),
-                ("test_a.py", "tests/test_b.py"),
-                ("tests/test_b.py",),
-            ),
-        ),
-        ("python -m unittest tests/test_b.py", B),
-        ("python -m unittest discover -s .", ALL),
-        ("python -m unittest other", Plan("command", ("python", "-m", "unittest", "other"))),
-        ("python -m unittest -k b", Plan("command", ("python", "-m", "unittest", "-k", "b"))),
-        (
-            "python -m unittest tests.test_b.Sums.test_add",
-            replace(B, words=(ONE,), aimed=(ONE,)),
-        ),
-    ],
-)
-def test_a_command_says_how_checks_are_run(command: str | None, planned: Plan) -> None:
-    assert plan(Checks(FILES, command)) == planned
 
 
 @pytest.mark.parametrize("command", ["", "  ", "pytest 'x"])

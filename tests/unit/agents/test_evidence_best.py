@@ -46,12 +46,8 @@ def state(*revisions: Fields, **more: Any) -> Fields:
     [
         ([revision(1), revision(2)], 2),  # the later one
         ([revision(1), revision(2, RED)], 1),
-        ([revision(1), revision(2, GREEN)], 1),
         ([revision(1, GREEN), revision(2, RED)], 1),
-        ([revision(1, GREEN), revision(2, NONE)], 1),
         ([revision(1, RED), revision(2, RED)], 2),
-        ([revision(1, NONE), revision(2, NONE)], 2),
-        ([revision(1, score=0.9), revision(2, score=0.1)], 1),
         ([revision(1, score=0.1), revision(2, score=0.9), revision(3)], 2),
         ([revision(1, RED, score=0.9), revision(2, score=0.1)], 2),  # what ran before what is said
         ([revision(1, passed=3, score=0.1), revision(2, passed=2, score=0.9)], 1),
@@ -78,12 +74,3 @@ def test_a_revision_is_judged_by_its_last_verification() -> None:
     now["verifications"].append({**red, "run": "r4", "holds": True})
     assert best_revision(now).revision == 2
     assert best_revision(now).verification == now["verifications"][-1]
-
-
-def test_a_revision_s_files_are_those_of_its_last_edit() -> None:
-    now = state(revision(1, passed=3), revision(2, passed=2))
-    files = [{"workspace": each, "artifacts": {each: {"name": each}}} for each in ("his", "hers")]
-    now["edits"] = [{"revision": 1, **each} for each in files]
-    found = best_revision(now)
-    assert (found.revision, found.workspace, list(found.artifacts)) == (1, "hers", ["hers"])
-    assert found.checked == now["reports"][0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import signal
 import time
 import traceback
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.failures.classify import classify
-from agents.failures.failure import LONGEST_CAUSE, PROGRAM, Failure
+from agents.failures.failure import PROGRAM, Failure
 from sandbox.protocol import End, RunResult, Stream
 
 
@@ -51,33 +50,22 @@ def kind(code: str) -> str:
     ("code", "expected"),
     [
         ("def f(:", "syntax"),
-        ("if True:\nprint(1)", "syntax"),
-        ("eval('1 +')", "syntax"),
         ("import nothing_of_that_name", "import"),
-        ("from os import nothing_of_that_name", "import"),
         ("1 + ''", "type"),
         ("nothing", "name"),
         ("None.nothing", "name"),
-        ("def f():\n    print(x)\n    x = 1\nf()", "name"),
         ("{}['a']", "key"),
         ("[][1]", "key"),
         ("int('x')", "value"),
-        ("b'\\xff'.decode()", "value"),
-        ("1e308 ** 2", "value"),
         ("assert 1 == 2", "assertion"),
         ("open('/nothing/here')", "file"),
         ("def f(): f()\nf()", "recursion"),
         ("1 % 0", "zero_division"),
         ("raise MemoryError", "memory"),
-        ("raise TimeoutError('slow')", "timeout"),
-        ("raise ConnectionResetError", "network_denied"),
         ("raise OSError(28, 'No space left on device')", "output_flood"),
         ("raise OSError(101, 'Network is unreachable')", "network_denied"),
-        ("import json\njson.loads('{')", "value"),
-        ("from decimal import Decimal\nDecimal(1) / Decimal(0)", "zero_division"),
         ("import urllib.error as e\nraise e.URLError('no host')", "network_denied"),
         ("raise RuntimeError('x')", "unknown"),
-        ("raise Exception", "unknown"),
     ],
 )
 def test_the_type_that_ended_the_program_decides(code: str, expected: str) -> None:
@@ -96,23 +84,6 @@ def test_a_limit_that_was_hit_comes_first(end: End, expected: str) -> None:
     assert failure(ended(None, end=end)).kind.value == expected
     if end is not End.PROCESSES:  # that one may have been hit before, and is no end by itself
         assert failure(ended(None, err=stderr_of("1 / 0"), end=end)).kind.value == expected
-
-
-def test_of_a_chain_and_of_a_group_the_last_exception_decides() -> None:
-    code = "try:\n    {}['port']\nexcept KeyError as error:\n    raise ValueError('bad') from error"
-    found = failure(ended(err=stderr_of(code)))
-    assert (found.kind.value, found.exception) == ("value", "ValueError")
-    assert found.cause == "ValueError: bad (the program, line 4)"
-    group = "def f():\n    {}['a']\ntry:\n    f()\nexcept KeyError as error:\n"
-    assert kind(f"{group}    raise ExceptionGroup('many', [error])") == "key"
-
-
-def test_exit_137_without_a_word_is_memory_or_a_kill() -> None:
-    found = failure(ended(137))
-    assert found.kind.value == "memory"
-    assert found.cause == "it was killed by SIGKILL: out of memory, or killed from outside"
-    assert failure(ended(None, end=End.SIGNALED, number=signal.SIGKILL)).kind.value == "memory"
-    assert failure(ended(137, err=stderr_of("{}[1]"))).kind.value == "key"
 
 
 PYTEST = """\
@@ -155,42 +126,6 @@ def test_a_report_of_pytest() -> None:
 def test_a_test_file_that_cannot_be_collected_has_no_failed_tests() -> None:
     found = failure(ended(2, out=BROKEN))
     assert (found.kind.value, found.exception) == ("import", "ModuleNotFoundError")
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"), [(124, "timeout"), (126, "file"), (127, "file"), (3, "unknown")]
-)
-def test_exit_codes_of_shells_are_those_of_command_lines(code: int, expected: str) -> None:
-    assert classify(ended(code), shell=True).kind.value == expected
-    assert classify(ended(code)).kind.value == "unknown"
-
-
-def test_a_program_that_judges_pytest_s_result_itself() -> None:
-    assert failure(ended(1, PYTEST, stderr_of("assert 1 == 0"))).kind.value == "test_failure"
-    child = "import subprocess\nraise subprocess.CalledProcessError(1, ['pytest'])"
-    assert failure(ended(1, PYTEST, stderr_of(child))).kind.value == "test_failure"
-    assert failure(ended(1, PYTEST, stderr_of("{}[1]"))).kind.value == "key"
-    assert failure(ended(1, "3 passed in 0.1s\n", stderr_of("assert 0"))).kind.value == "assertion"
-
-
-def test_the_place_in_the_program_is_told() -> None:
-    told = (
-        'Traceback (most recent call last):\n  File "/run/main.py", line 3, in <module>\n'
-        '  File "/work/shop.py", line 7, in total\n'
-        '    return item["price"]\n           ~~~~^^^^^^^^^\n'
-        '  File "/opt/venv/lib/python3.11/site-packages/pandas/core/frame.py", line 1, in f\n'
-        "KeyError: 'price'\n"
-    )
-    assert (
-        failure(ended(err=told)).cause
-        == "KeyError: 'price' (shop.py, line 7: return item[\"price\"])"
-    )
-
-
-def test_a_cause_is_one_line_of_bounded_length() -> None:
-    cause = failure(ended(err=stderr_of("raise ValueError('a b ' * 9999)"))).fields()["cause"]
-    assert len(cause) <= LONGEST_CAUSE
-    assert "\n" not in cause
 
 
 _PIECES = st.sampled_from(

