@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from api.auth import attempts as module
 from api.auth.attempts import Attempts
 
 
@@ -63,31 +62,3 @@ def test_a_key_that_was_good_from_there_goes_on(attempts):
     assert enter(attempts, "a", "key") == 0
     assert enter(attempts, "a", "new here") > 0
     assert enter(attempts, "b", "key") == 0
-
-
-def test_a_key_that_is_good_elsewhere_is_guessed_no_faster(attempts):
-    enter(attempts, "proxy", "key")
-    for number in range(3):
-        guess(attempts, "a", str(number))
-    assert attempts.begin("a", "key") > 0
-
-
-def test_a_key_that_was_revoked_counts_again(attempts):
-    enter(attempts, "a", "key")
-    assert [guess(attempts, "a", "key") for _ in range(5)] == [0, 0, 0, 0, 60]
-
-
-def test_what_nobody_knows_is_forgiven(attempts):
-    for _ in range(5):
-        assert attempts.begin("a", "x") == 0
-        attempts.forgive("a")
-    assert guess(attempts, "a", "x") == 0
-
-
-def test_what_is_remembered_is_bounded(attempts, monkeypatch):
-    monkeypatch.setattr(module, "MOST_REMEMBERED", 5)
-    for number in range(50):
-        guess(attempts, f"peer {number}", "x")
-        enter(attempts, "a", str(number))
-    assert len(attempts._wrong) <= 5
-    assert len(attempts._good) <= 5

@@ -54,11 +54,6 @@ def test_a_slower_file_and_a_forbidden_config_are_warnings():
     assert "CONFIG GET is not allowed" in found.advice
 
 
-def test_valkey_is_reported_by_its_own_version():
-    fitness = judge({**GOOD, "redis_version": "7.2.4", "valkey_version": "8.1.0"}, None)
-    assert (fitness.server, fitness.version) == ("valkey", "8.1.0")
-
-
 @pytest.mark.parametrize("version", ["6.0.16", "6.2.14"])
 def test_a_server_older_than_the_scripts_need_starts_nothing(version):
     fitness = judge({**GOOD, "redis_version": version}, None)

@@ -42,16 +42,6 @@ def test_ours_and_the_librarys_are_json_with_what_is_bound(configured, capsys):
     assert other_answer == {"event": "it is late", "logger": "library", "level": "warning", **bound}
 
 
-def test_an_exception_stays_on_its_line(configured, capsys):
-    configured("json", "INFO")
-    try:
-        int("broken")
-    except ValueError:
-        structlog.get_logger("ours").exception("failed")
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "ValueError: invalid literal" in json.loads(line)["exception"]
-
-
 def test_for_people_it_is_readable_and_reports_no_variables(configured, capsys):
     configured("console", "INFO")
     secret = "hidden" * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.quantities import duration, money, plural, size
+from api.quantities import duration, money
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,6 @@ def test_durations(seconds, text):
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (3 * 1024**2, "3.0 MiB")]
-)
-def test_sizes(count, text):
-    assert size(count) == text
-
-
-@pytest.mark.parametrize(
     ("dollars", "text"),
     [
         (None, "price unknown"),
@@ -42,10 +35,3 @@ def test_sizes(count, text):
 )
 def test_money(dollars, text):
     assert money(dollars) == text
-
-
-def test_plurals():
-    assert [plural(0, "run"), plural(1, "run"), plural(1200, "run")] == [
-        "0 runs", "1 run", "1,200 runs",
-    ]  # fmt: skip
-    assert plural(2, "retry", "retries") == "2 retries"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.job_request import JobRequest
-from api.submission.review_policy import policy, policy_errors, questions_expire
+from api.submission.review_policy import policy, policy_errors
 from jobs.model.spec import OnExpiry, Pause
 from settings.api import ApiSettings
 
@@ -44,13 +44,3 @@ def test_what_does_not_go_together_is_named():
     assert fields(ApiSettings(review_approvals=2), approvals=1) == ["approvals"]
     assert fields(ApiSettings(review_approvals=2)) == []
     assert fields(ApiSettings(review_on_expiry="approve"), approvals=2) == []
-
-
-def test_questions_wait_as_long_as_the_job_says_else_the_operator():
-    settings = ApiSettings(questions_expire_seconds=60)
-    asked = JobRequest(task="x", questions=True)
-    assert questions_expire(asked, PLAIN) is None
-    assert questions_expire(asked, settings) == 60
-    longer = JobRequest(task="x", questions=True, questions_expire_seconds=90)
-    assert questions_expire(longer, settings) == 90
-    assert questions_expire(JobRequest(task="x"), settings) is None

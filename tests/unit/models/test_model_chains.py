@@ -33,17 +33,6 @@ def test_a_stronger_model_comes_first_and_the_weaker_stand_in() -> None:
     assert (CHAINS.levels("executor"), CHAINS.levels("critic")) == (3, 1)
 
 
-def test_a_level_beyond_the_last_is_the_last_one() -> None:
-    assert CHAINS.of("executor", 9) == CHAINS.of("executor", 2)
-    assert CHAINS.of("critic", 1) == ("groq:c",)
-
-
-def test_no_model_is_asked_twice_in_one_call() -> None:
-    doubled = Chains(("groq:a", "groq:a", "groq:b"), stronger={"executor": ("groq:b",)})
-    assert doubled.of("planner") == ("groq:a", "groq:b")
-    assert doubled.of("executor", 1) == ("groq:b", "groq:a")
-
-
 def test_where_nothing_is_set_the_error_says_what_to_set() -> None:
     with pytest.raises(ModelNotConfigured, match="the tester: set GROQ_API_KEY"):
         Chains().of("tester")

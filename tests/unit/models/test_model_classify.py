@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Any
 
 import groq
@@ -51,10 +49,7 @@ def test_what_may_pass_is_unavailable(make: Any, status: int) -> None:
     ("status", "code", "words"),
     [
         (413, "rate_limit_exceeded", "Request too large for model"),
-        (400, "context_length_exceeded", "Please reduce the length of the messages"),
         (400, None, "This model's maximum context length is 8192 tokens."),
-        (400, None, "the request exceeds the available context size, try increasing it"),
-        (400, None, "prompt is too long: 205000 tokens > 200000 maximum"),
         (400, None, "The input token count (1100000) exceeds the maximum number of tokens allowed"),
     ],
 )
@@ -77,9 +72,7 @@ def test_what_will_not_pass_is_refused(make: Any, status: int) -> None:
     [
         groq.APIConnectionError(request=REQUEST),
         httpx.ConnectError("refused"),
-        httpx.ReadTimeout(""),
         httpx.RemoteProtocolError("peer closed connection"),
-        TimeoutError(),
         ConnectionResetError(),
         json.JSONDecodeError("Expecting value", "<html>", 0),
     ],
@@ -99,13 +92,6 @@ def test_groq_says_when_to_come_back_in_a_header() -> None:
     assert error.retry_after_seconds == 7.5
 
 
-def test_a_date_is_understood_too() -> None:
-    then = datetime.now(UTC) + timedelta(seconds=30)
-    error = classify(from_groq(503, headers={"retry-after": format_datetime(then, usegmt=True)}))
-    assert isinstance(error, ModelUnavailable)
-    assert error.retry_after_seconds == pytest.approx(30, abs=2)
-
-
 def test_gemini_says_when_to_come_back_in_the_body() -> None:
     info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
     other = {"@type": "type.googleapis.com/google.rpc.Help"}
@@ -123,9 +109,3 @@ def test_no_provider_is_imported_for_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("odd", [{"a": 1}, ["a"], None])
-def test_an_error_of_any_shape_is_told(odd: Any) -> None:
-    told = error_from_status(503, "no room", {"code": odd, "type": odd, "details": odd}, {})
-    assert (type(told), str(told)) == (ModelUnavailable, "no room")

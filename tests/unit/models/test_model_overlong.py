@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from agents.models.error_mapping.from_status import error_from_status
@@ -16,14 +14,8 @@ OPENAI = "This model's maximum context length is 8192 tokens. However, "
     ("words", "room", "took"),
     [
         (f"{OPENAI}your messages resulted in 9021 tokens.", 8_192, 9_021),
-        (f"{OPENAI}you requested 9203 tokens (7155 in the messages, 2048 in the completion).",
-         8_192, 7_155),
         (("This endpoint's maximum context length is 32,768 tokens. However, you requested about "
          "40,960 tokens (38,912 of text input, 2048 in the output)."), 32_768, 38_912),
-        ((f"{OPENAI}you requested 512 output tokens and your prompt contains at least 8193 input "
-         "tokens"), 8_192, 8_193),
-        (("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in "
-         "300123 tokens. (context window)"), 272_000, 300_123),
         ("prompt is too long: 208310 tokens > 200000 maximum", 200_000, 208_310),
         (("input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease "
          "input length"), 200_000, 178_959),
@@ -31,7 +23,6 @@ OPENAI = "This model's maximum context length is 8192 tokens. However, "
          1_048_576, 1_200_293),
         (("request (9021 tokens) exceeds the available context size (8192 tokens), try increasing "
          "it"), 8_192, 9_021),
-        ("Requested tokens (2285) exceed context window of 2048", 2_048, 2_285),
         ("the context length of only 4096 tokens, which is not enough", 4_096, None),
         ("Please reduce the length of the messages: context length 5 is over", None, None),
     ],
@@ -47,19 +38,3 @@ def test_a_minute_that_is_too_short_is_a_room_as_well() -> None:
     error = error_from_status(413, words, {}, {})
     assert isinstance(error, ContextExceeded)
     assert (error.limit, error.used) == (8_000, 32_979)
-
-
-@pytest.mark.parametrize(
-    ("fields", "room", "took"),
-    [
-        ({"n_prompt_tokens": 14_429, "n_ctx": 8_192}, 8_192, 14_429),
-        ({"n_prompt_tokens": "14429", "n_ctx": True}, None, None),
-    ],
-)
-def test_llama_cpp_has_fields_for_it(
-    fields: dict[str, Any], room: int | None, took: int | None
-) -> None:
-    words = "the request exceeds the available context size, try increasing it"
-    error = error_from_status(400, words, fields, {})
-    assert isinstance(error, ContextExceeded)
-    assert (error.limit, error.used) == (room, took)

@@ -11,7 +11,6 @@ from agents.models.name import ModelName
 from agents.spending.pricing import OperatorPrice, Prices, Usage
 from settings.money import MoneySettings
 
-HAIKU = ModelName.parse("anthropic:claude-haiku-4-5")  # it has a price for writing to its cache
 LLAMA = ModelName.parse("groq:llama-3.3-70b-versatile")
 FLASH = ModelName.parse("google_genai:gemini-2.5-flash")
 
@@ -51,32 +50,9 @@ def test_known_models_have_a_price_that_grows_with_use(name: ModelName) -> None:
     assert large == small * 10
 
 
-def test_cached_tokens_are_cheaper() -> None:
-    cold, warm = Prices().of(FLASH, Usage(1_000, 0)), Prices().of(FLASH, Usage(1_000, 0, 900))
-    assert cold is not None
-    assert warm is not None
-    assert warm < cold
-
-
 def test_an_unknown_price_is_none_and_never_zero() -> None:
     assert Prices().of(ModelName.parse("groq:model-of-tomorrow"), Usage(1_000, 100)) is None
     assert Prices().of(LLAMA, None) is None
-
-
-def test_writing_to_a_cache_is_dearer_and_reported_in_more_than_one_way() -> None:
-    usage = reported(cache_creation=0, ephemeral_5m_input_tokens=70)
-    assert usage == Usage(100, 20, 0, 70)
-    assert reported(cache_creation=70) == usage
-    fresh, written = Prices().of(HAIKU, Usage(100, 20)), Prices().of(HAIKU, usage)
-    assert fresh is not None
-    assert written is not None
-    assert fresh < written
-
-
-def test_at_most_all_of_it_is_written_to_a_cache() -> None:
-    most = Prices().most(HAIKU, Usage(100, 20, 90))
-    assert most == Prices().of(HAIKU, Usage(100, 20, 0, 100))
-    assert most != Prices().of(HAIKU, Usage(100, 20))
 
 
 def test_an_operators_own_price_comes_first() -> None:

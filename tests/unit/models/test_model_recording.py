@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 
 from agents.models.build import build
 from agents.models.chains import Role
-from agents.models.errors import ModelNotConfigured, RecordingMismatch
+from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.recordings.recorded_model import RecordedModel
@@ -97,15 +97,6 @@ def test_a_turn_is_found_by_role_and_text(directory: Path) -> None:
     assert Usage.of(reply) == Usage(30, 4, 10)
 
 
-def test_only_trailing_whitespace_is_passed_over(directory: Path) -> None:
-    spaced = "Plan: sort a list.  \r\n\t\nKeep it short.\n\n"
-    assert say(directory, "planner", spaced).text == "one step"
-    with pytest.raises(RecordingMismatch):
-        say(directory, "planner", " Plan: sort a list.\n\nKeep it short.")
-    with pytest.raises(RecordingMismatch):
-        say(directory, "planner", "plan: sort a list.\n\nKeep it short.")
-
-
 def test_tool_calls_have_ids_that_every_process_gives_alike(directory: Path) -> None:
     first, again = (say(directory, "executor", "Do it.") for _ in range(2))
     assert first.tool_calls[0]["name"] == "python"
@@ -113,45 +104,6 @@ def test_tool_calls_have_ids_that_every_process_gives_alike(directory: Path) -> 
     assert first.tool_calls[0]["id"] == again.tool_calls[0]["id"]
     other = say(directory, "executor", SystemMessage("another job"), "Do it.")
     assert other.tool_calls[0]["id"] != first.tool_calls[0]["id"]
-
-
-def test_the_same_text_later_may_have_another_answer(directory: Path) -> None:
-    said = AIMessage("x")
-    assert say(directory, "executor", "go on").text == "anywhere"
-    assert say(directory, "executor", "go on", said, "go on").text == "second"
-    assert say(directory, "executor", "go on", said, "x", said, "go on").text == "anywhere"
-
-
-def test_several_answers_are_no_answer(directory: Path) -> None:
-    with pytest.raises(RecordingMismatch, match="turns 8 and 9"):
-        say(directory, "critic", "left or right?")
-
-
-def test_a_departure_shows_role_question_and_difference(directory: Path) -> None:
-    with pytest.raises(RecordingMismatch) as caught:
-        say(directory, "planner", "Plan: sort a tuple.\n\nKeep it short.")
-    assert str(caught.value) == (
-        "recording 'sorting' has no answer for this request\n"
-        "role: planner\n"
-        "after: 0 (the model's own messages in the request)\n"
-        "asked:\n"
-        "  Plan: sort a tuple.\n"
-        "  \n"
-        "  Keep it short.\n"
-        "nearest: turn 1 (exact)\n"
-        "--- turn 1\n"
-        "+++ asked\n"
-        "@@ -1,3 +1,3 @@\n"
-        "-Plan: sort a list.\n"
-        "+Plan: sort a tuple.\n"
-        " \n"
-        " Keep it short."
-    )
-
-
-def test_a_tool_that_is_not_on_offer_is_a_departure(directory: Path) -> None:
-    with pytest.raises(RecordingMismatch, match=r"turn 2 calls 'python', but .* no tools"):
-        model(directory, "executor").invoke("Do it.")
 
 
 def test_an_unknown_recording_names_the_known_ones(directory: Path) -> None:
@@ -165,11 +117,8 @@ def test_an_unknown_recording_names_the_known_ones(directory: Path) -> None:
     ("text", "says"),
     [
         ("", "turns: Field required"),
-        ("- 1", "no recording"),
-        ("a: [", "no recording"),
         ("about: x\nturns: [{role: judge, expect: x, reply: {content: y}}]", "turns.0.role"),
         ("about: x\nturns: [{role: critic, expect: x, reply: {}}]", "content, tool_calls or both"),
-        ("about: x\nturns: [{role: critic, expect: x, reply: {contents: y}}]", "reply.contents"),
     ],
 )
 def test_a_badly_written_file_says_where(tmp_path: Path, text: str, says: str) -> None:

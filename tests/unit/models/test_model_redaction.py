@@ -14,10 +14,7 @@ BEARER = "Authorization: Bearer abcdefgh.12345"
     ("text", "left"),
     [
         ("my hunter22 key", f"my {REMOVED} key"),
-        ("hunter22-and-more", f"{REMOVED}"),
         (f"use {GROQ}.", f"use {REMOVED}."),
-        ("AIza" + "x" * 35, REMOVED),
-        ("sk-ant-" + "x" * 30, REMOVED),
         ("AKIAABCDEFGHIJKLMNOP", REMOVED),
         (f"curl -H '{BEARER}'", f"curl -H 'Authorization: Bearer {REMOVED}'"),
         ('{"authorization": "Basic dXNlcjpwYXNz"}', f'{{"authorization": "Basic {REMOVED}"}}'),
@@ -34,7 +31,6 @@ def test_a_secret_is_taken_out(text: str, left: str) -> None:
     "text",
     [
         'headers={"Authorization": f"Bearer {key}"}',
-        "Authorization: must be there",
         "the task-sk-etch",
         "a disk-space check of sk-learn",
     ],

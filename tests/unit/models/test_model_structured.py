@@ -57,10 +57,3 @@ def test_what_does_not_fit_is_an_error_in_words(message: AIMessage, says: str) -
     assert found.error is not None
     assert says in found.error
     assert found.message is message
-
-
-def test_what_the_model_wrote_can_be_shown_to_it() -> None:
-    broken = {"name": "Plan", "args": '{"st', "id": "2", "error": "", "type": "invalid_tool_call"}
-    message = AIMessage("so:", invalid_tool_calls=[broken])
-    assert answer(message).said == 'so:\n{"st'
-    assert answer(calling({"steps": []})).said == '{"steps": []}'

@@ -6,7 +6,6 @@ from agents.models.build import build
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
-from agents.spending.pricing import Prices, Usage
 from agents.spending.usage_bound import PER_REQUEST, max_usage
 
 TASK = HumanMessage("x" * 1_000)
@@ -41,13 +40,3 @@ def test_the_output_is_bounded_by_what_each_client_sends() -> None:
         model = build(ModelName.parse(name), options, "executor")
         assert isinstance(model, ProviderModel)
         assert model.most_output == bound
-
-
-def test_the_most_a_call_can_cost_takes_nothing_out_of_a_cache() -> None:
-    flash = ModelName.parse("google_genai:gemini-2.5-flash")
-    usage = Usage(10_000, 100, cached_input_tokens=9_000)
-    most_usd, usual = Prices().most(flash, usage), Prices().of(flash, usage)
-    assert most_usd is not None
-    assert usual is not None
-    assert most_usd > usual
-    assert Prices().most(ModelName.parse("groq:made-up"), usage) is None
