@@ -89,14 +89,3 @@ async def test_a_process_that_was_made_for_a_job_claims_it_when_redis_is_back(
     store.away = 2
     await attempts.work_alone(job.id)
     assert (await service.kinds(job.id)).count("started") == 1
-
-
-async def test_a_process_that_was_made_for_a_job_leaves_it_where_redis_stays_away(
-    store: Forgetful,
-) -> None:
-    service = JobService(store)
-    job = await service.submit()
-    attempts = Attempts("worker-1", service.operations, ready(patience=0), slots=1)
-    store.away = 2
-    await attempts.work_alone(job.id)  # and ends in good order: it raises nothing
-    assert await service.kinds(job.id) == ["submitted"]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import httpcore
-import httpx
 import pytest
 from packaging.specifiers import SpecifierSet
 
 from agents.errors import ToolRefused
 from worker.egress.address import require
-from worker.egress.client import EgressClient
-from worker.egress.connect import resolved
 from worker.egress.hosts import Hosts, parsed
 from worker.egress.packages.allowed import ListUnfit, read
 
@@ -52,11 +48,9 @@ LIST = Hosts(("docs.example.org", "*.example.net", "example.org:8443", "Upper.ex
     "url",
     [
         "https://docs.example.org/a?b=c#d",
-        "https://docs.example.org:443/",
         "https://DOCS.example.org./",
         "https://a.b.example.net/",
         "https://example.org:8443/x",
-        "https://upper.example.org",
     ],
 )
 def test_hosts_on_the_list(url: str) -> None:
@@ -67,18 +61,12 @@ def test_hosts_on_the_list(url: str) -> None:
     ("url", "words"),
     [
         ("https://example.org/", "example.org is not on the operator's list"),
-        ("https://example.net/", "not on the operator's list"),
         ("https://docs.example.org.evil.test/", "not on the operator's list"),
-        ("https://evilexample.net/", "not on the operator's list"),
-        ("https://docs.example.org:8443/", "docs.example.org:8443 is not on"),
         ("https://127.0.0.1/", "not on the operator's list"),
         ("http://docs.example.org/", "must begin with https://"),
         ("file:///etc/passwd", "no whole address"),
-        ("gopher://docs.example.org/", "must begin with https://"),
         ("https://me:secret@docs.example.org/", "no user name and no password"),
-        ("https://docs.example.org@evil.test/", "no user name"),
         ("docs.example.org", "no whole address"),
-        ("https://", "no whole address"),
         ("https://docs.example.org/\x00", "this is no address"),
         ("https://docs.example.org/" + "a" * 3_000, "at most 2000 characters"),
     ],
@@ -88,36 +76,6 @@ def test_what_is_not_on_the_list_is_refused(url: str, words: str) -> None:
         LIST.require(parsed(url))
     assert words in str(refused.value)
     assert "secret" not in str(refused.value)
-
-
-@pytest.mark.parametrize("location", ["//a:b:c/", "\x00", "https://[::1/"])
-async def test_a_redirect_to_what_is_no_address(location: str) -> None:
-    reach = EgressClient(Hosts(("a.example",)), 1_000, 1.0)
-    response = httpcore.Response(302, headers=[(b"Location", location.encode())])
-    with pytest.raises(ToolRefused, match="no address"):
-        await reach._read(httpx.URL("https://a.example/"), response)
-
-
-@pytest.mark.parametrize(
-    "charset", ["charset*=us-ascii''utf-8; charset*0=x", "charset*0*=\xe9*\0=''"]
-)
-async def test_a_kind_that_cannot_be_read(charset: str) -> None:
-    reach = EgressClient(Hosts(("a.example",)), 1_000, 1.0)
-    headers = [(b"Content-Type", f"text/html; {charset}".encode("latin-1"))]
-    with pytest.raises(ToolRefused, match="Content-Type that cannot be read"):
-        await reach._read(httpx.URL("https://a.example/"), httpcore.Response(200, headers=headers))
-
-
-@pytest.mark.parametrize("host", ["xn--.example", "\ud83d.example", "a\0b", "[::1"])
-def test_an_address_that_no_host_can_have(host: str) -> None:
-    with pytest.raises(ToolRefused, match="no address"):
-        parsed(f"https://{host}/")
-
-
-@pytest.mark.parametrize("host", ["a..b", "a" * 64 + ".example"])
-async def test_a_name_that_no_host_can_have(host: str) -> None:
-    with pytest.raises(ToolRefused, match="no host's name"):
-        await resolved(host, 443)
 
 
 MARKERS = {"python_version": "3.11", "python_full_version": "3.11.7", "sys_platform": "linux"}
@@ -151,13 +109,10 @@ def test_hashes_pin_files() -> None:
     ("text", "words"),
     [
         ("attrs\n-r other.txt\n", "not a package with its versions: '-r other.txt'"),
-        ("--index-url https://x.test\n", "not a package"),
         ("-e .\n", "not a package"),
         ("attrs @ https://x.test/attrs.whl\n", "not from an address"),
         (f"attrs==1 --hash=sha256:{HASH}\nnumpy\n", "either every package has hashes, or none"),
-        ("attrs==1 --hash=md5:abc\n", "only sha256"),
         ("attrs; platform_machine ~= 'x'\n", "under a condition that means nothing"),
-        ("attrs; 'a' in dependency_groups\n", "under a condition that means nothing"),
     ],
 )
 def test_a_list_that_is_not_understood_is_refused(text: str, words: str) -> None:

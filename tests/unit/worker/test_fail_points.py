@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from jobs.model.record import Status
+from settings.api import ApiSettings
 from settings.worker import WorkerSettings
-from worker.fail_points import Written, step
+from worker.fail_points import Written
 
 
 def test_every_point_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,22 +30,14 @@ def test_no_other_can(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
         WorkerSettings()
 
 
-def test_production_refuses_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FETTLE_FAIL_POINT", "before_claim")
+@pytest.mark.parametrize(
+    ("settings", "point"), [(WorkerSettings, "before_claim"), (ApiSettings, "after_accept:3")]
+)
+def test_production_refuses_them(
+    monkeypatch: pytest.MonkeyPatch, settings: type[WorkerSettings | ApiSettings], point: str
+) -> None:
+    monkeypatch.setenv("FETTLE_FAIL_POINT", point)
+    assert settings().fail_point == point
     monkeypatch.setenv("FETTLE_ENV", "production")
     with pytest.raises(ValidationError, match="no place in production"):
-        WorkerSettings()
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "written"),
-    [
-        (Status.QUEUED, Status.RUNNING, Written.CLAIM),
-        (Status.QUEUED, Status.QUEUED, None),  # one more hint
-        (Status.RUNNING, Status.QUEUED, Written.RELEASE),
-        (Status.RUNNING, Status.AWAITING_REVIEW, Written.PAUSE),
-        *((Status.RUNNING, final, Written.END) for final in Status if final.final),
-    ],
-)
-def test_a_change_of_status_is_a_point(before: Status, after: Status, written: object) -> None:
-    assert step(before, after) is written
+        settings()

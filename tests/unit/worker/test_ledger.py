@@ -125,34 +125,6 @@ async def test_what_was_given_up_is_said_in_its_order_when_the_store_is_back(
     await ledger.flush_unsent()  # there are no more
 
 
-async def test_of_what_a_full_store_does_not_take_the_price_is_said(
-    store: Moody, service: JobService
-) -> None:
-    job = await service.running()
-    ledger = await given_up(store, job)
-    store.away, store.full, store.mute = 9, True, True
-    with pytest.raises(StoreUnavailable):
-        await ledger.flush_unsent()
-    store.mute = False
-    await ledger.flush_unsent()
-    assert await store.journal(job.id) == {}
-    assert await charged(store, job.id) == ["failed", "one", "two"]
-
-
-async def test_a_payment_that_could_not_be_written_goes_with_the_next_write(
-    store: Moody, service: JobService
-) -> None:
-    job = await service.running()
-    ledger = Ledger(store, held(job), {})
-    store.mute = True
-    charge = finished("failed").charge
-    assert charge is not None
-    await ledger.paid(charge)
-    store.mute = False
-    await ledger.record("one", finished("one"))
-    assert await charged(store, job.id) == ["failed", "one"]
-
-
 async def test_writes_side_by_side_go_out_in_order_and_together(
     store: Moody, service: JobService
 ) -> None:
@@ -169,20 +141,6 @@ async def test_writes_side_by_side_go_out_in_order_and_together(
     assert [sorted(writes.journal) for writes in store.written] == [["one"], ["three", "two"]]
 
 
-async def test_who_stops_waiting_takes_nothing_back(store: Moody, service: JobService) -> None:
-    job = await service.running()
-    ledger = Ledger(store, held(job), {})
-    store.gate.clear()
-    waiting = asyncio.create_task(ledger.record("one", finished("one")))
-    await asyncio.sleep(0.01)
-    waiting.cancel()
-    await asyncio.wait({waiting})
-    assert waiting.cancelled()
-    store.gate.set()
-    await ledger.settled()
-    assert await store.journal(job.id) == {"one": b"one"}
-
-
 async def test_an_old_attempt_writes_nothing_but_what_it_paid(
     store: Moody, service: JobService
 ) -> None:
@@ -195,15 +153,3 @@ async def test_an_old_attempt_writes_nothing_but_what_it_paid(
     assert await store.journal(job.id) == {}
     assert await charged(store, job.id) == ["one"]
     await old.settled()  # tells nothing more
-
-
-async def test_what_was_paid_counts_without_a_record_of_the_call(
-    store: Moody, service: JobService
-) -> None:
-    job = await service.running()
-    ledger = Ledger(store, held(job), {})
-    charge = finished("one").charge
-    assert charge is not None
-    await ledger.paid(charge)
-    assert await charged(store, job.id) == ["one"]
-    assert (await store.journal(job.id), ledger.tokens) == ({}, 15)

@@ -6,25 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-from prometheus_client import CollectorRegistry, generate_latest
-from support.jobs.job_examples import NOW, claimed, queued
+from prometheus_client import CollectorRegistry
 
-from agents.models.errors import (
-    ContextExceeded,
-    ModelError,
-    ModelRefused,
-    ModelUnavailable,
-    ReplyMalformed,
-)
 from api.metrics import Metrics
-from jobs.model.record import Reason, Result
-from jobs.store import Charge
-from jobs.transitions import lifecycle
-from jobs.transitions.change import Change
 from sandbox.protocol import PoolCount
 from settings.sandbox import REPOSITORY
-from worker.metrics.figures import Figures, outcome
+from worker.metrics.figures import Figures
 from worker.metrics.health import Health
 from worker.metrics.sandbox import watch_pool
 
@@ -109,53 +96,6 @@ def test_a_worker_that_drains_or_has_no_sandbox_takes_no_jobs() -> None:
     assert worker.health.not_alive() == ""
 
 
-@pytest.mark.parametrize(
-    ("error", "word"),
-    [
-        (None, "answered"),
-        (ModelUnavailable("busy", status=429), "rate_limited"),
-        (ModelUnavailable("down", status=503), "unavailable"),
-        (ModelUnavailable("cut"), "unavailable"),
-        (ReplyMalformed("no call", said="{"), "malformed"),
-        (ContextExceeded("long", status=400), "too_long"),
-        (ModelRefused("key", status=401), "refused"),
-    ],
-)
-def test_what_came_of_a_request_is_one_word(error: ModelError | None, word: str) -> None:
-    assert outcome(error) == word
-
-
-def test_what_was_paid_adds_up_by_provider() -> None:
-    figures = Figures(slots=1)
-    paid = {"role": "planner", "input_tokens": 10, "output_tokens": 3, "cached_input_tokens": 4}
-    figures.paid(
-        [
-            Charge(call="a", model="groq:x", cost_usd="0.25", **paid),
-            Charge(call="b", model="groq:y", cost_usd="0.5", **paid),
-            Charge(call="c", model="compatible:z", cost_usd=None, **paid),
-        ]
-    )
-
-    def value(name: str, **labels: str) -> float | None:
-        return figures.registry.get_sample_value(name, labels)
-
-    assert value("fettle_model_cost_usd_total", provider="groq") == 0.75
-    assert value("fettle_model_cost_usd_total", provider="compatible") is None
-    tokens = {
-        kind: value("fettle_model_tokens_total", provider="groq", kind=kind)
-        for kind in ("input", "cached_input", "output")
-    }
-    assert tokens == {"input": 12, "cached_input": 8, "output": 6}
-
-
-def test_two_workers_of_one_process_count_apart() -> None:
-    one, two = Figures(slots=1), Figures(slots=2)
-    one.record("groq", 0.1, None)
-    name, labels = "fettle_model_requests_total", {"provider": "groq", "outcome": "answered"}
-    assert one.registry.get_sample_value(name, labels) == 1
-    assert two.registry.get_sample_value(name, labels) is None
-
-
 def test_the_operators_page_names_every_figure_and_no_other() -> None:
     worker = Worker().begun()
     figures = Figures(slots=1)
@@ -181,18 +121,3 @@ def shown(registry: CollectorRegistry) -> set[str]:
         family.name + ("_total" if family.type == "counter" else "")
         for family in registry.collect()
     }
-
-
-def test_what_nobody_approved_counts_by_how_it_ended() -> None:
-    figures = Figures(slots=1)
-    running = claimed(queued())
-    accepted = lifecycle.succeed(running, NOW, result=Result("42", None))
-    failed = lifecycle.fail(running, NOW, reason=Reason.UNAPPROVED, detail="")
-    late = lifecycle.fail(running, NOW, reason=Reason.DEADLINE, detail="")
-    approved = lifecycle.succeed(running, NOW, result=Result("42", "critic"))
-    for change in (accepted, failed, failed, late, approved):
-        assert isinstance(change, Change)
-        figures.changed(change)
-    text = generate_latest(figures.registry).decode()
-    assert 'fettle_job_unapproved_total{end="accepted"} 1.0' in text
-    assert 'fettle_job_unapproved_total{end="failed"} 2.0' in text

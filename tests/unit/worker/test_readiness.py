@@ -57,35 +57,6 @@ async def test_it_reports_what_it_found() -> None:
     assert readiness.facts()["layers"] == []
 
 
-async def test_many_that_ask_at_once_share_one_look() -> None:
-    sandbox = Breakable(mended=True)
-    readiness = Readiness(sandbox, "local")
-    assert await asyncio.gather(*(readiness.look() for _ in range(20))) == [True] * 20
-    assert sandbox.checks == 1
-    await readiness.look()
-    assert sandbox.checks == 2
-
-
-async def test_a_caller_that_is_cancelled_spoils_no_other_answer() -> None:
-    readiness = Readiness(Breakable(mended=True), "local")
-    first = asyncio.create_task(readiness.look())
-    second = asyncio.create_task(readiness.look())
-    await asyncio.sleep(0)
-    first.cancel()
-    assert await second
-
-
-@pytest.mark.parametrize(
-    "error", [SandboxUnavailable("away"), OSError("no such socket"), KeyError("x")]
-)
-async def test_whatever_a_look_raises_is_a_sandbox_that_does_not_work(error: Exception) -> None:
-    sandbox = Breakable(mended=False)
-    sandbox.error = error
-    readiness = Readiness(sandbox, "docker")
-    assert not await readiness.look()
-    assert str(error) in readiness.facts()["why"]
-
-
 async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() -> None:
     sandbox = Breakable(mended=False)
     readiness = Readiness(sandbox, "local", again_seconds=0.02)
@@ -184,9 +155,3 @@ async def test_no_more_go_on_than_are_allowed_over_all_jobs() -> None:
             await cancelled
     assert [(await each).stdout.text for each in asked[1:4]] == ["1\n"] * 3
     assert slow.under_way == 0
-
-
-async def test_closing_it_closes_what_is_below() -> None:
-    slow = Slow()
-    await Bounded(slow, asyncio.Semaphore(1)).close()
-    assert slow.closed

@@ -43,10 +43,6 @@ def test_between_two_steps_it_goes_on() -> None:
     assert resumption(a_record(), a_snapshot({"plan": []}, ("executor",))) == GoOn(None)
 
 
-def test_where_the_last_step_has_finished_and_no_other_has_begun_it_goes_on() -> None:
-    assert resumption(a_record(), a_snapshot({"plan": []}, finished=("planner",))) == GoOn(None)
-
-
 def test_a_decision_answers_the_pause_that_it_names() -> None:
     decision = Decision("pause-2", Action.REVISE, "ann", feedback="more tests")
     resumed = resumption(a_record(decision), a_snapshot({"plan": []}, ("gate",), (PAUSE,)))
@@ -105,9 +101,3 @@ def test_it_is_done_once_and_again_for_the_heirs_heir() -> None:
     own_end = snapshot({**changed, "exhausted": True})
     assert not reopens(HEIR, own_end)
     assert reopens(replace(HEIR, id="third", inherits="heir"), own_end)
-
-
-def test_a_job_without_repair_gets_one_more_revision() -> None:
-    record = replace(HEIR, spec=replace(HEIR.spec, repair=False))
-    changed = reopened(record, {**ENDED, "critiques": [{"revision": 1}]})
-    assert changed["job"]["max_revisions"] == 2

@@ -62,18 +62,6 @@ async def test_pieces_are_joined_and_sent_together(channel: Counted) -> None:
     assert len(channel.sent) == 1
 
 
-async def test_a_second_try_is_another_message(channel: Counted) -> None:
-    live = LiveTokens(channel)
-    async with channel.subscribe("j1") as queue:
-        speech = live.of("j1").of("call-1", "critic")
-        for word in ("half a wo", "whole"):
-            speech.begin()
-            speech.receive([Chunk("text", word)])
-        said = json.loads(await queue.get())
-    await live.close()
-    assert [(each["try"], each["text"]) for each in said] == [(1, "half a wo"), (2, "whole")]
-
-
 async def test_nothing_is_sent_for_a_while_without_a_listener(
     channel: Counted, monkeypatch
 ) -> None:
@@ -107,18 +95,3 @@ async def test_nothing_of_a_finished_call_comes_after_its_event(
         said = json.loads(await queue.get())
     await live.close()
     assert [each["call"] for each in said] == ["call-2"]
-
-
-async def test_redis_being_away_is_nobodys_trouble(channel: Counted, monkeypatch) -> None:
-    monkeypatch.setattr(tokens, "BATCH_SECONDS", 0.01)
-    channel.away = True
-    live = LiveTokens(channel)
-    speech = live.of("j1").of("call-1", "executor")
-    speech.begin()
-    speech.receive([Chunk("text", "x")])
-    async with asyncio.timeout(20):
-        while not channel.sent:
-            await asyncio.sleep(0.01)
-    await asyncio.sleep(0.05)
-    assert len(channel.sent) == 1
-    await live.close()
