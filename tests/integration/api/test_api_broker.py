@@ -112,11 +112,3 @@ async def until_waited(front, seconds: float) -> dict[str, float]:
         while (waited := await longest_waits(front))["normal"] <= seconds:
             await asyncio.sleep(0.02)
     return waited
-
-
-async def test_one_server_may_be_both(record, tmp_path):
-    settings = settings_for(record.url, tmp_path, broker_url=record.url, rate_limit="2/hour")
-    async with started(settings) as front:
-        job_id = await front.submit()
-        assert (await front.client.get(f"/jobs/{job_id}")).status_code == 200
-        assert (await front.client.get(f"/jobs/{job_id}")).status_code == 429

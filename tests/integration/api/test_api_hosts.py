@@ -15,16 +15,7 @@ BODY = '{"task":"x"}'
 POST = (
     f"POST /jobs HTTP/1.1\r\n{KEY}Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n"
 )
-EVERYTHING = (
-    "/",
-    "/jobs",
-    "/jobs/",
-    "/app",
-    "/app/sign-in",
-    "/openapi.json",
-    "/metrics",
-    "/nothing",
-)
+EVERYTHING = ("/", "/jobs", "/app/sign-in", "/metrics", "/nothing")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +67,7 @@ def test_a_page_of_another_name_submits_nothing(api, head):
     assert '"total":0' in got(api, "/jobs", "localhost", KEY)
 
 
-@pytest.mark.parametrize("path", ["/jobs/", "/keys/", "/healthz/", "/jobs/x/", "//evil.example/"])
+@pytest.mark.parametrize("path", ["/jobs/", "/jobs/x/", "//evil.example/"])
 def test_a_slash_too_many_is_not_redirected(api, path):
     answer = got(api, path, "localhost", KEY)
     assert answer.startswith("HTTP/1.1 404 ")

@@ -52,18 +52,6 @@ async def test_what_has_ended_adds_up(front):
     assert (stages["critic"]["seconds"], stages["critic"]["jobs"]) == (1.0, 2)
 
 
-async def test_reviews_report_how_long_they_waited(front):
-    empty = (await front.client.get("/stats")).json()["waits"]
-    assert (empty["count"], empty["p95_seconds"], empty["mean_seconds"]) == (0, None, None)
-    for _ in range(3):
-        job_id = await front.paused()
-        await front.client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
-    shown = (await front.client.get("/stats")).json()
-    assert (shown["waits"]["count"], shown["decisions"]) == (3, {"approve": 3})
-    assert shown["waits"]["buckets"][0] == {"up_to_seconds": 10, "reviews": 3}
-    assert 0 < shown["waits"]["p50_seconds"] < shown["waits"]["p95_seconds"] <= 10
-
-
 @pytest.mark.parametrize("table", TABLES)
 async def test_each_table_is_a_csv(front, table):
     await work(front, a_run(succeeded=False))

@@ -36,21 +36,6 @@ async def test_the_recording_is_the_turns_that_the_calls_have_named(front):
     }
 
 
-async def test_only_a_reader_of_the_same_tenant_gets_it(front):
-    job_id = await front.submit(record=True)
-    held = await front.claim(job_id)
-    digest = await front.services.blobs.put(b"- role: a\n")
-    await front.add_events(held, ("model_called", {"model": "groq:m", "recorded": digest}))
-    others = {
-        403: await front.key("submit"),
-        404: await front.key("read", name="bob", tenant="elsewhere"),
-        200: await front.key("read", name="eve"),
-    }
-    for status, secret in others.items():
-        async with front.with_key(secret) as client:
-            assert (await client.get(f"/jobs/{job_id}/recording")).status_code == status
-
-
 async def test_the_files_that_a_job_started_with_stay_to_be_read(front):
     job_id = await front.submit(files={"a.py": "1"})
     await front.finish(job_id)

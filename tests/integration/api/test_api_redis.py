@@ -32,29 +32,6 @@ def restartable(tmp_path):
         yield first, restart
 
 
-async def test_after_a_restart_of_redis_every_route_answers_at_once(restartable, tmp_path):
-    server, restart = restartable
-    async with started(settings_for(server.url, tmp_path)) as front:
-        reviewed, open_job = await front.paused(), await front.submit()
-        calls = [
-            ("GET", "/jobs", None),
-            ("GET", f"/jobs/{open_job}", None),
-            ("GET", f"/jobs/{open_job}/files", None),
-            ("GET", f"/jobs/{open_job}/artifacts", None),
-            ("GET", "/keys", None),
-            ("GET", "/system", None),
-            ("POST", "/jobs", {"task": "another"}),
-            ("POST", f"/jobs/{reviewed}/review", {"action": "approve"}),
-            ("POST", f"/jobs/{open_job}/cancel", None),
-        ]
-        # as many connections in the pool as there are calls, all of them dead afterwards
-        await asyncio.gather(*(front.client.get("/jobs") for _ in range(3 * len(calls))))
-        await asyncio.to_thread(restart)
-        for method, path, body in calls:
-            answer = await front.client.request(method, path, json=body)
-            assert answer.status_code < 300, (path, answer.text)
-
-
 class Falls(RedisStore):
     """The store, whose server dies as soon as a commit has been answered."""
 

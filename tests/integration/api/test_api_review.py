@@ -7,9 +7,7 @@ import csv
 import io
 
 import pytest
-from support.pages.api_front import done, settings_for, started
-
-from jobs.model.review import Review, ReviewKind
+from support.pages.api_front import settings_for, started
 
 
 @pytest.fixture
@@ -52,21 +50,6 @@ async def test_each_action_moves_the_job_on(front, body, status):
     assert record.decision.feedback == body.get("feedback", "")
 
 
-async def test_a_rejected_job_says_so(front):
-    job_id = await front.paused()
-    await decide(front, job_id, action="reject", feedback="not this")
-    shown = await front.job(job_id)
-    assert (shown["reason"], shown["detail"], shown["review"]) == ("rejected", "not this", None)
-
-
-async def test_the_author_is_the_keys_name(front):
-    job_id = await front.paused()
-    secret = await front.key("review", name="grace")
-    async with front.with_key(secret) as client:
-        await client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
-    assert (await front.job(job_id))["decisions"][0]["by"] == "grace"
-
-
 async def test_approving_what_never_ran_well_is_an_override(front):
     async def override(job_id, **body):
         assert (await decide(front, job_id, **body)).status_code == 202
@@ -86,34 +69,6 @@ async def test_a_decision_on_another_review_is_409_and_names_the_open_one(front)
     assert (problem["type"], problem["review_id"]) == ("/problems/stale-review", "r2")
     assert problem["state"] == "awaiting_review"
     assert (await decide(front, job_id, action="approve", review_id="r2")).status_code == 202
-
-
-async def test_whoever_comes_after_the_next_pause_is_reported_what_was_decided(front):
-    job_id = await front.paused("r1")
-    sent_back = {"action": "revise", "review_id": "r1", "feedback": "more"}
-    assert (await decide(front, job_id, **sent_back)).status_code == 202
-    held = await front.claim(job_id)
-    again = Review("r2", ReviewKind.REVIEW, {"runs": []}, await front.services.store.now())
-    done(await front.services.operations.pause(held, again))
-    late = (await decide(front, job_id, **sent_back)).json()
-    assert (late["type"], late["review_id"]) == ("/problems/stale-review", "r2")
-    assert late["decision"] == {"review_id": "r1", "action": "revise", "by": "development"}
-
-
-async def test_without_an_open_review_it_is_409_and_names_the_state(front):
-    job_id = await front.submit()
-    answer = await decide(front, job_id, action="approve")
-    assert answer.status_code == 409
-    assert answer.json()["type"] == "/problems/no-open-review"
-    assert answer.json()["state"] == "queued"
-    await front.finish(job_id)
-    assert (await decide(front, job_id, action="approve")).json()["state"] == "succeeded"
-
-
-async def test_of_many_decisions_at_once_one_counts(front):
-    job_id = await front.paused()
-    answers = await asyncio.gather(*(decide(front, job_id, action="approve") for _ in range(10)))
-    assert sorted(answer.status_code for answer in answers) == [202] + [409] * 9
 
 
 @pytest.mark.parametrize(
@@ -173,17 +128,6 @@ async def test_two_other_people_approve(front):
                 assert (shown["status"], review["approvals_needed"]) == ("awaiting_review", 2)
                 assert [vote["by"] for vote in review["approvals"]] == ["grace"]
     assert (shown["status"], shown["decisions"][0]["approvals"]) == ("queued", ["grace", "heidi"])
-
-
-async def test_an_operator_who_wants_two_approvals_gets_them(redis_url, tmp_path):
-    async with started(settings_for(redis_url, tmp_path, review_approvals=2)) as front:
-        assert (await front.job(await front.submit()))["spec"]["approvals"] == 2
-        for body, field in (
-            ({"approvals": 1}, "approvals"),
-            ({"on_expiry": "approve", "review_expires_seconds": 60}, "on_expiry"),
-        ):
-            answer = await front.client.post("/jobs", json={"task": "add", **body})
-            assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 
 
 async def test_what_waits_is_listed_for_those_who_may_decide_it(front):

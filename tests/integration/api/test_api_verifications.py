@@ -46,20 +46,6 @@ async def test_the_base_is_a_jobs_workspace_with_the_files_laid_over_it(front):
     assert {entry.digest.encode() for entry in files.values()} <= held
 
 
-async def test_the_same_key_is_the_same_verification(front):
-    headers = {"Idempotency-Key": "once"}
-    first = await front.client.post("/verifications", json=BODY, headers=headers)
-    again = await front.client.post("/verifications", json=BODY, headers=headers)
-    assert again.headers["idempotency-replayed"] == "true"
-    assert again.json()["id"] == first.json()["id"]
-    other = {**BODY, "labels": ["other"]}
-    refused = await front.client.post("/verifications", json=other, headers=headers)
-    assert (refused.status_code, refused.json()["type"]) == (
-        422,
-        "/problems/idempotency-key-reused",
-    )
-
-
 async def test_another_tenants_job_is_no_base(front):
     base = await front.submit()
     async with front.with_key(await front.key("submit", tenant="elsewhere")) as other:
@@ -71,24 +57,11 @@ async def test_another_tenants_job_is_no_base(front):
     ("body", "field"),
     [
         ({}, "checks"),
-        ({"checks": {"files": {}}}, "checks"),
         ({"checks": {"command": "pytest", "cases": [{"argv": ["a"]}]}}, "checks"),
         ({"checks": {"files": {".fettle/cases.json": ""}}}, "checks.files..fettle/cases.json"),
         ({"checks": {"cases": [{"argv": ["a"]}] * 51}}, "checks.cases"),
         ({"checks": {"cases": [{"argv": []}]}}, "checks.cases.0.argv"),
-        ({"checks": {"cases": [{"argv": ["a", "\0"]}]}}, "checks.cases.0.argv"),
-        ({"checks": {"cases": [{"argv": ["a" * 5_000]}]}}, "checks.cases.0.argv"),
-        ({"checks": {"cases": [{"argv": "ls"}]}}, "checks.cases.0.argv"),
         ({"checks": {"cases": [{"argv": ["a"], "exit_code": 256}]}}, "checks.cases.0.exit_code"),
-        ({"checks": {"cases": [{"argv": ["a"], "stdin": "x" * 530_000}]}}, "checks.cases"),
-        (
-            {"checks": {"cases": [{"argv": ["a"], "stdout_matches": "a" * 1_001}]}},
-            "checks.cases.0.stdout_matches",
-        ),
-        (
-            {"checks": {"cases": [{"argv": ["a"], "stdout": "", "stdout_matches": ""}]}},
-            "checks.cases.0",
-        ),
         (
             {"checks": {"cases": [{"argv": ["a"], "files": {"../a": ""}}]}},
             "checks.cases.0.files.../a",
@@ -97,14 +70,10 @@ async def test_another_tenants_job_is_no_base(front):
             {"checks": {"cases": [{"argv": ["a"], "name": "2"}, {"argv": ["b"]}]}},
             "checks.cases.1.name",
         ),
-        ({"checks": {"files": {f"test_{i}.py": "" for i in range(51)}}}, "checks.files"),
         ({"checks": {"files": {"test_a.py": "x" * (512 * 1024 + 1)}}}, "checks.files"),
-        ({"checks": {"files": {"../a.py": ""}}}, "checks.files.../a.py"),
         ({"checks": {"files": {"a": "", "a/b.py": ""}}}, "checks.files.a/b.py"),
         ({"checks": {**CHECKS, "command": "pytest 'x"}}, "checks.command"),
-        ({"checks": {**CHECKS, "command": " "}}, "checks.command"),
         ({"checks": CHECKS, "files": {"/etc/x": ""}}, "files./etc/x"),
-        ({"checks": CHECKS, "timeout_seconds": 10**6}, "timeout_seconds"),
         ({"checks": CHECKS, "model": "groq:x"}, "model"),
     ],
 )
@@ -122,18 +91,6 @@ async def test_files_that_the_base_has_no_sandbox_for_are_named(front):
     assert answer.json()["errors"][0]["field"] == "files.a/b.py"
 
 
-async def test_a_job_carries_checks_and_says_so_without_their_text(front):
-    checks = {**CHECKS, "command": "pytest -x"}
-    body = {"task": "add", "checks": checks, "write_tests": True, "parallel": True}
-    answer = await front.client.post("/jobs", json=body)
-    assert answer.status_code == 202, answer.text
-    shown = (await front.job(answer.json()["id"]))["spec"]
-    assert shown["checks"] == {"files": ["test_a.py"], "command": "pytest -x", "cases": []}
-    assert (shown["write_tests"], shown["parallel"], shown["kind"]) == (True, True, "task")
-    listed = (await front.client.get(f"/jobs/{answer.json()['id']}/files")).json()["files"]
-    assert listed == []  # they are no part of the workspace
-
-
 async def test_a_job_carries_cases_that_can_be_had_back(front):
     cases = [{"argv": ["a"], "stdout": "1"}, {"argv": ["b"], "name": "b", "files": {"./x": "2"}}]
     checks = {**CHECKS, "cases": cases}
@@ -147,19 +104,10 @@ async def test_a_job_carries_cases_that_can_be_had_back(front):
     assert (await front.client.get(kept)).json() == cases
 
 
-async def test_a_verification_may_be_of_cases_alone(front):
-    body = {"files": {"a.sh": "echo 1"}, "checks": {"cases": [{"argv": ["sh", "a.sh"]}]}}
-    answer = await front.client.post("/verifications", json=body)
-    assert (await front.job(answer.json()["id"]))["spec"]["task"] == "Verification by case 1"
-
-
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"checks": {"files": {"../a.py": ""}}}, "checks.files.../a.py"),
         ({"checks": {**CHECKS, "command": "pytest 'x"}}, "checks.command"),
-        ({"parallel": "sometimes"}, "parallel"),
-        ({"questions_expire_seconds": 5}, "questions_expire_seconds"),
         ({"questions": True, "questions_expire_seconds": 0}, "questions_expire_seconds"),
     ],
 )
