@@ -9,9 +9,8 @@ import httpx
 import pytest
 
 from agents.models.streams import OPENAI
-from agents.models.transport import sharded
 from agents.models.transport.connection import connect
-from agents.models.transport.sharded import WIDTH, ShardedTransport
+from agents.models.transport.sharded import WIDTH
 
 BODY = b'{"choices": [{}]}'
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n" + BODY
@@ -79,38 +78,6 @@ async def test_none_waits_for_a_connection_and_all_are_used_again(
     assert server.opened == 10 * WIDTH
     await many(client, server, 10 * WIDTH)
     assert server.opened == 10 * WIDTH
-
-
-async def test_one_at_a_time_has_one_connection(server: Server, client: httpx.AsyncClient) -> None:
-    for _ in range(5):
-        await many(client, server, 1)
-    assert server.opened == 1
-
-
-async def test_a_lane_that_nothing_uses_is_closed(
-    server: Server, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sharded, "_KEPT_SECONDS", 0.05)
-    await many(client, server, 3 * WIDTH)
-    await asyncio.sleep(0.1)
-    await many(client, server, 1)
-    async with asyncio.timeout(10):
-        while server.open > 1:
-            await asyncio.sleep(0.005)
-
-
-async def test_a_request_that_fails_or_is_given_up_leaves_its_lane(server: Server) -> None:
-    transport = ShardedTransport(httpx.create_ssl_context())
-    async with httpx.AsyncClient(transport=transport) as client:
-        with pytest.raises(httpx.ConnectError):
-            await client.get("http://127.0.0.1:1/")
-        asked = asyncio.create_task(client.get(server.url))
-        await server.until_waiting(1)
-        asked.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asked
-        await many(client, server, 1)
-        assert [shard.busy for shard in transport._shards] == [0]
 
 
 async def test_a_proxy_of_the_environment_is_used(
