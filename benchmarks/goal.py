@@ -1,27 +1,10 @@
-"""Goal: the bound of a benchmark's figure."""
+"""The goal of a benchmark's figure: a bound that it should not exceed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """A bound on a figure: at most, or at least where more is better."""
-
-    bound: float
-    at_least: bool = False
-
-    def met(self, figure: float) -> bool:
-        """Whether a figure is on the right side of the bound."""
-        return figure >= self.bound if self.at_least else figure <= self.bound
-
-    def __str__(self) -> str:
-        return f"{'≥' if self.at_least else '≤'} {self.bound:g}"
-
-
-def judged(goal: Goal | None, figure: float) -> tuple[str, str]:
+def judged(goal: float | None, figure: float) -> tuple[str, str]:
     """A table's cells: the goal, and whether it is met; empty without a goal."""
     if goal is None:
         return "", ""
-    return str(goal), "met" if goal.met(figure) else "missed"
+    return f"≤ {goal:g}", "met" if figure <= goal else "missed"

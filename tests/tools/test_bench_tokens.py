@@ -7,7 +7,6 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.goal import Goal
 from benchmarks.tokens.__main__ import GOALS, main
 
 
@@ -22,6 +21,6 @@ def test_a_long_history_is_sent_in_part() -> None:
 
 
 def test_a_goal_that_is_missed_fails_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(GOALS, "ratio_1", Goal(0.5))
+    monkeypatch.setitem(GOALS, "ratio_1", 0.5)
     done = CliRunner().invoke(main, ["--calls", "1"])
     assert (done.exit_code, "missed" in done.output) == (1, True), done.output

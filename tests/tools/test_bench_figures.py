@@ -1,0 +1,86 @@
+"""The arithmetic of the benchmarks: from measurements to the keys of `--json`, and to goals."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from benchmarks.goal import judged
+from benchmarks.provider import Request
+from benchmarks.provider.openai import messages
+from benchmarks.sandbox import figures as sandbox
+from benchmarks.scale import figures as scale
+from benchmarks.scale.figures import FLIGHTS, GOALS, LENGTHS, Cost, Flight, Flown, PerCall
+from benchmarks.scale.memory import Taken
+from benchmarks.tokens.__main__ import figures, missed
+from benchmarks.tokens.counted import Sent
+
+
+def test_a_figure_at_its_bound_meets_it() -> None:
+    assert [judged(0.5, figure)[1] for figure in (0.5, 0.501)] == ["met", "missed"]
+    assert judged(None, 0.5) == ("", "")
+
+
+def test_of_the_sandbox_the_json_has_every_ratio_and_both_its_sides() -> None:
+    found = [
+        sandbox.latency("docker_cold_ratio", "cold", [0.110, 9.0, 0.1], [0.010]),
+        sandbox.rate("local_runs_per_s_ratio_2", "r", [200.0], [100.0]),
+    ]
+    assert sandbox.keys(found) == {
+        "docker_cold_ratio": 11.0,
+        "local_runs_per_s_ratio_2": 2.0,
+        "docker_cold_ms": 110.0,
+        "docker_cold_baseline_ms": 10.0,
+        "local_runs_per_s_2_per_s": 200.0,
+        "local_runs_per_s_2_baseline_per_s": 100.0,
+    }
+
+
+def test_of_several_flights_the_median_counts_and_the_most_memory() -> None:
+    memory = (Taken(10.0, 5.0), Taken(11.0, 6.0), Taken(1.0, 1.0))
+    flown = [Flown(seconds, each) for seconds, each in zip((6.0, 9.0, 7.0), memory, strict=True)]
+    assert scale.flight_keys([Flight.of(50, 5.0, flown, [8.0, 1.0, 9.0])]) == {
+        "makespan_ratio_50": 1.4,
+        "makespan_vs_baseline_50": 0.875,
+        "rss_mb_50": 17.0,
+        "sandboxes_mb_50": 6.0,
+        "makespan_s_50": 7.0,
+        "baseline_s_50": 8.0,
+    }
+
+
+def test_what_grows_with_a_long_job_is_reported_by_the_ends() -> None:
+    assert scale.there_and_back({400: 1, 10: 4, 100: 2}) == [10, 10, 100, 400, 100, 10, 10]
+    jobs = [Cost(10, seconds, 2_000, 500, 90) for seconds in (0.4, 9.0, 0.3)]
+    costs = [PerCall.of(jobs), PerCall(100, 1.0, 1.0, 1.0, 1.0), PerCall(400, 50.0, 220.0, 55.0, 9)]
+    shown = scale.length_keys(costs)
+    assert shown["ms_per_call_10"] == 40.0
+    assert shown["ms_per_call_ratio_400_to_10"] == 1.25
+    assert shown["bytes_per_call_ratio_400_to_10"] == 1.1
+    assert shown["event_bytes_per_call_ratio_400_to_10"] == 1.1
+
+
+def test_every_goal_of_scale_is_of_a_figure_that_is_reported() -> None:
+    flights = [Flight(jobs, 5.0, 6.0, 7.0, 1.0, 1.0) for jobs in FLIGHTS]
+    costs = [PerCall(tools, 1.0, 1.0, 1.0, 1.0) for tools in LENGTHS]
+    assert GOALS.keys() <= (scale.flight_keys(flights) | scale.length_keys(costs)).keys()
+
+
+def request(*texts: str) -> Request:
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": text} for text in texts]}
+    return Request("openai", "m", messages(body), (), None, False, "/", {}, body, 0.0)
+
+
+def size(*texts: str) -> int:
+    return len("[]") + sum(len(json.dumps({"role": "user", "content": text})) for text in texts)
+
+
+def test_tokens_are_bytes_and_a_cache_knows_what_was_sent_before() -> None:
+    one, two, three = ("a" * 40,), ("a" * 40, "b" * 80), ("a" * 40, "-", "c")
+    found = Sent.of([request(*one), request(*two), request(*three)])
+    assert found.tokens == -(-(size(*one) + size(*two) + size(*three)) // 4)
+    assert found.cached == -(-(size(*one) + size("a" * 40)) // 4)
+    keys = figures({100: (Sent(260, 100), Sent(1_000, 900))})
+    assert (keys["ratio_100"], keys["cached_untrimmed_100"]) == (0.26, 0.9)
+    assert missed(keys) == ["ratio_100"]
+    assert missed({"ratio_100": 0.25}) == []
