@@ -33,16 +33,9 @@ from benchmarks.repair.path import (
 from benchmarks.repair.trouble import TROUBLE
 
 FIXED = (
-    Path("works at once", (PLAN, runs(GOOD), DONE, approve()), "approved by critic"),
     Path(
         "fixed the first time",
         (PLAN, verifies(KEY), verifies(GOOD), DONE, approve(score=0.9, run="r2")),
-        "approved by critic",
-        (0,),
-    ),
-    Path(
-        "fixed the second time",
-        (PLAN, verifies(KEY), verifies(KIND), verifies(GOOD), DONE, approve()),
         "approved by critic",
         (0,),
     ),
@@ -97,22 +90,8 @@ ESCALATED = (
         stronger=True,
     ),
     Path(
-        "escalated after two failed repairs that only explore",
-        (PLAN, verifies(KEY), runs(KIND), runs(TEXT), verifies(GOOD), DONE, approve()),
-        "approved by critic",
-        (1,),
-        stronger=True,
-    ),
-    Path(
         "escalated at once for the same failure",
         (PLAN, verifies(KEY), verifies(OTHER_KEY), verifies(GOOD), DONE, approve()),
-        "approved by critic",
-        (1,),
-        stronger=True,
-    ),
-    Path(
-        "escalated at once for the same failure, with a look between",
-        (PLAN, verifies(KEY), looks(), verifies(KEY), verifies(GOOD), DONE, approve()),
         "approved by critic",
         (1,),
         stronger=True,
@@ -146,12 +125,6 @@ STUCK = (
         (PLAN, *CIRCLE, revise("Look at b."), verifies(GOOD), DONE, approve()),
         "approved by critic",
         (0,),
-    ),
-    Path(
-        "stopped in circles, with looks between",
-        (PLAN, *[verifies(KEY), looks()] * 3, verifies(KEY), revise("Look at b.")),
-        "unapproved: the revisions ran out",
-        job={"max_revisions": 1},
     ),
     Path(
         "stopped where the same command fails again and again",

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from agents.failures.failure import Failure, FailureClass
-from benchmarks.repair.__main__ import summed
+from agents.failures.failure import FailureClass
 from benchmarks.repair.path import decides
 from benchmarks.repair.paths import PATHS
-from benchmarks.repair.programs import Classified, load, run_all
-from benchmarks.repair.walk import Walked, walk_all
+from benchmarks.repair.programs import load, run_all
+from benchmarks.repair.walk import walk_all
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 
@@ -40,31 +39,6 @@ async def test_every_path_ends_where_it_should(sandbox: LocalSandbox) -> None:
         if not each.right
     ]
     assert wrong == []
-
-
-async def test_the_figures_count_what_is_right() -> None:
-    path, program = PATHS[0], load()[0]
-    walked = [Walked(path, path.end, path.repairs), Walked(path, "elsewhere", ())]
-    kinds = (FailureClass(program.kind), FailureClass.UNKNOWN)
-    classified = [Classified(program, Failure(kind, "")) for kind in kinds]
-    assert summed(classified, walked, 1.23) == {
-        "programs": 2,
-        "classified_right": 1,
-        "paths": 2,
-        "paths_right": 1,
-        "seconds": 1.2,
-    }
-
-
-async def test_a_path_that_ends_elsewhere_is_not_right() -> None:
-    path = PATHS[0]
-    right = Walked(path, path.end, path.repairs)
-    assert right.right
-    for changed in ({"end": "approved by Ada"}, {"repairs": (1,)}, {"unused": 1}, {"unused": -1}):
-        assert not replace(right, **changed).right
-    expects = replace(path, files={"a.py": "x"})
-    assert not replace(right, path=expects, files={"a.py": ""}).right
-    assert replace(right, path=expects, files={"a.py": "x"}).right
 
 
 async def test_unused_replies_and_decisions_are_counted(sandbox: LocalSandbox) -> None:
