@@ -12,11 +12,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from support.servers.scripted_engine import CUT, STEPS, Held, ScriptedEngine, scripted
+from support.servers.scripted_engine import CUT, STEPS, ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox, session
 from sandbox.docker import engine as docker_engine
-from sandbox.docker.garbage_collection import OWNER
 from sandbox.protocol import MIB, Command, Limits, SandboxUnavailable
 
 HELLO = Command.python("print('hello')")
@@ -73,29 +72,6 @@ async def test_a_run_during_the_close_fails_as_closed(
         assert engine.containers == {}
 
 
-@pytest.mark.parametrize("answer", [*ANSWERS, 409])
-@pytest.mark.parametrize("step", ["update", "list", "remove"])
-async def test_so_does_a_run_that_has_its_container_already(
-    tmp_path: Path, step: str, answer: int | None
-) -> None:
-    async with backed(tmp_path, 1) as (engine, backend):
-        await backend.warmed()
-        engine.gate(step, answer=answer)
-        run = asyncio.create_task(backend.run(HELLO, OTHER))
-        if step != "update":
-            while "update" not in engine.asked:
-                await asyncio.sleep(0.001)
-            closing = asyncio.create_task(backend.close())
-            await engine.gates[step].reached.wait()
-            engine.gates[step].opened.set()
-            await closing
-        else:
-            await closed_at(engine, backend, step)
-        with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
-            await run
-        assert engine.containers == {} or step == "remove"
-
-
 async def test_one_that_is_being_made_is_swept_by_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,85 +104,6 @@ async def test_one_that_is_being_made_is_swept_by_nobody(
         assert engine.containers == {}
 
 
-async def test_what_is_left_of_a_lost_engine_is_swept_when_it_is_found_again(
-    tmp_path: Path,
-) -> None:
-    async with backed(tmp_path, 1) as (engine, backend):
-        await backend.warmed()
-        (left,) = engine.containers  # it does not end by itself, as one that is frozen
-        asked = engine.gate("info", answer=500)
-        asked.opened.set()
-        engine.listeners.pop().close()
-        await asked.reached.wait()
-        engine.gates.clear()
-        while left in engine.containers:
-            await backend.warmed()
-            await asyncio.sleep(0.01)
-        assert engine.asked.count("events") == 2
-
-
-async def test_one_that_cannot_be_removed_does_not_save_the_others(tmp_path: Path) -> None:
-    async with backed(tmp_path) as (engine, backend):
-        engine.containers |= {f"left{n}": Held({OWNER: "x"}, 0.0) for n in range(3)}
-        engine.gate("remove", answer=500).opened.set()
-        run = asyncio.create_task(backend.run(HELLO, Limits()))
-        while engine.asked.count("remove") < 3:
-            await asyncio.sleep(0.001)
-        await backend.close()
-        with pytest.raises(SandboxUnavailable, match="this sandbox was closed"):
-            await run
-
-
-@pytest.mark.parametrize("step", ["start", "update"])
-async def test_who_is_cancelled_is_so_whatever_the_engine_says_meanwhile(
-    tmp_path: Path, step: str
-) -> None:
-    async with backed(tmp_path, 1 if step == "update" else 0) as (engine, backend):
-        if step == "update":
-            await backend.warmed()
-        failing = engine.gate(step, answer=CUT)
-        removing = engine.gate("remove", answer=500)
-        run = asyncio.create_task(backend.run(HELLO, OTHER))
-        await failing.reached.wait()
-        failing.opened.set()
-        await removing.reached.wait()
-        run.cancel()  # while its container is removed, since its engine was lost
-        await asyncio.sleep(0)
-        assert not run.done()
-        removing.opened.set()
-        with pytest.raises(asyncio.CancelledError):
-            await run
-        assert engine.asked.count("ping") == 1  # and no other try was made
-
-
-async def test_who_waits_no_more_for_the_end_does_not_stop_it(tmp_path: Path) -> None:
-    async with backed(tmp_path, 2) as (engine, backend):
-        await backend.warmed()
-        removing = engine.gate("remove")
-        impatient = asyncio.create_task(backend.close())
-        await removing.reached.wait()
-        impatient.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await impatient
-        removing.opened.set()
-        await backend.close()
-        assert engine.containers == {}
-
-
-async def test_all_runs_that_wait_for_an_engine_fail_at_once_where_there_is_none(
-    tmp_path: Path,
-) -> None:
-    async with backed(tmp_path) as (engine, backend):
-        asked = engine.gate("ping", answer=CUT)
-        runs = [asyncio.create_task(backend.run(HELLO, Limits())) for _ in range(5)]
-        await asked.reached.wait()
-        asked.opened.set()
-        for run in runs:
-            with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
-                await run
-        assert engine.asked == ["ping"]
-
-
 @pytest.mark.parametrize("step", [*MAKING, "order", "remove"])
 async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
@@ -232,29 +129,6 @@ async def test_an_engine_that_hangs_is_not_waited_for_when_closing(
             await backend.close()
         with found:
             await run
-
-
-async def test_nor_is_one_that_is_lost_when_it_is_looked_for_again(tmp_path: Path) -> None:
-    async with backed(tmp_path) as (engine, backend):
-        making = engine.gate("create", late=True)
-        run = asyncio.create_task(backend.run(HELLO, Limits()))
-        await making.reached.wait()
-        (left,) = engine.containers
-        engine.gates.clear()
-        engine.gate("info", answer=500).opened.set()
-        engine.listeners.pop().close()
-        await engine.gates["info"].reached.wait()
-        engine.gates.clear()
-        async with asyncio.timeout(WAIT_SECONDS):
-            while engine.asked.count("events") < 2:
-                await backend.warmed()
-                await asyncio.sleep(0.001)
-            assert await engine.orders.get() != left  # of the same run, tried once more
-        while left in engine.containers:
-            await asyncio.sleep(0.001)
-        making.opened.set()
-        run.cancel()
-        await asyncio.wait({run})
 
 
 async def test_cancelled_at_any_moment_a_run_leaves_nothing(tmp_path: Path) -> None:

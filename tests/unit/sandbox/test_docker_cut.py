@@ -6,12 +6,10 @@ The engine is one of our own (`scripted_engine`).
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
 from pathlib import Path
 
 import pytest
-from support.servers.scripted_engine import CUT, ScriptedEngine, scripted
+from support.servers.scripted_engine import ScriptedEngine, scripted
 
 from sandbox.docker import DockerSandbox, container_events
 from sandbox.protocol import Command, End, Limits, RunResult, SandboxUnavailable
@@ -65,43 +63,4 @@ async def test_one_that_ended_in_good_order_or_not_at_all_was_cut_off(
         with pytest.raises(SandboxUnavailable, match="connection to a run's container was cut"):
             await ended(engine, backend, word, word)
         assert engine.asked.count("events") == 1  # the engine was not taken for lost
-        await backend.close()
-
-
-async def test_an_engine_that_ends_while_one_is_made_is_reported_as_lost(tmp_path: Path) -> None:
-    async with scripted(tmp_path / "s") as engine:
-        backend = DockerSandbox(engine=engine.host, pool_size=0)
-        starting = engine.gate("start", late=True)
-        run = asyncio.create_task(backend.run(HELLO, Limits()))
-        await starting.reached.wait()
-        engine.gate("ping", answer=CUT).opened.set()
-        engine.gate("remove", answer=CUT).opened.set()
-        (held,) = engine.containers.values()
-        held.attached.close()
-        starting.opened.set()
-        with pytest.raises(SandboxUnavailable, match="no Docker engine answers"):
-            await run
-        await backend.close()
-
-
-@pytest.mark.parametrize("reset", [False, True])
-async def test_one_that_stood_ready_and_was_cut_off_is_not_used(reset: bool) -> None:
-    async with scripted(None) as engine:
-        backend = DockerSandbox(engine=engine.host, pool_size=1)
-        await backend.warmed()
-        (first,) = engine.containers
-        ((ready, _),) = backend._pool._ready
-        attached = engine.containers[first].attached
-        if reset:
-            there = attached.get_extra_info("socket")
-            there.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        attached.transport.abort()
-        async with asyncio.timeout(WORD_SECONDS):
-            while not ready.lost:
-                await asyncio.sleep(0)
-            run = asyncio.create_task(backend.run(HELLO, Limits()))
-            assert await engine.orders.get() != first
-        assert engine.asked.count("ping") == 1  # it was not tried first, and found out to be cut
-        run.cancel()
-        await asyncio.wait({run})
         await backend.close()

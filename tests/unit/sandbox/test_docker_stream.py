@@ -49,18 +49,3 @@ async def test_an_end_within_a_piece_is_an_end() -> None:
     for raw in (framed(STDOUT, b"abc")[:-1], b"\1\0\0", framed(STDERR, b"why")[:-1], b""):
         with pytest.raises(asyncio.IncompleteReadError):
             await streams(raw).readexactly(3)
-
-
-async def test_what_no_engine_sends_is_an_end_too() -> None:
-    with pytest.raises(asyncio.IncompleteReadError):
-        await streams(framed(7, b"abc")).readexactly(3)
-    with pytest.raises(asyncio.IncompleteReadError):  # a terminal's stream has no headers
-        await streams(b"Traceback (most recent call last)").readexactly(3)
-
-
-async def test_nothing_is_read_ahead_of_what_was_asked_for() -> None:
-    reader = asyncio.StreamReader()
-    read = Streams(reader)
-    reader.feed_data(framed(STDOUT, b"x" * 0xFFFF)[:100])
-    assert await read.readexactly(10) == b"x" * 10
-    assert len(reader._buffer) == 100 - 8 - 10  # type: ignore[attr-defined]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sandbox.local.cgroups.detection import NoCgroup, Place, choose, memberships, mounts
-from sandbox.local.cgroups.sandbox_group import settings
 
 V1 = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -75,33 +74,3 @@ def test_where_there_is_none_it_says_why(there: str, own: str, reason: str) -> N
     found = choose(mounts(there), memberships(own))
     assert isinstance(found, NoCgroup)
     assert reason in found.reason
-
-
-def test_a_mount_with_a_blank_in_its_name_is_found() -> None:
-    (found,) = mounts(V2.format(at="/my\\040groups"))
-    assert found.at == "/my groups"
-
-
-def test_what_is_written_in_version_1_lets_a_limit_be_raised_and_lowered() -> None:
-    place = Place(Path("/x"), ALL, 1)
-    assert list(settings(place, 1000, 5, 0.25)) == [
-        ("memory.memsw.limit_in_bytes", "-1", False),
-        ("memory.limit_in_bytes", "1000", True),
-        ("memory.memsw.limit_in_bytes", "1000", False),
-        ("memory.swappiness", "0", False),
-        ("pids.max", "5", True),
-        ("cpu.cfs_period_us", "100000", True),
-        ("cpu.cfs_quota_us", "25000", True),
-    ]
-
-
-def test_what_is_written_in_version_2() -> None:
-    assert list(settings(Place(Path("/x"), ALL, 2), 1000, 5, None)) == [
-        ("memory.swap.max", "0", False),
-        ("memory.max", "1000", True),
-        ("pids.max", "5", True),
-        ("cpu.max", "max 100000", True),
-    ]
-    assert list(settings(Place(Path("/x"), frozenset({"pids"}), 2), 1000, 5, None)) == [
-        ("pids.max", "5", True)
-    ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.media import HEAD_BYTES, PLAIN, UNKNOWN, media_type
+from sandbox.media import PLAIN, UNKNOWN, media_type
 
 PAGE = b"<!doctype html><script>alert(1)</script>"
 DRAWING = b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>'
@@ -17,24 +17,14 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
     [
         ("plot.png", PNG, "image/png"),
         ("plot", PNG, "image/png"),
-        ("plot.txt", PNG, "image/png"),
-        ("a.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF", "image/jpeg"),
-        ("a.gif", b"GIF89a\x01\0", "image/gif"),
         ("a.webp", b"RIFF\x24\0\0\0WEBPVP8 ", "image/webp"),
-        ("a.pdf", b"%PDF-1.7\n%\xe2\xe3", "application/pdf"),
         ("a.zip", b"PK\x03\x04\x14\0", "application/zip"),
         ("a.xlsx", b"PK\x03\x04\x14\0", f"{OFFICE}.spreadsheetml.sheet"),
-        ("a.npz", b"PK\x03\x04\x14\0", "application/zip"),
-        ("a.db", b"SQLite format 3\0", "application/vnd.sqlite3"),
         ("a.csv", b"x,y\n1,2\n", "text/csv"),
-        ("out/A.JSON", b'{"a": 1}', "application/json"),
-        ("a.py", b"print(1)\n", "text/x-python"),
         ("a.svg", DRAWING, "image/svg+xml"),
         ("a.html", PAGE, "text/html"),
         ("Makefile", b"all:\n\ttrue\n", PLAIN),
-        ("log.txt", b"\x1b[31mred\x1b[0m", PLAIN),
         ("a.npy", b"\x93NUMPY\x01\0", UNKNOWN),
-        ("a.pkl", b"\x80\x04\x95\0", UNKNOWN),
         ("", b"", PLAIN),
     ],
 )  # fmt: skip
@@ -51,15 +41,6 @@ def test_a_name_makes_no_picture_of_a_page(path: str, content: bytes) -> None:
 @pytest.mark.parametrize("path", ["a.csv", "a.html", "a.svg", "a.py", "a.png"])
 def test_a_name_makes_no_text_of_bytes(path: str) -> None:
     assert media_type(path, b"a,b\0\xff") == UNKNOWN
-
-
-def test_text_that_is_no_drawing_is_text() -> None:
-    assert media_type("a.svg", b"hello") == PLAIN
-
-
-def test_a_character_that_is_cut_at_the_heads_end_is_still_text() -> None:
-    assert media_type("a.csv", b"x" * (HEAD_BYTES - 1) + "é".encode()) == "text/csv"
-    assert media_type("a.csv", b"x" * (HEAD_BYTES - 1) + b"\xff") == UNKNOWN
 
 
 @given(st.text(), st.binary())

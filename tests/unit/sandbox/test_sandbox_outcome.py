@@ -56,7 +56,6 @@ def test_a_good_answer_is_read() -> None:
     ("status", "cpu", "expected"),
     [
         (0, "0.0", (End.EXITED, 0, None)),
-        (255 << 8, "0.0", (End.EXITED, 255, None)),
         (signal.SIGTERM, "0.0", (End.SIGNALED, None, signal.SIGTERM)),
         (signal.SIGKILL, "19.9", (End.SIGNALED, None, signal.SIGKILL)),
         (signal.SIGKILL, "20.0", (End.CPU, None, None)),
@@ -82,53 +81,30 @@ def test_a_limit_that_was_hit_comes_before_the_status(end: str) -> None:
     "text",
     [
         b"",
-        b"\xff",
-        b"end -",
         header("status 0"),
         header("surprise 1"),
-        header("changed 1"),
         header("changed 1 ../x"),
-        header("changed 1 /x"),
-        header("changed 1 a\x00b"),
         header("changed -1 x"),
         header("changed 101 x"),
-        header("changed 100 x", "changed 51 y"),
         header("changed 1 x", "changed 1 x"),
         header(*(f"changed 0 f{n}" for n in range(4))),
         header("changed 1 in/x"),
-        header("changed 1 d"),
         header("deleted other"),
         header("refused \x1b[2J"),
-        header("refused " + "x" * 2000),
         header(*("refused x" for _ in range(22))),
         header(end="exited"),
-        header(end="killed"),
-        header(end="succeeded"),
         header(status="70000"),
-        header(status="1e1"),
         header(status="\u0663"),
         header(seconds="1.100000"),
-        header(seconds="-1.0"),
         header(seconds="nan"),
-        header(seconds="9" * 30),
         header(stdout="11 0 0"),
         header(stdout="6 5 0"),
-        header(stdout="1 1"),
         header(stdout="1 1 99999999999999"),
     ],
 )
 def test_what_does_not_add_up_is_forged(text: bytes) -> None:
     with pytest.raises(Forged):
         read(text)
-
-
-def test_a_file_may_take_the_place_of_a_directory_that_is_gone() -> None:
-    assert read(header("changed 1 d", "deleted d/in")).changed == ("d",)
-    assert read(header("changed 1 in/x", "deleted in")).changed == ("in/x",)
-
-
-def test_a_far_clock_that_is_being_set_right_is_no_lie() -> None:
-    assert read(header(seconds="1.080000")).seconds == 1.0
 
 
 LINES = st.sampled_from(header("changed 9 a/b", "deleted in", "refused x").decode().split("\n"))
@@ -164,15 +140,12 @@ def test_a_cut_stream_shows_whole_characters(text: str, head: int, tail: int) ->
     ("end", "code", "number", "hits", "expected"),
     [
         (End.EXITED, 0, None, (1, 1), End.EXITED),
-        (End.EXITED, 1, None, (0, 0), End.EXITED),
         (End.EXITED, 1, None, (0, 2), End.PROCESSES),
         (End.EXITED, 1, None, (1, 2), End.MEMORY),
         (End.SIGNALED, None, 9, (1, 0), End.MEMORY),
-        (End.SIGNALED, None, 6, (0, 1), End.PROCESSES),
         (End.KILLED, None, None, (1, 0), End.MEMORY),
         (End.KILLED, None, None, (0, 0), End.KILLED),
         (End.TIMEOUT, None, None, (1, 1), End.TIMEOUT),
-        (End.DISK, None, None, (0, 9), End.DISK),
     ],
 )
 def test_what_the_kernel_has_counted_explains_a_failure(
@@ -184,11 +157,3 @@ def test_what_the_kernel_has_counted_explains_a_failure(
     assert result.end is expected
     kept = (code, number) if expected is end else (None, None)
     assert (result.exit_code, result.signal) == kept
-
-
-def test_a_sandbox_without_an_answer_has_no_output() -> None:
-    result = no_answer(End.KILLED, 1.5)
-    assert (result.end, result.exit_code, result.signal, result.seconds) == (
-        End.KILLED, None, None, 1.5,
-    )  # fmt: skip
-    assert not result.succeeded
