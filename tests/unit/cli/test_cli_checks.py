@@ -10,7 +10,6 @@ from support.servers.tiny_service import Answer, event, job, stream
 
 from cli.client.events import Event
 from cli.render.events import parts
-from cli.render.job import outcome_parts
 from cli.render.plain import lines
 from cli.render.runs import Detail
 
@@ -52,30 +51,6 @@ def test_checks_say_how_many_passed_and_what_did_not():
     ]
     found = shown("checked", **{**CHECKED, "tests": [], "problem": "the time was over"})
     assert found == ["checks: 0 of 0 passed in 0.25 s", "the time was over"]
-
-
-def test_what_an_exit_code_alone_has_decided_is_said():
-    test = {"id": "make check", "outcome": "passed", "detail": ""}
-    alone = {**CHECKED, "judged_by": "exit_code", "passed": True, "tests": [test]}
-    assert shown("checked", **alone) == ["checks: passed by exit code alone in 0.25 s: make check"]
-    failed = {**test, "outcome": "failed", "detail": "exit code 2"}
-    assert shown("checked", **{**alone, "passed": False, "tests": [failed]}) == [
-        "checks: not passed, by exit code alone, in 0.25 s",
-        "failed: make check",
-        "    > exit code 2",
-    ]
-    silent = {**alone, "passed": False, "tests": [], "problem": "the time was over"}
-    assert shown("checked", **silent)[1:] == ["the time was over"]
-
-
-def test_the_report_of_a_result_is_that_of_what_it_hands_back():
-    best = {**CHECKED, "passed": True, "tests": CHECKED["tests"][1:]}
-    ended = job(checks=CHECKED)
-    ended["result"] = {**ended["result"], "approved_by": None, "checks": best}
-    found = [line for part in outcome_parts(ended) for line in lines(part)]
-    assert "checks: 1 of 1 passed in 0.25 s" in found
-    found = [line for part in outcome_parts({**ended, "result": None}) for line in lines(part)]
-    assert "checks: 1 of 2 passed in 0.25 s" in found
 
 
 def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypatch):
@@ -120,36 +95,7 @@ def test_a_file_without_cases_is_a_mistake(fettle, tiny, tmp_path, text):
     assert (code, "cases.json" in err, tiny.asked) == (2, True, [])
 
 
-def test_a_command_beside_cases_is_marked_and_notices_are_shown():
-    tests = [{"id": name, "outcome": "passed", "detail": ""} for name in ("make check", "case 1")]
-    notice = {"file": "a.py", "line": 3, "what": "gc"}
-    both = {**CHECKED, "passed": True, "judged_by": "exit_code", "tests": tests}
-    assert shown("checked", **{**both, "notices": [notice]}) == [
-        "checks: 2 of 2 passed in 0.25 s",
-        "by its exit code alone: make check",
-        "notice: a.py:3 names gc, which tests are run with",
-    ]
-
-
-def test_run_without_a_terminal_says_how_to_answer(fettle, finished, tiny):
-    opened = event(2, "review_opened", review_id="v1", kind="questions")
-    end = event(3, "succeeded", approved_by="ann")
-    tiny.on("GET /jobs/j1/events", stream(CREATED, opened, end))
-    questions = {"task": "T", "questions": [{"question": "Which?", "default": "Both."}]}
-    review = {"id": "v1", "kind": "questions", "opened_at": "", "payload": questions}
-    waiting = job(status="awaiting_review", review=review)
-    tiny.on("GET /jobs/j1", Answer(200, waiting), Answer(200, job()))
-    _, out, _ = fettle("run", "Sort", "--questions")
-    assert "    Which?\nelse: Both.\n" in out
-    assert "decide: fettle review j1 answer --answer TEXT ... (one for each question)\n" in out
-
-
 def test_answers_are_sent_in_their_order(fettle, tiny):
     tiny.on("POST /jobs/j1/review", Answer(200, job(status="queued")))
     fettle("review", "j1", "answer", "--answer", "ISO dates", "--answer", "")
     assert tiny.asked[0].body == {"action": "answer", "answers": ["ISO dates", ""]}
-
-
-@pytest.mark.parametrize("words", [("approve", "--answer", "x")])
-def test_answers_go_with_answer_alone(fettle, words):
-    assert fettle("review", "j1", *words)[0] == 2

@@ -121,37 +121,9 @@ def test_json_holds_job_events_and_whole_texts(finished, tmp_path):
     assert shown["texts"] == {"r1/stderr": "the whole of it", "r2/diff": "-x\n+y"}
 
 
-def test_a_job_that_runs_is_written_as_far_as_it_has_come(tiny, capsys):
-    tiny.on(
-        "GET /jobs/j1",
-        Answer(200, job(status="running", last_event=1, finished_at=None, result=None)),
-    )
-    planned = event(2, "planned", steps=["Later"], source="model", note=None)
-    tiny.on("GET /jobs/j1/events", stream(event(1, "submitted", by="me"), planned))
-    assert run(["--url", tiny.url, "export", "j1"]) == 0
-    text = capsys.readouterr().out
-    assert "| status | running |" in text
-    assert "Later" not in text
-
-
 def test_a_file_that_cannot_be_written(finished, tmp_path, capsys):
     assert run(["--url", finished.url, "export", "j1", "-o", str(tmp_path / "no" / "x.md")]) == 1
     assert "cannot be written" in capsys.readouterr().err
-
-
-def test_a_decision_is_shown_with_its_time_and_what_it_was_about(tiny, capsys):
-    decided = {
-        "by": "ada", "action": "approve", "feedback": "well done", "override": True,
-        "digest": "abc", "digest_named": True, "approvals": ["grace", "ada"],
-    }  # fmt: skip
-    questions = [{"question": "Which?", "default": "any"}]
-    shown = [event(1, "asked", questions=questions), event(2, "decided", **decided)]
-    tiny.on("GET /jobs/j1", Answer(200, job(last_event=2)))
-    tiny.on("GET /jobs/j1/events", stream(*shown))
-    assert run(["--url", tiny.url, "export", "j1"]) == 0
-    text = capsys.readouterr().out
-    for part in ("Which?", "approve, by ada, overriding", "well done", "abc, which the decision"):
-        assert part in text
 
 
 def test_every_kind_of_event_is_shown():

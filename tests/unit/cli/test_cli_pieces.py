@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import signal
-import socket
 
 import pytest
 from PIL import Image
@@ -12,7 +11,6 @@ from PIL import Image
 from cli.doctor import deployment
 from cli.doctor.deployment import Health
 from cli.follow.review_prompt import matching
-from cli.local import ports
 from cli.render.picture import picture
 from cli.signals import Signals, Stopped
 from settings.client import inherited, model_keys, sealed
@@ -41,11 +39,6 @@ def test_a_picture_fits_and_keeps_its_colours():
     assert (len(lines), {len(line) for line in lines}) == (10, {40})
     colours = {span.style.color.triplet for span in drawn.spans}
     assert (255, 0, 0) in colours
-
-
-@pytest.mark.parametrize("data", [b"", b"GIF89a but no", b"\x89PNG\r\n\x1a\n broken"])
-def test_what_is_no_picture_is_not_drawn(data):
-    assert picture(data, 40, 10) is None
 
 
 SYSTEM = {
@@ -110,57 +103,6 @@ def test_bytes_that_go_before_a_job_can_have_ended_are_warned_of():
     assert "FETTLE_BLOB_GRACE_SECONDS" in found.advice
 
 
-def test_a_workspace_that_cannot_hold_what_a_job_may_bring_is_warned_of():
-    small = {**SYSTEM["workers"][0], "workspace_bytes": 1_000}
-    large = {**small, "workspace_bytes": 3_000}
-
-    def shown(*workers):
-        system = {**SYSTEM, "workers": list(workers), "limits": {"max_files_bytes": 3_000}}
-        return [one for one in deployment.findings(system) if one.name == "workspace"]
-
-    assert shown(large) == shown(SYSTEM["workers"][0]) == []
-    (found,) = shown(large, small)
-    assert (found.health, found.advice[:26]) == (Health.WARN, "set FETTLE_WORKSPACE_BYTES")
-
-
-def test_a_worker_counts_as_gone_when_the_service_says_so():
-    quiet = {**SYSTEM["workers"][0], "seen_seconds": 40.0}
-
-    def named(**limits):
-        system = {**SYSTEM, "workers": [quiet], "limits": limits}
-        return next(one for one in deployment.findings(system) if one.name == "workers").health
-
-    assert named() is Health.BAD
-    assert named(worker_seen_seconds=60.0) is Health.GOOD
-
-
-def test_messages_that_never_arrive_are_warned_of():
-    def shown(dead, waiting, seconds):
-        webhooks = {"dead": dead, "waiting": waiting, "oldest_seconds": seconds}
-        found = deployment.findings({**SYSTEM, "webhooks": webhooks})
-        return [(one.health, one.text) for one in found if one.name == "webhooks"]
-
-    assert shown(0, 0, 0.0) == []
-    assert shown(0, 2, 5.0) == [(Health.NOTE, "2 waiting, the oldest for 5 s")]
-    assert shown(0, 2, 900.0) == [(Health.WARN, "2 waiting, the oldest for 900 s")]
-    assert shown(3, 0, 0.0) == [(Health.WARN, "3 never arrived; 0 waiting, the oldest for 0 s")]
-
-
-def test_tools_are_shown_and_workers_that_differ_in_them():
-    some = {**SYSTEM["workers"][0], "tools": ["python", "shell"]}
-    more = {**some, "id": "other", "tools": ["python", "shell", "fetch"]}
-
-    def tools(*workers):
-        found = deployment.findings({**SYSTEM, "workers": list(workers)})
-        return [one for one in found if one.name == "tools"]
-
-    (shown,) = tools(some, some)
-    assert (shown.health, shown.text) == (Health.NOTE, "python, shell")
-    (shown,) = tools(some, more)
-    assert shown.health is Health.WARN
-    assert shown.text == "workers differ: python, shell; python, shell, fetch"
-
-
 def test_a_throw_away_deployment_takes_over_models_and_the_sandbox_alone(monkeypatch):
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://production/0")
     monkeypatch.setenv("FETTLE_MODELS", '["groq:only"]')
@@ -175,15 +117,6 @@ def test_a_throw_away_deployment_takes_over_models_and_the_sandbox_alone(monkeyp
     assert ours == {*models, "FETTLE_SANDBOX", "FETTLE_SANDBOX_IMAGE", "FETTLE_PORT"}
     assert inherited({})["FETTLE_REDIS_URL"] == "redis://production/0"
     assert "GROQ_API_KEY" in model_keys()
-
-
-def test_a_taken_port_is_seen():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        port = listener.getsockname()[1]
-        assert ports.taken("127.0.0.1", port)
-    assert not ports.taken("127.0.0.1", port)
 
 
 def test_a_signal_is_raised_once_and_then_counted():

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support.servers.tiny_service import Answer, event, job, problem, stream
+from support.servers.tiny_service import Answer, event, job, stream
 
 from api.schemas.job import Spec
 from api.schemas.job_request import JobRequest
 from cli.client.service import Service
-from cli.errors import CliError
 from cli.main import run
 from cli.replay.comparison import compare
 from cli.replay.original import OF_ITS_OWN, OF_NO_MATTER, fetch
@@ -82,27 +81,6 @@ def test_what_differs_is_named(changed, found):
     assert differing(whole(**changed)) == found
 
 
-def test_another_outcome_of_one_check_is_a_difference():
-    failed = {**REPORT, "tests": [{"id": "t.py::a", "outcome": "failed"}]}
-    parts = compare(whole(checks=REPORT), whole(checks=failed))
-    assert {p.part: set(p.differs) for p in parts if not p.same} == {"checks 1": {"t.py::a"}}
-
-
-def test_another_change_of_a_repair_is_a_difference():
-    other = {**REPAIR, "diff": {"text": "-a\n+c"}}
-    parts = compare(whole(repairs=[REPAIR]), whole(repairs=[other]))
-    assert {p.part: set(p.differs) for p in parts if not p.same} == {"repair 1": {"diff"}}
-
-
-def test_which_person_approved_does_not_matter_but_that_one_did():
-    def by(name):
-        result = {"answer": "a", "approved_by": name, "override": False, "artifacts": []}
-        return whole(result=result)
-
-    assert all(part.same for part in compare(by("ada"), by("operator")))
-    assert not all(part.same for part in compare(by("ada"), by("critic")))
-
-
 def test_a_difference_is_shown_as_one():
     parts = compare(whole(), whole(runs=[a_run("43\n")]))
     shown = next("\n".join(part.shown()) for part in parts if not part.same)
@@ -150,19 +128,6 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     assert files == ["files?at=start", "a.py?at=start", "t.py?at=checks", "cases.json?at=checks"]
 
 
-def test_code_that_never_ran_cannot_be_played_again(tiny):
-    events_seen = [
-        event(1, "decided", action="edit", feedback="", by="bob"),
-        event(2, "failed", reason="unapproved", detail=""),
-    ]
-    tiny.on("GET /jobs/j1", Answer(200, whole()))
-    tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
-    tiny.on("GET /jobs/j1/files", Answer(200, {"files": []}))
-    tiny.on("GET /jobs/j1/events", stream(*events_seen))
-    with Service(tiny.url, "k") as service, pytest.raises(CliError, match="cannot be played again"):
-        fetch(service, "j1")
-
-
 def test_all_that_a_job_shows_is_asked_again_or_left_out_by_name():
     left_out = {*OF_ITS_OWN, *OF_NO_MATTER}
     assert left_out <= Spec.model_fields.keys() | {"conversation_id"}
@@ -185,17 +150,6 @@ def test_what_cannot_repeat_is_refused(tiny, capsys, changed, why):
     assert why in capsys.readouterr().err
 
 
-def test_a_job_that_was_not_recorded_says_how_one_is(tiny, capsys):
-    tiny.on("GET /jobs/j1", Answer(200, whole()))
-    tiny.on("GET /jobs/j1/recording", problem(404, "Not found", "submit it with `record`"))
-    assert run(["--url", tiny.url, "replay", "j1"]) == 1
-    events_seen = capsys.readouterr().err
-    assert "j1 cannot be played again" in events_seen
-    assert "submit it with `record`" in events_seen
-    assert "fettle run --record FILE" in events_seen
-    assert "fettle list" not in events_seen  # which would find it: the job is there
-
-
 @pytest.fixture
 def finished(tiny):
     events_seen = event(1, "succeeded", approved_by="critic")
@@ -213,12 +167,6 @@ def test_run_writes_the_recording_for_its_owner_alone(tiny, capsys, finished, tm
     assert file.stat().st_mode & 0o077 == 0
     assert list(tmp_path.iterdir()) == [file]
     assert f"recorded: {file}" in capsys.readouterr().out
-
-
-def test_recording_waits_for_the_end(tiny, tmp_path):
-    file = str(tmp_path / "it.yaml")
-    assert run(["--url", tiny.url, "run", "Sort", "--record", file, "--no-wait"]) == 2
-    assert tiny.asked == []
 
 
 def test_a_folder_that_is_not_there_is_said_so_before_anything_is_paid(tiny, capsys, tmp_path):

@@ -65,12 +65,6 @@ def test_a_service_that_is_not_fettle_is_unreachable(tiny, service):
         service.job("j1")
 
 
-def test_silence_is_unreachable_and_names_the_next_step():
-    with Service("http://127.0.0.1:1", "k") as service, pytest.raises(Unreachable) as said:
-        service.job("j1")
-    assert "fettle up" in said.value.next_step
-
-
 def test_a_job_id_cannot_leave_its_place_in_the_path(tiny, service):
     with pytest.raises(Refused):
         service.job("../keys")
@@ -89,34 +83,8 @@ def test_a_broken_stream_is_resumed_and_no_event_comes_twice(tiny, service):
     assert resumed == ["0", "2", "2", "3"]
 
 
-def test_a_stream_that_is_refused_says_why(tiny, service):
-    tiny.on("GET /jobs/j1/events", problem(404, "Not found"))
-    with pytest.raises(Refused, match="Not found"):
-        list(service.events("j1"))
-
-
 def test_a_stream_that_stays_away_is_given_up(service, tiny, slept):
     tiny.on("GET /jobs/j1/events", problem(503, "Redis cannot be reached"))
     with pytest.raises(Unreachable):
         list(service.events("j1"))
     assert 30 < sum(slept) < 120
-
-
-def test_tokens_come_between_events(tiny):
-    events = "".join(
-        f"event: {kind}\ndata: {data}\n{number}\n"
-        for kind, data, number in (
-            ("tokens", '{"call":"c","role":"critic","part":"text","text":"so","try":1}', ""),
-            (
-                "succeeded",
-                '{"seq":1,"at":"2026-11-21T12:00:00.000Z","kind":"succeeded","data":{}}',
-                "id: 1\n",
-            ),
-        )
-    )
-    tiny.on("GET /jobs/j1/events", Answer(200, events, {"Content-Type": "text/event-stream"}))
-    heard: list = []
-    with Service(tiny.url, "secret") as service:
-        shown = list(service.events("j1", hear=heard.append))
-    assert [event.kind for event in shown] == ["succeeded"]
-    assert [each["text"] for each in heard] == ["so"]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-import pytest
 from support.cases.markdown_pages import REPOSITORY
 
 from api import problems
@@ -13,30 +11,6 @@ from jobs.model.record import Reason
 from settings.__main__ import page as configuration
 
 PAGE = (REPOSITORY / "docs" / "troubleshooting.md").read_text()
-PACKAGES = ("api", "worker", "agents", "sandbox", "jobs", "cli", "settings")
-MESSAGES = [
-    "fettle refuses to start:",
-    "is the development key, which everybody knows",
-    "jobs are lost when Redis restarts",
-    "throw jobs away",
-    "use Redis 7.0 or newer, or Valkey 7.2 or newer",
-    "use one server, not Redis Cluster",
-    "is installed; there are",
-    "no sandbox could be made",
-    "the engine has no image",
-    "no key, and no recordings",
-    "still passes when",
-    "not executable work",
-    "network_denied",
-    "sweep missed",
-    "store unavailable",
-]
-
-
-def sources() -> Iterator[str]:
-    for package in PACKAGES:
-        for path in (REPOSITORY / package).rglob("*.py"):
-            yield path.read_text()
 
 
 def test_every_setting_exists() -> None:
@@ -56,8 +30,3 @@ def test_every_reason_is_explained() -> None:
     explained = set(re.findall(r"^\| `failed`: `(\w+)`", PAGE, re.MULTILINE))
     told_elsewhere = {Reason.REJECTED, Reason.INCOMPATIBLE}
     assert explained == set(Reason) - told_elsewhere
-
-
-@pytest.mark.parametrize("message", MESSAGES)
-def test_a_quoted_message_is_in_the_code(message: str) -> None:
-    assert any(message in text for text in sources())

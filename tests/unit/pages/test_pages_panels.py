@@ -17,8 +17,7 @@ from jobs.model.credentials import EVERY_SCOPE, Credential, Person
 from jobs.model.events import Event
 from jobs.model.record import JobRecord, Reason, Result, Status
 from jobs.model.review import Approval, Review, ReviewKind
-from jobs.model.spec import CheckSpec, JobSpec
-from jobs.store import Charge
+from jobs.model.spec import JobSpec
 
 DIGEST = "ab" * 32
 
@@ -62,13 +61,6 @@ def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
     assert "runs/1/shown" in html
 
 
-def test_code_that_is_not_shown_whole_as_a_change_is_shown_cut():
-    run = a_run(code=text("head [... left out ...] tail", digest=DIGEST))
-    decided = Event(1, 0, "decided", {"action": "revise", "by": "ada", "feedback": ""})
-    html = panel("review", a_record([run]), [decided])
-    assert ("shown above" in html, "Code of run" in html) == (False, True)
-
-
 @pytest.mark.parametrize(
     ("by", "voted", "changed", "why"),
     [
@@ -87,54 +79,6 @@ def test_whose_approval_would_not_count_is_reported_before_the_click(by, voted, 
     assert (why in html, 'data-key="a"' in html, 'id="approve"' in html) == (True, not why, not why)
     assert ("You may send it back" in html) == bool(why)
     assert 'data-key="r"' in html
-
-
-def test_cost_time_and_the_call_stand_with_the_result():
-    record = a_record(
-        status=Status.SUCCEEDED, review=None, result=Result("42", "critic"), ran_ms=12_300
-    )
-    events = [Event(1, 0, "run_finished", a_run())]
-    html = panel("outcome", record, events, [Charge("c", "executor", "m", 10, 1, "0.0031")])
-    for said in ("$0.0031", "12.3 s", f"http://h/jobs/{'0' * 20}", "Copy link"):
-        assert said in html
-
-
-def test_the_report_of_checks_is_that_of_what_is_handed_back():
-    last = {"revision": 2, "passed": False, "problem": None, "tests": [], "seconds": 0.1}
-    best = {**last, "revision": 1, "passed": True}
-    record = a_record(status=Status.SUCCEEDED, review=None, result=Result("42", None, checks=best))
-    events = [Event(1, 0, "checked", last)]
-    assert "Checks passed" in panel("outcome", record, events)
-    cancelled = replace(record, status=Status.CANCELLED, result=None)
-    assert "Checks failed" in panel("outcome", cancelled, events)
-
-
-def test_what_an_exit_code_alone_has_decided_is_said():
-    run = {"id": "make check", "outcome": "passed", "detail": ""}
-    report = {"passed": True, "problem": None, "tests": [run], "seconds": 0.1}
-    for judged, said in (("exit_code", True), ("tests", False), (None, False)):
-        checks = {**report, **({"judged_by": judged} if judged else {})}
-        result = Result("42", "critic", checks=checks)
-        html = panel("outcome", a_record(status=Status.SUCCEEDED, review=None, result=result))
-        events = [Event(1, 0, "checked", checks)]
-        (entry,) = job_view.timeline("j", events, 0)
-        record = a_record(status=Status.RUNNING, review=None)
-        brought = replace(record.spec, checks=CheckSpec("m" * 64, ("Makefile",), "make check"))
-        asked = panel("asked", replace(record, spec=brought), events)
-        assert ("submitted, judged by exit code" in asked) is said
-        for shown in (html, entry["body"]):
-            assert ("passed by exit code alone" in shown) is said
-            assert ("Which tests ran is not known" in shown) is said
-            assert ("1 of 1" in shown) is not said
-
-
-def test_where_the_work_touches_test_machinery_is_shown():
-    notice = {"file": "<b>.py", "line": 3, "what": "sys.modules"}
-    report = {"passed": True, "problem": None, "tests": [], "seconds": 0.1, "notices": [notice]}
-    record = a_record(
-        status=Status.SUCCEEDED, review=None, result=Result("42", "critic", checks=report)
-    )
-    assert "<code>&lt;b&gt;.py</code>, line 3: <code>sys.modules</code>" in panel("outcome", record)
 
 
 def test_why_a_result_stands_is_said_as_it_is():
@@ -170,9 +114,3 @@ def test_a_review_shows_the_verification_in_place_of_what_is_not_proven():
     older = {**payload, "unproven": "nothing has run"}
     html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, older)))
     assert "<strong>No evidence.</strong> nothing has run" in html
-
-
-def test_what_was_answered_is_on_the_timeline():
-    data = {"action": "answer", "by": "ada", "answers": ["ISO <dates>", ""]}
-    (entry,) = job_view.timeline("j", [Event(1, 0, "decided", data)], 0)
-    assert "<li>ISO &lt;dates&gt;</li><li>the default</li>" in entry["body"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.format import code, difference, prose, terminal, words
+from api.pages.format import code, difference, prose, terminal
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'"
 
@@ -64,11 +64,6 @@ def test_an_answer_loads_no_pictures_and_heads_no_page():
     assert "<h3>Big</h3>" in drawn
 
 
-def test_code_in_an_answer_is_coloured_by_its_language():
-    assert '<span class="k">def</span>' in str(prose.shown("```python\ndef f(): ...\n```"))
-    assert "anything" in str(prose.shown("```nosuchlanguage\nanything\n```"))
-
-
 def test_a_programs_lines_stay_lines():
     text = '"""one\ntwo\nthree"""\nx = 1\n'
     drawn = code.lines(text)
@@ -102,11 +97,6 @@ def test_another_sign_in_place_of_a_line_feed_is_seen(sign):
     assert "\\" in "".join(str(row.right[1]) for row in rows if row.right)
 
 
-def test_what_ends_all_lines_alike_is_not_spelled_out():
-    rows = difference.side_by_side("a\r\nb\r\n", "a\r\nc\r\n", "a.txt")
-    assert [str(row.right[1]) for row in rows] == ["a", "c"]
-
-
 def test_a_text_of_too_many_lines_is_not_cut():
     text = "x\n" * difference.MOST
     assert difference.side_by_side(text, text) == []
@@ -123,14 +113,6 @@ def test_lines_that_repeat_are_compared_in_bounded_time(ends):
     assert [row.left[0] for row in rows if row.left][-1] == old.count("\n")
 
 
-def test_a_long_text_is_not_coloured():
-    fenced = "```python\ndef f(): ...\n```\n"
-    assert "<span" in prose.shown(fenced)
-    assert "<span" not in prose.shown(fenced + "x " * prose.MOST_COLOURED)
-    assert str(prose.shown("<b>" + "x" * prose.MOST)).startswith('<pre class="output">&lt;b&gt;')
-    assert "<span" not in code.coloured("def f(): ...\n" * code.MOST)
-
-
 @given(st.lists(st.sampled_from("abcd")), st.lists(st.sampled_from("abcd")))
 def test_both_sides_can_be_read_off(old, new):
     rows = difference.side_by_side("\n".join(old), "\n".join(new), "a.txt")
@@ -139,21 +121,3 @@ def test_both_sides_can_be_read_off(old, new):
     assert [n for n, _ in left] == sorted({n for n, _ in left})
     for side, texts in ((left, old), (right, new)):
         assert all(str(text) == texts[number - 1] for number, text in side)
-
-
-def test_a_spend_without_some_prices_says_so():
-    assert words.spent({"cost_usd": None, "known_usd": "0.5"}) == "over $0.5000"
-    assert words.spent({"cost_usd": None, "known_usd": "0"}) == "price unknown"
-
-
-@pytest.mark.parametrize(
-    ("run", "said"),
-    [
-        ({"end": "exited", "exit_code": 1}, "exit 1"),
-        ({"end": "signaled", "signal": 11}, "killed by signal 11"),
-        ({"end": "timeout"}, "stopped: it ran for too long"),
-        ({"end": "of a later release"}, "of a later release"),
-    ],
-)
-def test_how_a_run_ended(run, said):
-    assert words.ending(run) == said

@@ -6,7 +6,6 @@ import pytest
 from pydantic import ValidationError
 
 from settings.provenance import complaints
-from settings.sandbox import Backend, SandboxSettings
 from settings.worker import WorkerSettings
 
 
@@ -34,11 +33,3 @@ def test_what_does_not_fit_is_named(
     (told,) = complaints(WorkerSettings, raised.value)
     assert told.startswith(f"{variable} (environment): ")
     assert said in told
-
-
-@pytest.mark.parametrize("engine", ["unix:///run/user/1000/docker.sock", "tcp://engine:2376"])
-def test_an_engine_may_be_near_or_far(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
-    monkeypatch.setenv("FETTLE_SANDBOX", "docker")
-    monkeypatch.setenv("FETTLE_SANDBOX_ENGINE", engine)
-    settings = SandboxSettings()
-    assert (settings.sandbox, settings.sandbox_engine) == (Backend.DOCKER, engine)

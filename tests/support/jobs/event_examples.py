@@ -1,0 +1,73 @@
+"""An event of each kind, with all that it may have."""
+
+from __future__ import annotations
+
+from support.jobs.job_examples import VERIFIED
+
+TEXT = {"text": "x", "dropped_bytes": 0, "digest": None}
+TESTS = [
+    {"id": "test_a", "outcome": "passed", "detail": ""},
+    {"id": "b", "outcome": "failed", "detail": "no"},
+]
+RUN = {
+    "id": "r1", "number": 1, "revision": 1, "by": "executor", "code": TEXT, "end": "exited",
+    "exit_code": 1, "signal": None, "stdout": TEXT, "stderr": TEXT, "seconds": 0.1,
+    "succeeded": False, "failure": {"class": "zero_division", "cause": "by 0", "exception": "Z"},
+    "artifacts": [{"name": "a.png", "digest": "0" * 64, "size": 1, "media_type": "image/png"}],
+    "refused": ["b: too large"], "tool": "run_tests", "tests": {"counts": {}, "tests": TESTS},
+}  # fmt: skip
+REPAIRED = {
+    "run": "r2", "of": "r1", "class": "name", "cause": "x", "diff": {**TEXT, "text": "-a\n+b"},
+    "lines": {"added": 1, "removed": 1}, "model": "m", "level": 0, "attempt": 1, "revision": 1,
+    "fixed": True, "same": None,
+}  # fmt: skip
+CALLED = {
+    "call": "c", "role": "planner", "model": "m", "input_tokens": 1, "cached_input_tokens": 0,
+    "output_tokens": 1, "cost_usd": None, "seconds": 0.1,
+    "fell_back_from": [{"model": "n", "reason": "away"}],
+}  # fmt: skip
+CRITIQUED = {"revision": 1, "verdict": "revise", "feedback": "f", "run": "r1", "overruled": "why"}
+DECIDED = {
+    "review_id": "r",
+    "action": "approve",
+    "by": "a",
+    "feedback": "f",
+    "override": True,
+    "digest": "0" * 64,
+}
+EXAMPLES = {
+    "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20},
+    "started": {"attempt": 1, "worker": "w"},
+    "planned": {"steps": ["a"], "source": "caller", "note": "n"},
+    "model_called": CALLED,
+    "run_finished": RUN,
+    "repaired": REPAIRED,
+    "tool_used": {"tool": "t", "path": "p", "ok": False, "note": "n", "artifacts": []},
+    "step_started": {"step": 1, "revision": 1},
+    "step_finished": {"step": 1, "revision": 1},
+    "merged": {
+        "steps": [1, 2], "files": ["a"], "left_out": [{"step": 3, "why": "w"}],
+        "conflicts": [{"path": "a", "steps": [1, 2], "copies": ["b", "c"], "what": "w"}],
+    },
+    "answered": {"revision": 1, "text": "t"},
+    "review_opened": {"review_id": "r", "kind": "questions", "digest": "d"},
+    "review_expired": {"review_id": "r", "then": "stay"},
+    "review_reminded": {"review_id": "r", "waited_seconds": 1_800},
+    "review_escalated": {"review_id": "r", "waited_seconds": 3_600},
+    "voted": {"by": "a", "feedback": "f", "approvals": 1, "approvals_needed": 2, "override": True},
+    "decided": DECIDED,
+    "begun_anew": {"by": "a", "format": 2},
+    "checked": {"revision": 1, "passed": False, "problem": "p", "tests": TESTS, "seconds": 1},
+    "verified": VERIFIED,
+    "asked": {"questions": [{"question": "q", "default": "d"}], "note": "n"},
+    "tests_written": {"files": ["t.py"], "tests": ["a"], "dropped": [{"id": "b", "why": "w"}],
+                      "note": "n"},
+    "critiqued": CRITIQUED,
+    "routed": {"difficulty": "hard", "model": "m", "reason": "r", "by": "rules"},
+    "summarized": {"text": "t"},
+    "given_back": {"why": "retry", "detail": "d", "delay_ms": 10},
+    "lease_lost": {"worker": "w", "crashes": 1},
+    "succeeded": {"approved_by": "a"},
+    "failed": {"reason": "deadline", "detail": "d"},
+    "cancelled": {"by": "a"},
+}  # fmt: skip
