@@ -82,15 +82,11 @@ def authority() -> Authority:
 
 
 @asynccontextmanager
-async def relayed(socket: str, certificates: Path | None) -> AsyncIterator[int]:
-    """A port of loopback that leads to the engine's socket, with TLS where there are files."""
-    context = None
-    if certificates is not None:
-        context = ssl.create_default_context(
-            ssl.Purpose.CLIENT_AUTH, cafile=certificates / "ca.pem"
-        )
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
+async def relayed(socket: str, certificates: Path) -> AsyncIterator[int]:
+    """A port of loopback that leads to the engine's socket, over TLS."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=certificates / "ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_unix_connection(socket)
@@ -113,8 +109,8 @@ async def relayed(socket: str, certificates: Path | None) -> AsyncIterator[int]:
 @pytest.fixture
 def remote(docker_engine, authority, tmp_path) -> Callable:
     @asynccontextmanager
-    async def made(tls: Path | None, *, plain: bool = False) -> AsyncIterator[DockerSandbox]:
-        theirs = None if plain else authority.folder(tmp_path / "engine")
+    async def made(tls: Path | None) -> AsyncIterator[DockerSandbox]:
+        theirs = authority.folder(tmp_path / "engine")
         async with relayed(docker_engine.host.removeprefix("unix://"), theirs) as port:
             backend = DockerSandbox(engine=f"tcp://127.0.0.1:{port}", tls=tls, pool_size=1)
             try:
@@ -135,11 +131,6 @@ async def test_runs_go_over_tls(remote, authority, tmp_path) -> None:
         result = await backend.run(Command.python(code, large), QUICK)
         assert result.changed == {"out.bin": large["in.bin"][::-1]}
         assert "engine" in {layer.name for layer in await backend.check()}
-
-
-async def test_runs_go_over_plain_tcp_where_that_is_asked_for(remote) -> None:
-    async with remote(None, plain=True) as backend:
-        assert (await backend.run(HELLO, QUICK)).stdout.text == "hello\n"
 
 
 async def test_an_engine_that_nobody_vouches_for_is_not_spoken_to(remote, tmp_path) -> None:
