@@ -143,17 +143,6 @@ def directories(group: SandboxGroup) -> set[Path]:
     return {each.directory for each in group._places}
 
 
-def processes(group: SandboxGroup) -> int:
-    """How many are in it, those too that have ended and nobody has reaped."""
-    (counted,) = (each for each in directories(group) if (each / "pids.current").exists())
-    return int((counted / "pids.current").read_text())
-
-
-def end_all(group: SandboxGroup) -> None:
-    for each in directories(group):
-        reaper.kill(each)
-
-
 def test_memory_counts_over_eight_processes(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -166,32 +155,6 @@ def test_memory_counts_over_eight_processes(
     assert group.outcome().oom_kills == killed
 
 
-def test_within_the_limit_nothing_is_hit(
-    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
-) -> None:
-    group = cgroups.take()
-    group.limit(64 * MIB, 64, None)
-    group.limit(400 * MIB, 64, 1.5)  # raised, when it is known for what
-    program = start(group, EATERS, "20")
-    assert read_line(program) == "8 0"
-    assert group.outcome() == ExitReport()
-
-
-def test_pages_of_a_tmpfs_count(
-    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
-) -> None:
-    group = cgroups.take()
-    group.limit(48 * MIB, 64, None)
-    code = (
-        "import os, sys; sys.stdin.read(1); fd = os.memfd_create('x')\n"
-        "while True: os.write(fd, bytes(1 << 20))"
-    )
-    program = start(group, code)
-    assert read_line(program) == ""
-    assert program.wait(30) == -signal.SIGKILL
-    assert group.outcome().oom_kills == 1
-
-
 def test_processes_are_counted(
     cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -200,48 +163,6 @@ def test_processes_are_counted(
     program = start(group, FORKS)
     assert read_line(program) == "9"
     assert group.outcome() == ExitReport(refused_forks=1)
-
-
-def test_processor_time_is_shared_out(
-    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
-) -> None:
-    code = (
-        "import os, sys, time; sys.stdin.read(1); end = time.monotonic() + 1\n"
-        "while time.monotonic() < end: pass\n"
-        "print(time.process_time())"
-    )
-    group = cgroups.take()
-    group.limit(200 * MIB, 10, 0.2)
-    program = start(group, code)
-    assert float(read_line(program)) < 0.5
-
-
-def test_more_processor_time_than_there_is_above_is_all_that_there_is(cgroups: Cgroups) -> None:
-    above = [each / "cpu.cfs_quota_us" for each in ours() if (each / "cpu.cfs_quota_us").exists()]
-    group = cgroups.take()
-    for each in above:
-        each.write_text("50000")
-    group.limit(64 * MIB, 10, 1.0)
-    own = [each / "cpu.cfs_quota_us" for each in directories(group)]
-    assert {each.read_text() for each in own if each.exists()} == {"-1\n" for _ in above}
-    group.limit(64 * MIB, 10, 0.25)
-    assert {each.read_text() for each in own if each.exists()} == {"25000\n" for _ in above}
-
-
-def test_who_is_starved_by_his_own_children_is_rooted_out(
-    cgroups: Cgroups, start: Callable[..., subprocess.Popen[str]]
-) -> None:
-    group = cgroups.take()
-    group.limit(200 * MIB, 64, 0.01)
-    program = start(group, FORKS)
-    assert read_line(program) == "30"
-    group.root_out()
-    program.wait(10)
-    until(lambda: not any(members(each) for each in directories(group)))
-    quotas = [each / "cpu.cfs_quota_us" for each in directories(group)]
-    assert [each.read_text() for each in quotas if each.exists()] == ["-1\n"]
-    group.limit(200 * MIB, 64, 0.01)  # its next sandbox's, which are written again
-    assert [each.read_text() for each in quotas if each.exists()] == ["1000\n"]
 
 
 def test_a_group_with_a_process_in_it_serves_no_other_sandbox_and_goes_with_it(
@@ -257,15 +178,6 @@ def test_a_group_with_a_process_in_it_serves_no_other_sandbox_and_goes_with_it(
     program.wait()
     until(cgroups.sweep)
     assert {each for top in ours() for each in top.iterdir() if each.is_dir()} == directories(other)
-
-
-def test_a_group_goes_with_its_sandbox(cgroups: Cgroups) -> None:
-    groups = [cgroups.take() for _ in range(40)]
-    for each in groups:
-        cgroups.give_back(each)
-    assert not any(list(top.glob("[0-9]*/cgroup.procs")) for top in ours())
-    cgroups.close()
-    assert ours() == []
 
 
 def test_closing_kills_what_is_left_and_removes_everything(
@@ -335,17 +247,6 @@ def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
         foreign.rmdir()
 
 
-def test_a_user_who_may_not_make_a_group_gets_the_reason() -> None:
-    code = (
-        "import os; from sandbox.local.cgroups.groups import Cgroups\n"
-        f"os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})\n"
-        "print(Cgroups.open(os.getuid()).reason)"
-    )
-    argv = [sys.executable, "-c", code]
-    said = subprocess.run(argv, capture_output=True, text=True, check=True, env={"PYTHONPATH": "."})
-    assert "only root may make a control group" in said.stdout
-
-
 # Version 2
 
 
@@ -393,45 +294,6 @@ def test_a_delegated_subtree_is_divided_and_no_other(
     assert (delegated / "cgroup.procs").read_text() == ""
     assert (delegated / delegation.LEAF / "cgroup.procs").read_text().split() == [str(program.pid)]
     assert words(delegated / "cgroup.subtree_control") >= controllers
-
-
-def test_a_supervisor_of_version_2_steps_down_and_moves_its_sandboxes(delegated: Path) -> None:
-    controllers = words(delegated / "cgroup.controllers")
-    code = f"""
-import os, time
-from pathlib import Path
-from sandbox.local.cgroups import groups as made, reaper
-from sandbox.local.cgroups.detection import Place
-unit = Path({str(delegated)!r})
-(unit / "cgroup.procs").write_text(str(os.getpid()))
-base = made._base(Place(unit, frozenset({sorted(controllers)!r}), 2))
-top = Place(base.directory / reaper.name(), base.controllers, 2)
-kept = reaper.Reaper([top.directory])
-made._make(top, {UID})
-groups = made.Cgroups((top,), kept)
-os.setgroups([]); os.setresgid({UID}, {UID}, {UID}); os.setresuid({UID}, {UID}, {UID})
-(members,), (ready, joined) = groups.take().member_lists(), os.pipe()
-pid = os.fork()
-if not pid:
-    os.close(1)
-    os.write(members, b"0")
-    os.write(joined, b"1")
-    time.sleep(60)
-os.read(ready, 1)
-print(top.directory, pid, flush=True)
-groups.close()
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={"PYTHONPATH": "."},
-        check=True,
-        timeout=20,
-    )
-    top, member = ran.stdout.split()
-    until(lambda: not Path(top).exists())
-    assert not process_tree.is_alive(int(member))
 
 
 def test_a_sandbox_group_of_version_2_writes_the_files_that_are_there(tmp_path: Path) -> None:

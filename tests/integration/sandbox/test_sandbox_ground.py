@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,21 +103,10 @@ def test_without_user_namespaces_it_names_the_switch(public: Path) -> None:
     assert "sysctl -w user.max_user_namespaces=" in json.loads(ran.stdout)["reason"]
 
 
-def test_the_doctor_tells_what_works() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "sandbox.doctor", "--python", str(VENV_PYTHON)],
-        cwd=TOP, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.startswith("sandbox local: works\n")
-    assert "  on   network: its own loopback, and no other interface\n" in ran.stdout
-
-
-@pytest.fixture(params=[0o700, 0o755], ids=["closed", "open"])
-def venv(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """An environment below /tmp, in a directory that only this user reaches, or all."""
+@pytest.fixture
+def venv() -> Iterator[Path]:
+    """An environment below /tmp, in a directory that only this user reaches."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        Path(folder).chmod(request.param)
         base, made = VENV_PYTHON.resolve(), Path(folder) / "venv"
         subprocess.run([base, "-I", "-m", "venv", "--without-pip", made], check=True)
         (next(made.glob("lib/*/site-packages")) / "found.py").write_text("")
@@ -138,13 +126,6 @@ async def test_without_bubblewrap_it_names_the_package() -> None:
     sandbox = LocalSandbox(VENV_PYTHON, bwrap=Path("/nonexistent/bwrap"))
     with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
         await sandbox.run(Command.python(""), Limits())
-    await sandbox.close()
-
-
-async def test_without_its_interpreter_it_names_the_step() -> None:
-    sandbox = LocalSandbox(Path("/nonexistent/python"))
-    with pytest.raises(SandboxUnavailable, match="make install"):
-        await sandbox.check()
     await sandbox.close()
 
 
@@ -181,8 +162,6 @@ async def test_two_zygotes_killed_before_they_are_ready_are_unavailability(publi
     "answer",
     [
         "b''",
-        "b'x'",
-        "b'\\0\\0\\0\\2[]'",
         "b'\\0\\0\\0\\4nope'",
         f"({HEADER_BYTES} + 1).to_bytes(4, 'big') + b' ' * 100",
         "b'\\0\\0\\1\\0' + b'[' * 256",
@@ -193,22 +172,6 @@ async def test_a_forged_answer_is_a_killed_run(public: Path, answer: str) -> Non
     sandbox = LocalSandbox(SYSTEM_PYTHON, bwrap=hostile, pool_size=0)
     result = await sandbox.run(Command.python(""), Limits())
     assert (result.end, result.stdout.text, result.changed) == (End.KILLED, "", {})
-    await sandbox.close()
-
-
-async def test_a_silent_agent_is_ended_by_the_supervisor(
-    public: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sandbox.policy.GRACE_SECONDS", 0.5)
-    silent = _program(public, HOSTILE.replace("ANSWER", "signal.pause()"))
-    sandbox = LocalSandbox(SYSTEM_PYTHON, bwrap=silent, pool_size=0)
-    started = time.monotonic()
-    result = await sandbox.run(Command.python(""), Limits(wall_seconds=0.5))
-    took = time.monotonic() - started
-    assert result.end is End.TIMEOUT
-    # The supervisor counts from when it hands out the sandbox, which is before the run's own count.
-    assert 1.0 <= took < 30
-    assert 0.5 <= result.seconds <= took
     await sandbox.close()
 
 
@@ -237,28 +200,3 @@ async def test_no_run_is_made_where_code_would_see_what_is_private(below: str) -
             await sandbox.run(Command.python(""), Limits())
     finally:
         await sandbox.close()
-
-
-SHOWS_SHARING = """
-import re
-kinds = {}
-for block in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps").read())[1:]:
-    name = block.splitlines()[0].split(None, 5)[5:]
-    if not name or name == ["[heap]"]:
-        for size in re.findall(r"Shared_(?:Clean|Dirty): +([0-9]+)", block):
-            kinds["shared"] = kinds.get("shared", 0) + int(size)
-print(kinds["shared"], hash("fettle"), id(re))
-"""
-
-
-@pytest.mark.parametrize("own", [False, True])
-async def test_one_setting_gives_each_run_an_interpreter_of_its_own(own: bool) -> None:
-    sandbox = LocalSandbox(VENV_PYTHON, pool_size=0, own_interpreter=own)
-    try:
-        ran = [await sandbox.run(Command.python(SHOWS_SHARING), Limits()) for _ in range(3)]
-    finally:
-        await sandbox.close()
-    shared, seeds, places = zip(*(each.stdout.text.split() for each in ran), strict=True)
-    assert (set(shared) == {"0"}) is own  # KiB that are no file's, and another process has, too
-    assert len(set(seeds)) == (3 if own else 1)
-    assert (len(set(places)) > 1) is own

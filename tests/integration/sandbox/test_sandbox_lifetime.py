@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from drills.process_tree import is_alive
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Command, End, Limits, PoolCount, SandboxUnavailable
+from sandbox.protocol import Command, End, Limits, SandboxUnavailable
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 TOP = Path(__file__).resolve().parents[3]
@@ -120,22 +120,6 @@ async def test_a_run_that_is_underway_at_the_close_is_not_begun_again(
         await sandbox.run(Command.python(""), Limits())
 
 
-async def test_what_stands_ready_is_counted(sandbox: LocalSandbox) -> None:
-    assert sandbox.pool == PoolCount()
-    ready = PoolCount(ready=1, making=0, wanted=1)
-    await sandbox.run(Command.python(""), Limits())
-    await sandbox.warmed()
-    async with asyncio.timeout(20):
-        while sandbox.pool != ready:
-            await asyncio.sleep(0.01)
-        while sandbox.pool == ready:  # one that is taken is replaced a moment later
-            await sandbox.run(Command.python(""), Limits())
-        while sandbox.pool != ready:
-            await asyncio.sleep(0.01)
-    await sandbox.close()
-    assert sandbox.pool == PoolCount()
-
-
 async def test_libraries_are_loaded_once_a_run_names_one(sandbox: LocalSandbox) -> None:
     loaded = Command.python("import sys; print(any(name[:3] == 'num' for name in sys.modules))")
     for _ in range(3):
@@ -162,25 +146,6 @@ async def test_sandboxes_leave_no_process_no_mount_and_no_descriptor(sandbox: Lo
     assert await asyncio.to_thread(_settled, supervisor) == before
 
 
-async def test_a_lost_zygote_is_replaced(sandbox: LocalSandbox) -> None:
-    await sandbox.run(Command.python(""), Limits())
-    await sandbox.warmed()
-    assert sandbox._session is not None
-    supervisor = sandbox._session.pid
-    for _ in range(3):
-        lost = _family(supervisor)
-        _kill_zygotes(supervisor)
-        assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
-        gone = lost - {supervisor, *_reapers(supervisor)}
-        await asyncio.to_thread(
-            _wait_for,
-            lambda gone=gone: [pid for pid in gone if is_alive(pid)],
-            lambda left: not left,
-        )
-    await sandbox.warmed()
-    assert sandbox._session.pid == supervisor
-
-
 async def test_a_run_whose_zygote_was_lost_is_run_again(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     assert sandbox._session is not None
@@ -192,47 +157,6 @@ async def test_a_run_whose_zygote_was_lost_is_run_again(sandbox: LocalSandbox) -
     assert (result.end, result.stdout.text) == (End.EXITED, "whole\n")
 
 
-async def test_a_zygote_lost_again_and_again_is_unavailability(sandbox: LocalSandbox) -> None:
-    await sandbox.run(Command.python(""), Limits())
-    assert sandbox._session is not None
-    run = asyncio.ensure_future(sandbox.run(Command.python("import time; time.sleep(9)"), Limits()))
-    while not run.done():
-        await asyncio.sleep(0.05)
-        _kill_zygotes(sandbox._session.pid)
-    with pytest.raises(SandboxUnavailable, match="zygote"):
-        run.result()
-    assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
-
-
-async def test_generations_follow_one_another_under_load() -> None:
-    sandbox = LocalSandbox(PYTHON, pool_size=2, rotation=20)
-    code = "import time; time.sleep(0.02); print(hash('a seed of one generation'))"
-    seen: set[str] = set()
-
-    async def work() -> None:
-        until = time.monotonic() + 60
-        while len(seen) < 3 and time.monotonic() < until:
-            result = await sandbox.run(Command.python(code), Limits())
-            assert (result.end, result.exit_code) == (End.EXITED, 0)
-            seen.add(result.stdout.text)
-
-    await asyncio.gather(work(), work(), work())
-    assert len(seen) >= 3
-    assert sandbox._session is not None
-    supervisor = sandbox._session.pid
-    # One that serves, and one that is being made ready.
-    await asyncio.to_thread(_wait_for, lambda: len(_zygotes(supervisor)), lambda count: count <= 2)
-    await sandbox.close()
-
-
-async def test_a_lost_supervisor_is_replaced(sandbox: LocalSandbox) -> None:
-    for _ in range(2):
-        assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
-        assert sandbox._session is not None
-        os.kill(sandbox._session.pid, signal.SIGKILL)
-    assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
-
-
 async def test_a_run_whose_supervisor_was_lost_is_run_again(sandbox: LocalSandbox) -> None:
     await sandbox.run(Command.python(""), Limits())
     assert sandbox._session is not None
@@ -242,38 +166,6 @@ async def test_a_run_whose_supervisor_was_lost_is_run_again(sandbox: LocalSandbo
     os.kill(sandbox._session.pid, signal.SIGKILL)
     result = await run
     assert (result.end, result.stdout.text) == (End.EXITED, "whole\n")
-
-
-async def test_a_sandbox_that_cannot_be_handed_over_costs_its_own_run_alone(
-    sandbox: LocalSandbox,
-) -> None:
-    await sandbox.run(Command.python(""), Limits())
-    assert sandbox._session is not None
-    supervisor = sandbox._session.pid
-    beside = asyncio.ensure_future(
-        sandbox.run(Command.python("import time; time.sleep(0.5); print('whole')"), Limits())
-    )
-    await asyncio.sleep(0.1)
-    with contextlib.suppress(SandboxUnavailable):  # no control group takes so many processes
-        await sandbox.run(Command.python(""), Limits(processes=1 << 23))
-    assert (await beside).stdout.text == "whole\n"
-    assert (await sandbox.run(Command.python("print(1)"), Limits())).succeeded
-    assert sandbox._session.pid == supervisor
-
-
-async def test_a_supervisor_lost_twice_is_unavailability(sandbox: LocalSandbox) -> None:
-    await sandbox.run(Command.python(""), Limits())
-    run = asyncio.ensure_future(sandbox.run(Command.python("import time; time.sleep(9)"), Limits()))
-    killed: set[int] = set()
-    while not run.done():
-        await asyncio.sleep(0.3)
-        pid = sandbox._session.pid if sandbox._session is not None else 0
-        if pid and pid not in killed:
-            os.kill(pid, signal.SIGKILL)
-            killed.add(pid)
-    with pytest.raises(SandboxUnavailable, match="supervisor has ended"):
-        run.result()
-    assert len(killed) == 2
 
 
 @pytest.mark.invariant("J14")
@@ -309,12 +201,6 @@ def _kill_zygotes(supervisor: int) -> None:
     for pid in _zygotes(supervisor):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-def _reapers(supervisor: int) -> set[int]:
-    """Children of the supervisor that have none: no bubblewrap, but what keeps control groups."""
-    parents = {_parent(pid) for pid in _family(supervisor)}
-    return {pid for pid in _family(supervisor) if _parent(pid) == supervisor} - parents
 
 
 def _settled(supervisor: int) -> tuple[int, int, int]:
@@ -365,21 +251,3 @@ def _wait_for(look, holds):
         assert time.monotonic() < until, seen
         time.sleep(0.02)
     return seen
-
-
-async def test_a_supervisors_group_is_killed_while_its_number_is_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Once it is reaped, another process may have the number; as root that would be killed, too."""
-    states: list[bytes] = []
-    killpg = os.killpg
-
-    def looked_at(pid: int, number: int) -> None:
-        states.append(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0])
-        killpg(pid, number)
-
-    monkeypatch.setattr(os, "killpg", looked_at)
-    backend = LocalSandbox(PYTHON, pool_size=0)
-    await backend.run(Command.python(""), Limits())
-    await backend.close()
-    assert states == [b"Z"]
