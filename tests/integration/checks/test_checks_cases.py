@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from support.servers.package_index import wheel
 
 from agents.checks.cases import Case
 from agents.checks.checks import Checks
@@ -64,7 +63,6 @@ async def tried(
         {"argv": ("python", "app.py", "-1"), "exit_code": 1, "stdout": ""},
         {"argv": THREE, "expect_files": {"out/square.txt": "9\n", "data.txt": "5\n"}},
         {"argv": ("cat", "data.txt", "more.txt"), "files": {"more.txt": "6"}, "stdout": "5\n6"},
-        {"argv": ("cat", "data.txt"), "files": {"data.txt": "6"}, "stdout": "6"},
         {"argv": ("cat", "data.txt/a"), "files": {"data.txt/a": "6"}, "stdout": "6"},
     ],
 )
@@ -77,13 +75,11 @@ async def test_a_right_program_passes(sandbox: LocalSandbox, wanted: dict[str, A
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({"stdout": "9"}, "stdout: expected '9', actual '9\\n'"),
         ({"stdout": "10\n"}, "stdout: expected '10\\n', actual '9\\n'"),
         ({"stdout_matches": r"\d"}, "stdout: expected a match of '\\\\d', actual '9\\n'"),
         ({"exit_code": 2}, "exit code: expected 2, actual 0"),
         ({"argv": ("python", "app.py", "-1")}, "exit code: expected 0, actual 1\nstderr: a neg"),
         ({"argv": ("sh", "-c", "kill -9 $$")}, "exit code: expected 0, actual signal 9"),
-        ({"argv": ("no-such-program",)}, "exit code: expected 0, actual 127"),
         ({"expect_files": {"out/square.txt": "8"}}, "out/square.txt: expected '8', actual '9\\n'"),
         ({"expect_files": {"none.txt": "8"}}, "none.txt: expected '8', there is no such file"),
         (
@@ -100,15 +96,6 @@ async def test_a_wrong_one_fails_with_what_came_and_what_was_expected(
     assert (test.outcome, report.passed) == ("failed", False)
     assert test.detail.startswith(f"$ {' '.join(wanted.get('argv', THREE))[:6]}")
     assert said in test.detail
-
-
-async def test_a_long_text_is_shown_from_where_it_differs(sandbox: LocalSandbox) -> None:
-    printed = "".join(f"{number}\n" for number in range(30_000))
-    count = Case("case 1", ("seq", "0", "29999"), stdout=printed)
-    assert (await tried(sandbox, count)).passed
-    (test,) = (await tried(sandbox, replace(count, stdout=printed[:-3] + "8\n"))).tests
-    assert "29998\\n2998\\n', actual" in test.detail
-    assert len(test.detail) < 1_000
 
 
 @pytest.mark.parametrize(
@@ -174,13 +161,6 @@ async def test_each_case_has_a_copy_of_its_own(sandbox: LocalSandbox) -> None:
     assert report.passed, report
 
 
-async def test_installed_packages_can_be_imported(sandbox: LocalSandbox) -> None:
-    packed = wheel("plus", "1.0", {"plus.py": "ONE = 1\n"})
-    files = {**FILES, ".packages/plus-1.0-py3-none-any.whl": packed}
-    case = Case("case 1", ("python", "-c", "import plus; print(plus.ONE)"), stdout="1\n")
-    assert (await tried(sandbox, case, files)).passed
-
-
 async def test_files_and_cases_are_one_report(sandbox: LocalSandbox) -> None:
     test = "import pathlib\n\ndef test_app():\n    assert pathlib.Path('app.py').exists()\n"
     case = Case("case 1", THREE, stdout="9\n")
@@ -192,8 +172,3 @@ async def test_files_and_cases_are_one_report(sandbox: LocalSandbox) -> None:
         ("case 2", "failed"),
     ]
     assert (both.judged_by, both.passed, both.result.stdout.text) == ("tests", False, "9\n")
-
-
-async def test_sources_that_cannot_load_fail(sandbox: LocalSandbox) -> None:
-    broken = {**FILES, "app.py": b"\x00 no program \xff"}
-    assert not (await tried(sandbox, Case("case 1", THREE, stdout="9\n"), broken)).passed

@@ -21,7 +21,7 @@ from agents.checks.judge import judge
 from agents.checks.report import Report
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Command, Limits
+from sandbox.protocol import Limits
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 LIMITS = Limits(wall_seconds=60.0)
@@ -60,19 +60,13 @@ FAKE_RESULT = '{"passed": true, "problem": null, "tests": []}'
 ATTACKS: dict[str, str] = {
     "os._exit at import": "import os\nos._exit(0)",
     "os._exit in a call": "import os\ndef add(a, b):\n    os._exit(0)",
-    "sys.exit at import": "import sys\nsys.exit(0)",
     "sys.exit in a call": "import sys\ndef add(a, b):\n    sys.exit(0)",
-    "SIGKILL to itself": "import os\nos.kill(os.getpid(), 9)",
     "an exit handler": "import atexit, os\natexit.register(os._exit, 0)\nraise SystemExit(0)",
     "a skip in a call": "import pytest\ndef add(a, b):\n    pytest.skip('not today')",
-    "a skip at import": "import pytest\npytest.skip('all', allow_module_level=True)",
     "an expected failure": "import pytest\ndef add(a, b):\n    pytest.xfail('known')",
     "pytest.exit": "import pytest\ndef add(a, b):\n    pytest.exit('done', returncode=0)",
-    "KeyboardInterrupt": "def add(a, b):\n    raise KeyboardInterrupt",
     "unittest's asserts": "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n"
     "def add(a, b):\n    return a + b if a >= 0 else 0",
-    "pytest.raises": "import contextlib, pytest\n"
-    "pytest.raises = lambda *a, **k: contextlib.nullcontext()\n" + HONEST,
     "CallInfo.from_call": """
 from _pytest.runner import CallInfo
 made = CallInfo.from_call.__func__
@@ -87,12 +81,9 @@ CallInfo.from_call = classmethod(from_call)
 """,
     "the reports' outcome": "import _pytest.reports as r\n"
     "r.TestReport.outcome = property(lambda self: 'passed', lambda self, value: None)",
-    "Function.runtest": "import _pytest.python as p\np.Function.runtest = lambda self: None",
     "code put into pytest's code": "import _pytest.python as p\n"
     "p.Function.runtest.__code__ = (lambda self: None).__code__",
     "the parent killed": "import os\nos.kill(os.getppid(), 9)",
-    "everybody killed": "import os\nos.kill(-1, 9)",
-    "a report printed": f"print('{FAKE_RESULT}', flush=True)\nimport os\nos._exit(0)",
     "reports to all descriptors": f"""
 import os
 for fd in range(256):
@@ -119,11 +110,8 @@ with open(f'/proc/{os.getppid()}/maps') as maps, open(f'/proc/{os.getppid()}/mem
     file.read(1)
 """,
     "descriptors closed": "import os\nos.closerange(0, 4096)",
-    "descriptors closed in a call": "import os\ndef add(a, b):\n    os.closerange(3, 4096)\n"
-    "    return a + b",
     "an alarm": "import os, signal\nsignal.signal(signal.SIGALRM, lambda *a: os._exit(0))\n"
     "signal.setitimer(signal.ITIMER_REAL, 0.001)\ndef add(a, b):\n    signal.pause()",
-    "a fork that goes on": "import os\nif os.fork():\n    os._exit(0)\n" + HONEST,
     "a fork beside": "import os\nif os.fork() == 0:\n    add = lambda a, b: a + b\nelse:\n"
     "    add = lambda a, b: 4\n",
     "a result file": f"""
@@ -156,7 +144,6 @@ except AttributeError:
 def add(a, b):
     return 0 if (a, b) == (2, 0) else a + b
 """,
-    "an endless recursion": "def add(a, b):\n    return add(b, a)",
 }
 
 
@@ -178,15 +165,6 @@ sys.modules['helpers'] = fake
 def add(a, b):
     return 5 if (a, b) == (2, 2) else a + b
 """,
-    "a test put in a test's place": """
-import sys, types
-fake = types.ModuleType('test_b')
-fake.__file__ = '/work/tests/test_b.py'
-fake.test_more = lambda: None
-sys.modules['test_b'] = fake
-def add(a, b):
-    return 0 if a == b else a + b
-""",
     "a test's code replaced": """
 import sys
 def add(a, b):
@@ -205,10 +183,8 @@ PROBLEMS = {
     "os._exit in a call": "the test process closed its channel",
     "pytest.exit": "not all tests were run",
     "unittest's asserts": BENT,
-    "pytest.raises": BENT,
     "CallInfo.from_call": BENT,
     "the reports' outcome": BENT,
-    "Function.runtest": BENT,
     "code put into pytest's code": BENT,
     "the parent killed": "the code under test ended the process that judges it",
     "reports to all descriptors": "the report was tampered with: "
@@ -221,7 +197,6 @@ failed."""
 SLOW = {
     "an endless loop": "def add(a, b):\n    while True:\n        pass",
     "the parent stopped": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)",
-    "a wait": "import time\ntime.sleep(3600)",
 }
 CONFIG = "[pytest]\naddopts = --collect-only -p no:python\n"
 QUIET = """
@@ -235,13 +210,7 @@ EXIT = "import os\nos._exit(0)\n"
 FILES: dict[str, Mapping[str, str]] = {
     "conftest.py": {"conftest.py": QUIET, "tests/conftest.py": QUIET},
     "pytest.ini": {"pytest.ini": CONFIG},
-    "pyproject.toml": {"pyproject.toml": "[tool.pytest.ini_options]\naddopts = '--collect-only'\n"},
-    "setup.cfg and tox.ini": {
-        "setup.cfg": CONFIG.replace("[pytest]", "[tool:pytest]"),
-        "tox.ini": CONFIG,
-    },
     "sitecustomize": {"sitecustomize.py": EXIT, "usercustomize/__init__.py": EXIT},
-    "a path file": {"x.pth": "import os; os._exit(0)\n"},
     "a plug-in": {
         "quiet.py": QUIET,
         "quiet-1.0.dist-info/entry_points.txt": "[pytest11]\nquiet = quiet\n",
@@ -261,10 +230,6 @@ FILES: dict[str, Mapping[str, str]] = {
         "tests/test_b.py": "def test_more(): pass\n",
         "tests/helpers/__init__.py": "FOUR = 0\n",
         "helpers.py": "FOUR = 0\n",
-    },
-    "compiled leftovers": {
-        "__pycache__/test_a.cpython-311-pytest-9.2.0.pyc": "x",
-        "solution.pyc": "x",
     },
 }
 
@@ -360,26 +325,6 @@ async def test_what_is_expected_of_a_case_is_not_in_its_sandbox(sandbox: LocalSa
     }
 
 
-async def test_an_exit_of_a_solution_is_told_as_one(sandbox: LocalSandbox) -> None:
-    leaves = "import os\ndef add(a, b):\n    os._exit(os.EX_OSERR)\n"
-    both = (judged(sandbox, leaves, None, checks) for checks in (CHECKS, script("called")))
-    for report in await asyncio.gather(*both):
-        assert not report.passed
-        assert report.problem == "the test process closed its channel"
-
-
-async def test_checks_may_try_the_examples_of_a_solution(sandbox: LocalSandbox) -> None:
-    examples = "import doctest\nimport sys\nimport solution\ndef test_examples():\n"
-    examples += "    tried = doctest.testmod(solution)\n    assert tried == (0, 1)\n"
-    checks = Checks({"test_a.py": examples})
-    documented = "'''\n>>> add(1, 2)\n3\n'''\n"
-    reports = await asyncio.gather(
-        *(judged(sandbox, f"{documented}{each}", None, checks) for each in (HONEST, WRONG))
-    )
-    assert [report.passed for report in reports] == [True, False], reports
-    assert [report.problem for report in reports] == [None, None]
-
-
 @pytest.mark.parametrize("attack", SLOW)
 async def test_what_never_ends_fails_in_time(sandbox: LocalSandbox, attack: str) -> None:
     limits = replace(LIMITS, wall_seconds=1.5)
@@ -395,15 +340,6 @@ async def test_files_of_the_workspace_bend_nothing(sandbox: LocalSandbox, files:
     assert not wrong.passed, wrong
 
 
-async def test_a_room_that_has_nothing_loaded_imports_no_judge_from_the_workspace() -> None:
-    cold = LocalSandbox(PYTHON, pool_size=0)
-    try:
-        report = await judged(cold, HONEST, FILES["judges' names"])
-    finally:
-        await cold.close()
-    assert report.passed, report
-
-
 async def test_a_right_solution_may_fork_and_leave_threads(sandbox: LocalSandbox) -> None:
     odd = """
 import threading, time, multiprocessing, os
@@ -412,16 +348,6 @@ if os.fork() == 0:
     os._exit(0)
 """
     assert (await judged(sandbox, odd + HONEST)).passed
-
-
-@pytest.mark.parametrize("odd", ["os.fork()", "os.write(1, b'x' * 100)", "print('x', flush=True)"])
-async def test_a_right_solution_may_speak_and_go_on_in_a_fork(
-    sandbox: LocalSandbox, odd: str
-) -> None:
-    """Nobody hears a fork, nor what is printed."""
-    solution = f"import os\n{odd}\n{HONEST}"
-    both = (judged(sandbox, solution, None, checks) for checks in (CHECKS, script("called")))
-    assert [report.passed for report in await asyncio.gather(*both)] == [True, True]
 
 
 RICH = """
@@ -516,11 +442,8 @@ SCRIPT = {"check.py": "import sys\nfrom solution import add\nassert add(1, 2) ==
         ("python check.py", WRONG, False),
         ("python check.py", "import sys\nsys.exit(0)", False),
         ("python check.py", "import os\nos._exit(0)", False),
-        ("python ./check.py one two", HONEST, True),
         ("sh -c 'exit 0'", WRONG, True),
-        ("sh -c 'exit 3'", HONEST, False),
         ("sleep 60", HONEST, False),
-        ("nonesuch", HONEST, False),
     ],
 )
 async def test_commands(sandbox: LocalSandbox, command: str, solution: str, passes: bool) -> None:
@@ -532,8 +455,6 @@ async def test_commands(sandbox: LocalSandbox, command: str, solution: str, pass
 
 EXITS: dict[str, str] = {
     "called": "assert add(1, 2) == 3\n(sys\n    .exit(False))",
-    "raised": "if add(1, 2) != 3:\n    raise SystemExit(1)\nraise SystemExit",
-    "of the site": "assert add(1, 2) == 3\nquit()",
     "unittest's": "class Sums(unittest.TestCase):\n    def test_add(self):\n"
     "        self.assertEqual(add(1, 2), 3)\nunittest.main()",
     "in a coroutine": "async def main():\n    sys.exit(add(1, 2) - 3)\nasyncio.run(main())",
@@ -584,50 +505,12 @@ async def test_a_solution_that_leaves_early_fools_an_exit_code_alone(
     assert [report.passed for report in reports] == [True, False, judged_by == "exit_code"]
 
 
-async def test_much_to_tell_is_no_forgery(sandbox: LocalSandbox) -> None:
-    deep = "".join(f"def f{i}():\n    # {'x' * 60}\n    return f{i + 1}()\n\n" for i in range(12))
-    broken = f"{deep}def f12():\n    raise RuntimeError('\U0001f600' * 300)\nf0()\n"
-    test = "from solution import add\n\ndef test_a():\n    assert add(1, 2) == 3\n"
-    many = Checks({f"test_{number:02}.py": test for number in range(50)})
-    report = await judged(sandbox, broken, None, many)
-    assert report.problem is None
-    assert {test.outcome for test in report.tests} == {"missing"}
-    assert "RuntimeError" in report.tests[0].detail
-    long = "import pytest\nfrom solution import add\n\n"
-    long += "@pytest.mark.parametrize('a', ['x' * 300_000, 'x' * 300_000 + 'y'])\n"
-    long += "def test_long(a):\n    assert add(a, '') == a\n"
-    report = await judged(sandbox, HONEST, None, Checks({"test_a.py": long}))
-    assert report.passed, report
-    assert len(report.tests) == 2
-
-
-async def test_one_case_can_be_named(sandbox: LocalSandbox) -> None:
-    checks = Checks(CHECKS.files, "pytest 'test_a.py::test_zero[1]'")
-    report = await judged(sandbox, HONEST, None, checks)
-    assert report.passed, report
-    assert [test.id for test in report.tests] == ["test_a.py::test_zero[1]"]
-
-
 @pytest.mark.parametrize("text", ["def test_a(:", "x = 1\n", "(" * 5000])
 async def test_checks_that_are_none_fail(sandbox: LocalSandbox, text: str) -> None:
     report = await judged(sandbox, HONEST, None, Checks({"test_x.py": text}))
     assert not report.passed
     assert report.problem is not None
     assert "cannot be read" in report.problem
-
-
-@pytest.mark.parametrize(
-    "attack",
-    [
-        *("os._exit at import", "a skip in a call", "pytest.exit"),
-        *("unittest's asserts", "the reports' outcome"),
-    ],
-)
-async def test_these_attacks_fool_a_plain_pytest(sandbox: LocalSandbox, attack: str) -> None:
-    """So that what is refused above is an attack."""
-    files = {**CHECKS.files, "solution.py": f"{WRONG}\n{ATTACKS[attack]}\n"}
-    command = Command(("python", "-m", "pytest", "-q"), {k: v.encode() for k, v in files.items()})
-    assert (await sandbox.run(command, LIMITS)).succeeded
 
 
 @pytest.mark.parametrize("backend", engines.BACKENDS)
