@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.jobs.job_examples import NOW, RESULT, TENANT, JobService, held, job, review
+from support.jobs.job_examples import RESULT, JobService, held, job, review
 from support.servers import redis_servers
 
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.errors import StoreUnavailable
-from jobs.model.credentials import Credential, Scope
 from jobs.model.record import Status
 from jobs.model.spec import OnExpiry
 from jobs.redis import keys
@@ -21,10 +19,7 @@ from jobs.redis.keys import JobKeys
 from jobs.retention import Retention
 from jobs.store import Writes
 from jobs.store.blob_index import PinnedBlobs
-from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
-from jobs.transitions import lifecycle
-from jobs.transitions.change import Change, Delivery
 from worker.background.retention import remove_forever
 from worker.background.sweeper import sweep_forever
 
@@ -56,41 +51,6 @@ async def test_leases_and_workers_are_kept_although_redis_is_full(own_house: Job
     renewed = await own_house.record(running.id)
     assert renewed.due_at > running.due_at
     assert await own_house.operations.sweep() == 0
-
-
-async def test_a_dead_delivery_is_sent_again_although_redis_is_full(own_house: JobService) -> None:
-    store = own_house.store
-    assert isinstance(store, RedisStore)
-    record = await own_house.submit()
-    change = lifecycle.cancel(record, await store.now(), by="ann")
-    assert isinstance(change, Change)
-    shown = Delivery("d1", "job.finished", record.tenant, record.id, 1, {})
-    assert await store.commit(record, replace(change, deliveries=(shown,)))
-    [taken] = await store.outbox.lease(1, 60_000)
-    assert await store.outbox.fail(taken, "410", None)
-    used = (await store.redis.info("memory"))["used_memory"]
-    await store.redis.config_set("maxmemory", used // 2)
-    assert await store.outbox.requeue("d1")
-    assert not await store.outbox.requeue("d1")
-    [again] = await store.outbox.lease(1, 60_000)
-    assert (again.id, again.tries) == ("d1", 1)
-    await store.outbox.delivered(again)
-    assert await store.outbox.waiting(1) == ([], 0), "else it is sent again and again"
-
-
-async def test_a_key_and_a_worker_are_removed_although_redis_is_full(own_house: JobService) -> None:
-    store = own_house.store
-    assert isinstance(store, RedisStore)
-    credentials = Credentials(store.redis)
-    key = Credential("k1", "ci", TENANT, (Scope.SUBMIT,), NOW, "ann")
-    assert await credentials.add(key, "digest")
-    await store.announce("w", {}, 30)
-    used = (await store.redis.info("memory"))["used_memory"]
-    await store.redis.config_set("maxmemory", used // 2)
-    await credentials.revoke("k1", NOW + 1)
-    await store.withdraw("w")
-    assert [each.revoked_at for each in await credentials.every()] == [NOW + 1]
-    assert await store.workers() == []
 
 
 async def test_a_full_redis_frees_itself(own_house: JobService, tmp_path: Path) -> None:

@@ -92,15 +92,3 @@ async def test_what_no_replica_has_is_answered_to_nobody_and_found_by_who_asks_a
         again = await service.operations.submit("acme", spec, by="ann", idempotency=once)
         assert isinstance(again, Submitted)
         assert (again.new, (await service.store.counts())[Status.QUEUED]) == (False, 1)
-
-
-async def test_without_wait_a_job_that_was_accepted_can_be_lost_with_the_primary(pair) -> None:
-    """Not promised, and documented: one server with `appendfsync always` loses nothing."""
-    async with a_service(pair.primary.url, 0) as service:
-        kept = await service.submit()
-        redis_servers.wait_in_step(pair.replica, await service.store.redis.info("replication"))
-        pair.between.set(BLACK_HOLE)
-        lost = await service.submit()
-    async with a_service(pair.fail_over(), 0) as service:
-        assert await service.store.load(kept.id)
-        assert await service.store.load(lost.id) is None

@@ -54,9 +54,3 @@ async def test_nothing_is_left_of_a_job_that_was_removed(service):
     left = [name async for name in service.store.redis.scan_iter(keys.word(TENANT, "*"))]
     assert len(left) == len(words)
     assert not await service.store.redis.exists(JobKeys(late).record)
-
-
-async def test_a_search_waits_for_no_worker(service):
-    made = {(await service.submit("a fresh one")).id for _ in range(3)}
-    assert await service.store.redis.llen(keys.UNINDEXED) == 3
-    assert await found(service, "fresh") == made
