@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,18 +20,16 @@ from drills import process_tree
 from drills.chaos.checks.case import Bounds
 from drills.chaos.checks.checker import Verdict, check
 from drills.chaos.checks.recovery import KILLS
-from drills.chaos.deployment import provider, witness
+from drills.chaos.deployment import provider
 from drills.chaos.deployment.processes import Deployment
 from drills.chaos.deployment.reading import Reading, at_rest, lines, of_store
 from drills.chaos.faults.injector import Faults
 from drills.chaos.faults.strikes import GRACE_SECONDS, alone
-from drills.chaos.faults.supervised import SIGNALS, SupervisedFaults
-from drills.chaos.load import specs
 from drills.chaos.load.client import Client
 from drills.chaos.load.generator import Load
 from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
 from drills.chaos.progress import Progress
-from drills.chaos.schedule import Fault, Schedule, schedule
+from drills.chaos.schedule import Fault, schedule
 from jobs.model.record import Reason
 from jobs.store.redis_store import connect
 
@@ -99,21 +96,11 @@ class Options:
     keep: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A deployment that somebody runs. Faults come to what lives below the process `supervisor`."""
-
-    url: str
-    key: str = field(repr=False)
-    supervisor: int | None = None
-
-
 ShowProgress = Callable[[Progress], contextlib.AbstractContextManager[object]]
 
 
-def own(options: Options, watch: ShowProgress) -> Outcome:
+def run(options: Options, watch: ShowProgress) -> Outcome:
     """On a deployment of its own, which leaves no process and no file. Raises CliError."""
-    plan = schedule(options.seed, options.minutes)
     progress = Progress(options.minutes * 60)
     with (
         _log(options) as log,
@@ -121,21 +108,8 @@ def own(options: Options, watch: ShowProgress) -> Outcome:
         provider.provider(log) as server,
     ):
         deployment = Deployment(processes, folder, options.bounds, provider.settings(server))
-        with watch(progress), deployment.ready():
-            client = Client(deployment.url, deployment.key, log)
-            with _runner() as runner:
-                outcome = runner.run(_own(options, plan, deployment, client, log, progress))
-        return outcome
-
-
-def named(options: Options, place: Place, watch: ShowProgress) -> Outcome:
-    """On a deployment that somebody runs: its clients misbehave, its servers are left alone, unless
-    their supervisor is named. Raises CliError where it does not take such jobs."""
-    plan = schedule(options.seed, options.minutes, server_faults=place.supervisor is not None)
-    progress = Progress(options.minutes * 60)
-    with Signals(), _log(options) as log, watch(progress), _runner() as runner:
-        specs.require_accepted(place.url, place.key)
-        return runner.run(_named(options, plan, place, log, progress))
+        with watch(progress), deployment.ready(), _runner() as runner:
+            return runner.run(_run(options, deployment, log, progress))
 
 
 @contextlib.contextmanager
@@ -153,72 +127,60 @@ def _runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-async def _own(
-    options: Options,
-    plan: Schedule,
-    deployment: Deployment,
-    client: Client,
-    log: OperationLog,
-    progress: Progress,
+async def _run(
+    options: Options, deployment: Deployment, log: OperationLog, progress: Progress
 ) -> Outcome:
+    """All jobs and all faults; then until the jobs are at rest, and what was broken is repaired."""
+    plan = schedule(options.seed, options.minutes)
     faults = Faults(deployment, log, progress.struck)
-    async with client, asyncio.TaskGroup() as doing:
+    async with (
+        Client(deployment.url, deployment.key, log) as client,
+        asyncio.TaskGroup() as doing,
+    ):
         keeping = doing.create_task(_keep(deployment, log))
-        load = Load(client, specs.own, _prefix(), progress)
-        await _break_under(load, options, plan, faults, progress)
+        load = Load(client, progress)
+        progress.begin()
+        progress.doing = "under way"
+        async with asyncio.TaskGroup() as breaking:
+            for fault in plan.faults:
+                breaking.create_task(_strike(faults, fault))
+            await load.submit_all(plan.jobs, options.minutes * 60)
+        progress.doing = "coming to rest"
+        await load.come_to_rest(options.bounds.recovery + REST_SECONDS)
+        await faults.settled()
         keeping.cancel()
+    reading = await _read(options, deployment)
+    progress.doing = "killing all workers"
+    await _look_for_survivors(deployment, log)
+    return Outcome(
+        verdict=check(log.entries, reading, options.bounds),
+        seconds=progress.elapsed,
+        planned=Counter(str(fault.kind) for fault in plan.faults),
+        faults=Counter(progress.faults),
+        kills=progress.kills,
+        unasked=dict(deployment.unasked),
+        failures=tuple(load.failures),
+    )
+
+
+async def _read(options: Options, deployment: Deployment) -> Reading:
+    """What the store says of all jobs at rest, which is also kept where that is asked for."""
     redis = connect(deployment.redis.url)
     try:
         await at_rest(redis, options.bounds.recovery + AFTER_SECONDS)
         reading = await of_store(redis)
     finally:
         await redis.aclose()
-    progress.doing = "killing all workers"
-    await _look_for_survivors(deployment, log)
-    planned = Counter(str(fault.kind) for fault in plan.faults)
-    return _outcome(options, planned, reading, log, progress, load, deployment.unasked)
+    if options.keep is not None:
+        text = "".join(f"{line}\n" for line in lines(reading))
+        (options.keep / "jobs.jsonl").write_text(text, encoding="utf-8")
+    return reading
 
 
-async def _named(
-    options: Options, plan: Schedule, place: Place, log: OperationLog, progress: Progress
-) -> Outcome:
-    faults = SupervisedFaults(place.supervisor or 0, options.bounds, log, progress.struck)
-    async with Client(place.url, place.key, log) as client:
-        load = Load(client, specs.named, _prefix(), progress)
-        await _break_under(load, options, plan, faults, progress)
-    reading = await witness.of_api(place.url, place.key, load.job_ids)
-    planned = Counter(str(fault.kind) for fault in plan.faults if fault.kind in SIGNALS)
-    return _outcome(options, planned, reading, log, progress, load, {})
-
-
-async def _break_under(
-    load: Load,
-    options: Options,
-    plan: Schedule,
-    faults: Faults | SupervisedFaults,
-    progress: Progress,
-) -> None:
-    """All jobs and all faults; then until the jobs are at rest, and what was broken is repaired."""
-    progress.begin()
-    progress.doing = "under way"
-    async with asyncio.TaskGroup() as doing:
-        doing.create_task(_strike(plan, faults))
-        await load.submit_all(plan.jobs, options.minutes * 60)
-    progress.doing = "coming to rest"
-    await load.come_to_rest(options.bounds.recovery + REST_SECONDS)
-    await faults.settled()
-
-
-async def _strike(plan: Schedule, faults: Faults | SupervisedFaults) -> None:
-    """Every fault at its time; several may be under way at once."""
-
-    async def one(fault: Fault) -> None:
-        await asyncio.sleep(fault.at)
-        await faults.strike(fault)
-
-    async with asyncio.TaskGroup() as striking:
-        for fault in plan.faults:
-            striking.create_task(one(fault))
+async def _strike(faults: Faults, fault: Fault) -> None:
+    """A fault at its time; several may be under way at once."""
+    await asyncio.sleep(fault.at)
+    await faults.strike(fault)
 
 
 async def _keep(deployment: Deployment, log: OperationLog) -> None:
@@ -247,34 +209,6 @@ async def _look_for_survivors(deployment: Deployment, log: OperationLog) -> None
     for each in process_tree.below(os.getpid()):
         if each.pid not in spared and each.lives:
             log.add(Left(pid=each.pid, command=each.command, why="outlives all workers"))
-
-
-def _outcome(
-    options: Options,
-    planned: Mapping[str, int],
-    reading: Reading,
-    log: OperationLog,
-    progress: Progress,
-    load: Load,
-    unasked: Mapping[str, int],
-) -> Outcome:
-    if options.keep is not None:
-        text = "".join(f"{line}\n" for line in lines(reading))
-        (options.keep / "jobs.jsonl").write_text(text, encoding="utf-8")
-    return Outcome(
-        verdict=check(log.entries, reading, options.bounds),
-        seconds=progress.elapsed,
-        planned=planned,
-        faults=Counter(progress.faults),
-        kills=progress.kills,
-        unasked=dict(unasked),
-        failures=tuple(load.failures),
-    )
-
-
-def _prefix() -> str:
-    """Keys of this run: a service remembers those of earlier ones."""
-    return f"chaos-{secrets.token_hex(3)}"
 
 
 @contextlib.contextmanager

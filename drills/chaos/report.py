@@ -10,8 +10,7 @@ from typing import Any
 
 from cli.output import Screen
 from cli.render.parts import Tone
-from drills.chaos.checks.checker import CHECKS, Verdict, Violation
-from drills.chaos.checks.coverage import WHOLE
+from drills.chaos.checks.checker import CHECKS, Violation
 from drills.chaos.drill import Outcome
 from drills.chaos.progress import Progress
 
@@ -61,7 +60,7 @@ def show(screen: Screen, outcome: Outcome) -> None:
     broken = Counter(violation.rule for violation in verdict.violations)
     screen.rows(
         ("RULE", "VIOLATIONS"),
-        [(rule, _verdict_of_rule(rule, broken[rule], verdict)) for rule in CHECKS],
+        [(rule, str(broken[rule] or "none")) for rule in CHECKS],
     )
     screen.text()
     for violation in verdict.violations[:VIOLATIONS_SHOWN]:
@@ -83,21 +82,13 @@ def show(screen: Screen, outcome: Outcome) -> None:
     _sums(screen, outcome)
 
 
-def _verdict_of_rule(rule: str, broken: int, verdict: Verdict) -> str:
-    unseen = verdict.not_looked_at.get(rule)
-    if unseen == WHOLE:
-        return f"{broken}, else not looked at" if broken else "not looked at"
-    text = str(broken or "none")
-    return f"{text}; not looked at: {unseen}" if unseen else text
-
-
 def _sums(screen: Screen, outcome: Outcome) -> None:
     verdict = outcome.verdict
     calls = (
         f"{verdict.repeated_paid_calls} paid again although on record, "
         f"{verdict.repeated_in_flight} that were in flight when their worker was lost"
     )
-    screen.line("calls", "not looked at" if _unseen(verdict, "J13") else calls)
+    screen.line("calls", calls)
     took = verdict.recoveries
     p50, most = verdict.recovery_p50, verdict.recovery_max
     recovered = f"p50 {p50:.1f} s, worst {most:.1f} s, of {len(took)}" if p50 and most else "none"
@@ -107,7 +98,7 @@ def _sums(screen: Screen, outcome: Outcome) -> None:
         screen.line("alone", text)
     left = sum(violation.rule == "J14" for violation in verdict.violations)
     sandboxes = f"{left or 'no'} processes of workers or sandboxes; containers are not counted"
-    screen.line("left", "not looked at" if _unseen(verdict, "J14") else sandboxes)
+    screen.line("left", sandboxes)
     screen.line("anew", f"{verdict.tried_anew} jobs that failed or were cancelled were tried again")
     jobs = f"{verdict.jobs} jobs, {outcome.kills} kills in {outcome.seconds:.0f} s"
     if outcome.passed:
@@ -143,9 +134,8 @@ def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
         "finished_twice": len(verdict.finished_twice),
         "violations": len(verdict.violations),
         "violations_by_rule": dict(Counter(v.rule for v in verdict.violations)),
-        "not_looked_at": {rule: what or "all" for rule, what in verdict.not_looked_at.items()},
-        "repeated_paid_calls": None if _unseen(verdict, "J13") else verdict.repeated_paid_calls,
-        "repeated_in_flight": None if _unseen(verdict, "J13") else verdict.repeated_in_flight,
+        "repeated_paid_calls": verdict.repeated_paid_calls,
+        "repeated_in_flight": verdict.repeated_in_flight,
         "recoveries": len(verdict.recoveries),
         "recovery_s_p50": _round(verdict.recovery_p50),
         "recovery_s_max": _round(verdict.recovery_max),
@@ -154,10 +144,6 @@ def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
         "ended_by_themselves": dict(outcome.unasked),
         "client_failures": len(outcome.failures),
     }
-
-
-def _unseen(verdict: Verdict, rule: str) -> bool:
-    return verdict.not_looked_at.get(rule) == WHOLE
 
 
 def _round(seconds: float | None) -> float | None:

@@ -104,12 +104,12 @@ class Schedule:
     faults: tuple[Fault, ...]
 
 
-def schedule(seed: int, minutes: float, *, server_faults: bool = True) -> Schedule:
+def schedule(seed: int, minutes: float) -> Schedule:
     """The schedule of a seed: jobs at an even rate, each kind of fault at its own rhythm."""
     seconds = minutes * 60
     jobs = tuple(_jobs(random.Random(f"{seed} jobs"), seconds))  # noqa: S311 - it must come again
     faults: list[Fault] = []
-    for rhythm in RHYTHMS if server_faults else ():
+    for rhythm in RHYTHMS:
         dice = random.Random(f"{seed} {rhythm.kind}")  # noqa: S311
         faults += _faults(dice, rhythm, seconds)
     return Schedule(jobs, tuple(sorted(faults, key=lambda fault: (fault.at, fault.kind))))

@@ -34,29 +34,3 @@ def test_every_kind_of_fault_comes_in_a_run_however_short() -> None:
     assert all(0 <= fault.at < 15 for fault in plan.faults)
     assert all(0 <= fault.pick < 1 for fault in plan.faults)
     assert list(plan.faults) == sorted(plan.faults, key=lambda fault: (fault.at, fault.kind))
-
-
-def test_a_deployment_that_is_named_is_spared() -> None:
-    named, own = schedule(1, 1, server_faults=False), schedule(1, 1)
-    assert named.faults == ()
-    assert named.jobs == own.jobs
-
-
-def test_jobs_are_mixed() -> None:
-    jobs = schedule(1, 10).jobs
-    shares = {
-        "reviewed": sum(job.review for job in jobs),
-        "decided in many copies": sum(job.review and job.copies > 1 for job in jobs),
-        "with a stale decision": sum(job.review and job.stale for job in jobs),
-        "left waiting": sum(job.review and not job.answers for job in jobs),
-        "cancelled": sum(job.cancel_after is not None for job in jobs),
-        "in a conversation": sum(job.follows for job in jobs),
-        "submitted again": sum(job.resubmits > 0 for job in jobs),
-        "with another body": sum(job.other_body for job in jobs),
-        "with a stream that is dropped": sum(bool(job.drops) for job in jobs),
-        "with steps of the caller": sum(job.steps for job in jobs),
-    }
-    assert all(10 <= count < len(jobs) for count in shares.values()), shares
-    answers = Counter(answer for job in jobs for answer in job.answers)
-    assert set(answers) == {"approve", "reject", "revise", "edit", "delegate"}
-    assert {job.number for job in jobs} == set(range(len(jobs)))

@@ -49,8 +49,6 @@ def once(case: Case) -> Iterator[Finding]:
 
 def _unknown(case: Case) -> Iterator[Finding]:
     """Jobs that no answer and no key explains: a submission that was carried out twice."""
-    if case.reading.indexes is None:
-        return
     stands = case.reading.indexes.once
     keys = {entry.key for entry in case.all(Submitted)}
     explained = {entry.job_id for entry in case.all(Submitted) if entry.granted}

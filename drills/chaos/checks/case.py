@@ -84,8 +84,7 @@ class Case:
 
     def _called(self) -> dict[str, list[Called]]:
         """The calls by job; one that names a key belongs to the job that the key stands for."""
-        indexes = self.reading.indexes
-        stands = dict(indexes.once) if indexes else {}
+        stands = dict(self.reading.indexes.once)
         stands |= {e.key: e.job_id for e in self.all(Submitted) if e.granted and e.job_id}
         found: dict[str, list[Called]] = defaultdict(list)
         for entry in self.all(Called):

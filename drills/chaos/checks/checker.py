@@ -25,7 +25,6 @@ from drills.chaos.checks import (
     spending,
 )
 from drills.chaos.checks.case import Bounds, Case, Finding
-from drills.chaos.checks.coverage import not_looked_at
 from drills.chaos.deployment.reading import Reading
 from drills.chaos.oplog import Entry, Retried
 
@@ -66,7 +65,7 @@ class Verdict:
     """What the checker found. `recoveries` are seconds, one for each job a killed worker held;
     `recoveries_alone` are those among them of jobs that had to run alone.
     `reasons` are those that jobs failed for; `tried_anew` were, when they had failed or were
-    cancelled; `not_looked_at`: see sight.
+    cancelled.
     """
 
     jobs: int
@@ -80,7 +79,6 @@ class Verdict:
     recoveries: tuple[float, ...]
     recoveries_alone: tuple[float, ...]
     tried_anew: int
-    not_looked_at: Mapping[str, str]
 
     @property
     def recovery_p50(self) -> float | None:
@@ -114,7 +112,6 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict
         recoveries=tuple(each.own or 0.0 for each in came_back),
         recoveries_alone=tuple(each.own or 0.0 for each in came_back if each.alone),
         tried_anew=sum(entry.granted for entry in case.all(Retried)),
-        not_looked_at=not_looked_at(case),
     )
 
 

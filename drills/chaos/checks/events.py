@@ -34,8 +34,8 @@ def gapless(case: Case) -> Iterator[Finding]:
         if numbers != list(range(1, len(numbers) + 1)):
             yield job.id, f"events are numbered {numbers}"
         keys = 0 if job.over else len(job.events)  # they end with a job that nothing goes on from
-        if job.kept and job.retry_of is None and job.kept.facts != keys:
-            yield job.id, f"{len(job.events)} events on record under {job.kept.facts} keys"
+        if job.retry_of is None and job.facts != keys:
+            yield job.id, f"{len(job.events)} events on record under {job.facts} keys"
         for name, times in Counter(_names(job)).items():
             if times > 1:
                 yield job.id, f"{times} times: {name}"

@@ -13,8 +13,6 @@ from jobs.model.record import Status
 def indexed(case: Case) -> Iterator[Finding]:
     """Records against indexes, and indexes against records."""
     indexes = case.reading.indexes
-    if indexes is None:
-        return
     for job in case.jobs:
         yield from _placed(job, indexes)
         yield from _in_line(job, indexes)
@@ -35,14 +33,12 @@ def _placed(job: JobRead, indexes: Indexes) -> Iterator[Finding]:
             how = "is in" if is_there else "is not in"
             yield job.id, f"{job.status}, and {how} `{name}`"
     due = indexes.due.get(job.id)
-    if job.kept and due is not None and due != job.kept.due_at:
-        yield job.id, f"due at {due}, its record says {job.kept.due_at}"
+    if due is not None and due != job.due_at:
+        yield job.id, f"due at {due}, its record says {job.due_at}"
 
 
 def _in_line(job: JobRead, indexes: Indexes) -> Iterator[Finding]:
-    if job.kept is None:
-        return
-    stands = list(indexes.lines.get(job.kept.line, ())).count(job.id)
+    stands = list(indexes.lines.get(job.line, ())).count(job.id)
     if stands != (0 if job.status.final else 1):
         yield job.id, f"{job.status}, and {stands} times in its line"
 

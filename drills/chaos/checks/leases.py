@@ -30,9 +30,9 @@ def held_once(case: Case) -> Iterator[Finding]:
                 job.id,
                 f"{len(tried)} attempts are in its events, its record counts {job.attempts}",
             )
-        if job.kept and job.kept.epoch != len(tried):
-            yield job.id, f"{len(tried)} claims made epoch {job.kept.epoch}"
-        if job.kept and job.kept.leased and (not tried or tried[-1].end is not None):
+        if job.epoch != len(tried):
+            yield job.id, f"{len(tried)} claims made epoch {job.epoch}"
+        if job.leased and (not tried or tried[-1].end is not None):
             yield job.id, "a lease is left, and nobody works on it"
 
 

@@ -34,7 +34,7 @@ def waits_idle(case: Case) -> Iterator[Finding]:
         if job.status is Status.AWAITING_REVIEW:
             if not waiting or job.review_id is None:
                 yield job.id, "it waits for a person, and no review is open"
-            if job.kept and job.kept.leased:
+            if job.leased:
                 yield job.id, "it waits for a person, and holds a lease"
 
 

@@ -101,10 +101,8 @@ def repeated_for_nothing(case: Case) -> Iterator[Finding]:
 def billed_once(case: Case) -> Iterator[Finding]:
     """Every call in the events is charged, and no more is charged than was asked."""
     for job in case.jobs:
-        if job.kept is None:
-            continue
         reported = {event.data["call"] for event in job.events if event.kind == "model_called"}
-        charged = job.kept.charges
+        charged = job.charges
         if job.retry_of is None and (free := reported - charged):
             yield job.id, f"{len(free)} calls are in the events and not charged"
         calls = case.called.get(job.id)

@@ -1,7 +1,4 @@
-"""Reading: what a deployment says of its jobs when all has come to rest.
-
-`of_store` reads Redis, indexes and all; `of_api` (in `witness.py`) what any client can see.
-"""
+"""Reading: what a deployment's store says of its jobs when all has come to rest."""
 
 from __future__ import annotations
 
@@ -25,35 +22,27 @@ REST_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What only the store knows of a job. `facts` counts the keys of its events."""
-
-    epoch: int
-    due_at: int
-    leased: bool
-    facts: int
-    line: str
-    charges: frozenset[str]
-    """Call ids."""
-    journal: frozenset[str] = frozenset()
-    inherits: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class JobRead:
-    """A job at rest. `kept` is None where it was read through the API."""
+    """A job at rest. `facts` counts the keys of its events, `charges` are call ids, `line` is the
+    key of its conversation's line. `over`: nothing goes on from it, the keys of its events are
+    gone.
+    """
 
     id: str
     status: Status
     attempts: int
     crashes: int
     events: Sequence[Event]
+    epoch: int
+    due_at: int
+    leased: bool
+    line: str
+    facts: int
+    charges: frozenset[str]
     reason: str | None = None
     review_id: str | None = None
     retry_of: str | None = None
     over: bool = False
-    """Nothing goes on from it: the keys of its events are gone."""
-    kept: Kept | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +61,10 @@ class Indexes:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All jobs by id; `indexes` is None where they were read through the API."""
+    """All jobs by id, and where the store lists them."""
 
     jobs: Mapping[str, JobRead]
-    indexes: Indexes | None = None
+    indexes: Indexes
 
 
 async def of_store(redis: Redis, tenant: str = "default") -> Reading:
@@ -101,15 +90,8 @@ async def at_rest(redis: Redis, seconds: float) -> None:
 def lines(reading: Reading) -> Iterator[str]:
     """The jobs as JSON, a line each: what a person wants beside a log with a broken rule."""
     for job in reading.jobs.values():
-        bodies = {**asdict(job), "kept": None}
-        if job.kept is not None:
-            kept = asdict(job.kept)
-            bodies["kept"] = {
-                **kept,
-                "charges": sorted(kept["charges"]),
-                "journal": len(kept["journal"]),
-            }
-        yield json.dumps(bodies, ensure_ascii=False, separators=(",", ":"))
+        body = {**asdict(job), "charges": sorted(job.charges)}
+        yield json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 async def _jobs(redis: Redis, ids: Sequence[str]) -> Sequence[JobRead]:
@@ -120,9 +102,8 @@ async def _jobs(redis: Redis, ids: Sequence[str]) -> Sequence[JobRead]:
             pipe.lrange(job.events, 0, -1)
             pipe.scard(job.facts)
             pipe.hkeys(job.charges)
-            pipe.hkeys(job.journal)
         found = await pipe.execute()
-    parts = [found[start : start + 5] for start in range(0, len(found), 5)]
+    parts = [found[start : start + 4] for start in range(0, len(found), 4)]
     return [_job(*part) for part in parts if part[0]]
 
 
@@ -131,26 +112,14 @@ def _job(
     bodies: Sequence[bytes],
     facts: int,
     charges: Sequence[bytes],
-    journal: Sequence[bytes],
 ) -> JobRead:
     record = read_record({name.decode(): value.decode() for name, value in fields.items()})
     events = tuple(read_event(seq, body) for seq, body in enumerate(bodies, 1))
-    return job_read(
-        record,
-        events,
-        facts=facts,
-        charges=frozenset(call.decode() for call in charges),
-        journal=frozenset(key.decode() for key in journal),
-    )
+    return job_read(record, events, facts, frozenset(call.decode() for call in charges))
 
 
 def job_read(
-    record: JobRecord,
-    events: Sequence[Event],
-    *,
-    facts: int,
-    charges: frozenset[str],
-    journal: frozenset[str] = frozenset(),
+    record: JobRecord, events: Sequence[Event], facts: int, charges: frozenset[str]
 ) -> JobRead:
     """A job out of its record and what lies beside it."""
     return JobRead(
@@ -159,20 +128,16 @@ def job_read(
         attempts=record.attempts,
         crashes=record.crashes,
         events=events,
+        epoch=record.epoch,
+        due_at=record.due_at,
+        leased=record.lease is not None,
+        line=keys.line(record.tenant, record.conversation_id),
+        facts=facts,
+        charges=charges,
         reason=record.reason,
         review_id=record.review.id if record.review else None,
         retry_of=record.spec.retry_of,
         over=record.over,
-        kept=Kept(
-            epoch=record.epoch,
-            due_at=record.due_at,
-            leased=record.lease is not None,
-            facts=facts,
-            line=keys.line(record.tenant, record.conversation_id),
-            charges=charges,
-            journal=journal,
-            inherits=record.inherits is not None,
-        ),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
 
+from drills.chaos.deployment.provider import task_of
 from drills.chaos.load.client import Client
 from drills.chaos.load.job import JobClient
 from drills.chaos.progress import Progress
@@ -17,22 +19,20 @@ from drills.chaos.schedule import JobPlan
 MOST_AT_ONCE = 36
 """More would only wait for a slot: then a lost job waits too, and its recovery is not seen."""
 
-SpecOf = Callable[[JobPlan, str], Mapping[str, Any]]
+STEPS = ["Do it.", "Run it.", "Say what came of it."]
 log = structlog.get_logger("chaos")
 
 
 class Load:
-    """`spec_of(plan, key)` is a job's body; keys begin with `prefix`, so that runs do not meet."""
+    """`failures` is what went wrong with the clients."""
 
-    def __init__(self, client: Client, spec_of: SpecOf, prefix: str, progress: Progress) -> None:
+    def __init__(self, client: Client, progress: Progress) -> None:
         self._client = client
-        self._spec_of = spec_of
-        self._prefix = prefix
+        self._prefix = f"chaos-{secrets.token_hex(3)}"
         self._progress = progress
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._jobs: set[asyncio.Task[None]] = set()
         self._last: JobClient | None = None
-        self.job_ids: list[str] = []
         self.failures: list[str] = []
 
     async def submit_all(self, plans: Sequence[JobPlan], seconds: float) -> None:
@@ -57,7 +57,7 @@ class Load:
 
     def _begin(self, plan: JobPlan) -> None:
         key = f"{self._prefix}-{plan.number}"
-        spec = dict(self._spec_of(plan, key))
+        spec = _spec(plan, key)
         first = self._followed() if plan.follows else None
         if first is not None:
             spec["conversation_id"] = first.job_id.result()
@@ -83,9 +83,6 @@ class Load:
             await job.run()
         except* RuntimeError as group:
             self.failures += [str(error) for error in group.exceptions]
-        finally:
-            if job.job_id.done() and not job.job_id.cancelled():
-                self.job_ids += [job.job_id.result(), *job.heirs]
 
     def _ended(self, job: asyncio.Task[None]) -> None:
         self._jobs.discard(job)
@@ -94,3 +91,10 @@ class Load:
         if not job.cancelled() and (error := job.exception()) is not None:
             log.error("a client failed", exc_info=error)
             self.failures.append(repr(error))
+
+
+def _spec(plan: JobPlan, key: str) -> dict[str, Any]:
+    """A job's body; the provider knows the job by its key."""
+    task = task_of(key, plan.recording)
+    spec: dict[str, Any] = {"task": task, "review": plan.review, "labels": ["chaos"]}
+    return {**spec, "steps": STEPS} if plan.steps else spec

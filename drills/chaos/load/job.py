@@ -53,7 +53,6 @@ class JobClient:
         self._hears = hears
         self._answers = list(plan.answers)
         self.job_id: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.heirs: list[str] = []
         self.talk = talk or Talk()
 
     async def run(self) -> None:
@@ -75,7 +74,6 @@ class JobClient:
         entry = await self._insist(lambda: self._client.retry(job_id))
         if not entry.granted or entry.heir is None:
             return
-        self.heirs.append(entry.heir)
         self._answers = ["approve"]
         async with asyncio.TaskGroup() as doing:
             await self._follow(entry.heir, doing)

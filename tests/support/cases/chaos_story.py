@@ -155,8 +155,8 @@ class Story:
             job_id: job_read(
                 record,
                 tuple(self.events[job_id]),
-                facts=0 if record.over else len(self.events[job_id]),
-                charges=frozenset(self.charges[job_id]),
+                0 if record.over else len(self.events[job_id]),
+                frozenset(self.charges[job_id]),
             )
             for job_id, record in self.records.items()
         }
