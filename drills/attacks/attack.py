@@ -73,7 +73,7 @@ async def run_once(context: Any) -> Observation:
 class Attack:
     """One attack; its name is its module's category and its own name there.
 
-    `expects` says what must be seen instead. `ends` are the ends of a run that count as an answer
+    `ends` are the ends of a run that count as an answer
     where the probe itself did not live to give one. `alone`: nothing else may run meanwhile.
     `absent` says why this machine has no control for what is tried (None: it has), most often
     because it has nothing of the kind: the probe runs all the same, and is then unproved, with that
@@ -81,7 +81,6 @@ class Attack:
     """
 
     probe: Probe
-    expects: str
     control: Control = field(default_factory=Baseline)
     limits: Limits = LIMITS
     ends: frozenset[End] = frozenset()
@@ -100,6 +99,6 @@ class Attack:
             object.__setattr__(self, "tries", text)
 
 
-def attack(expects: str, **options: Any) -> Callable[[Probe], Attack]:
+def attack(**options: Any) -> Callable[[Probe], Attack]:
     """Make the decorated probe an attack; `options` are fields of `Attack`."""
-    return lambda probe: Attack(probe, expects, **options)
+    return lambda probe: Attack(probe, **options)

@@ -11,7 +11,7 @@ from drills.attacks.outcome import Kind, Outcome
 HEADS = ("BACKEND", "CATEGORY", "HELD", "UNPROVED", "REACHED", "BLIND", "BROKEN", "SECONDS")
 
 LOOK_AT = {
-    Kind.REACHED: "the sandbox did not hold: see what the attack expects",
+    Kind.REACHED: "the sandbox did not hold: see what the attack tries",
     Kind.BLIND: "its control reached nothing, so nothing is proved: see its control",
     Kind.BROKEN: "it could not be carried out, so nothing is proved: see the error",
 }

@@ -190,9 +190,8 @@ def test_attacks_are_found_by_where_they_lie_and_say_what_they_try() -> None:
         assert len(attack.tries) > 12, name
 
 
-def test_every_attack_says_what_must_be_seen_and_every_probe_stands_alone() -> None:
+def test_every_probe_stands_alone() -> None:
     for name, attack in suite.attacks().items():
-        assert len(attack.expects) > 12, name
         code = program(attack.probe, {"mark": MARK})
         whole = compile(code, name, "exec")
         there = {*dir(builtins), *named(whole, "STORE_NAME")}

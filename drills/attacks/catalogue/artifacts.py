@@ -44,11 +44,7 @@ INPUT = {"input.txt": b"input\n"}
 # Links
 
 
-@trap(
-    "no link comes, whatever it leads to; the honest file beside them does",
-    files=INPUT,
-    given={**HONEST, "never": ["environ.txt", "passwd.txt", "input.txt"]},
-)
+@trap(files=INPUT, given={**HONEST, "never": ["environ.txt", "passwd.txt", "input.txt"]})
 def symlink_file(given: Given) -> str | None:
     """Leaves symbolic links to files of the host, absolute and by way of many parents."""
     honest_work()
@@ -63,11 +59,7 @@ def symlink_file(given: Given) -> str | None:
     return naive_collection(given)
 
 
-@trap(
-    "no file comes by way of such a link; the honest file does",
-    files={"input/data.txt": b"input\n"},
-    given={**HONEST, "never": ["input/data.txt"]},
-)
+@trap(files={"input/data.txt": b"input\n"}, given={**HONEST, "never": ["input/data.txt"]})
 def symlink_directory(given: Given) -> str | None:
     """Leaves symbolic links to folders of the host, one in the place of a folder that was given."""
     honest_work()
@@ -80,7 +72,7 @@ def symlink_directory(given: Given) -> str | None:
     return naive_collection(given)
 
 
-@trap("the collector goes through nothing twice, and comes to its end", given=HONEST)
+@trap(given=HONEST)
 def symlink_loop(given: Given) -> str | None:
     """Leaves links that lead to themselves, to each other, and to what they lie in."""
     honest_work()
@@ -93,10 +85,7 @@ def symlink_loop(given: Given) -> str | None:
     return naive_collection(given)
 
 
-@trap(
-    "a link to what lies on another file system, or is another's, is refused",
-    control=Baseline(root=True),
-)
+@trap(control=Baseline(root=True))
 def hardlink(given: Given) -> str | None:
     """Links host files, and the system's own, into its work area by a second name."""
     own = (os.__file__, sys.executable, "/etc/passwd", "/proc/self/environ", "/run/main.py")
@@ -118,7 +107,7 @@ def hardlink(given: Given) -> str | None:
     return "an open library file has a second name in the work area"
 
 
-@trap("each name counts in full, and the total holds", given=HONEST)
+@trap(given=HONEST)
 def hardlink_bomb(given: Given) -> str | None:
     """Names one large file nine hundred times: little to keep, gigabytes to collect."""
     honest_work()
@@ -131,7 +120,7 @@ def hardlink_bomb(given: Given) -> str | None:
 # Races
 
 
-@trap("the processes that are collected from are dead, and what is opened is no link")
+@trap()
 def swap_file(given: Given) -> str | None:
     """Swaps a file and a link to a file of the host, on and on, while the run ends."""
     write("plot.png", "honest work\n")
@@ -140,7 +129,7 @@ def swap_file(given: Given) -> str | None:
     return outrun(given, "plot.png", "plot.png", pid) if given["naive"] else None
 
 
-@trap("no folder is entered through a link, however it is timed")
+@trap()
 def swap_directory(given: Given) -> str | None:
     """Swaps a folder and a link to a folder of the host, on and on, while the run ends."""
     home, _, name = given["files"][0].rpartition("/")
@@ -156,7 +145,7 @@ def swap_directory(given: Given) -> str | None:
     return None
 
 
-@trap("an answer that is in order: nothing grows while it is collected", drive=collected_and_next)
+@trap(drive=collected_and_next)
 def growing_file(given: Given) -> str | None:
     """Goes on writing to a file while it is collected: longer than it was announced."""
     log = os.open("log.txt", os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
@@ -203,11 +192,7 @@ def dead_before_it_is_read(seen: Observation) -> Verdict:
     return verdict if verdict.kind is not Kind.HELD else replace(verdict, evidence="dead at once")
 
 
-@attack(
-    "every process is dead before the first file is read",
-    drive=with_an_allowance,
-    judge=dead_before_it_is_read,
-)
+@attack(drive=with_an_allowance, judge=dead_before_it_is_read)
 def writes_after_exit(given: Given) -> str | None:
     """Leaves a process that writes, through shared memory, into a file of a run that has ended."""
     with open("clock.bin", "w+b") as file:
@@ -233,11 +218,7 @@ def writes_after_exit(given: Given) -> str | None:
 # Files of other kinds, rights and places
 
 
-@trap(
-    "no pipe is opened, and nobody waits; the honest file comes",
-    files=INPUT,
-    given={**HONEST, "never": ["a.png", "input.txt", "z.csv"]},
-)
+@trap(files=INPUT, given={**HONEST, "never": ["a.png", "input.txt", "z.csv"]})
 def fifo(given: Given) -> str | None:
     """Leaves named pipes, one in the place of a file that was given: who opens them waits."""
     honest_work()
@@ -247,10 +228,7 @@ def fifo(given: Given) -> str | None:
     return naive_collection(given)
 
 
-@trap(
-    "neither comes, and the honest file does",
-    given={**HONEST, "never": ["a.png", "device.png"]},
-)
+@trap(given={**HONEST, "never": ["a.png", "device.png"]})
 def special_files(given: Given) -> str | None:
     """Leaves a socket, and the one device node that anybody may make (0, 0)."""
     honest_work()
@@ -264,12 +242,7 @@ def special_files(given: Given) -> str | None:
     return naive_collection(given)
 
 
-@trap(
-    "the collector unlocks what it may, and gives the run its answer",
-    files=INPUT,
-    given=HONEST,
-    drive=collected_and_next,
-)
+@trap(files=INPUT, given=HONEST, drive=collected_and_next)
 def unreadable(given: Given) -> str | None:
     """Locks its files and folders: mode 000, no way in, no way to list."""
     honest_work()
@@ -287,11 +260,7 @@ def unreadable(given: Given) -> str | None:
     return None
 
 
-@trap(
-    "the place itself stays; what was given there is reported as deleted",
-    files=INPUT,
-    drive=collected_and_next,
-)
+@trap(files=INPUT, drive=collected_and_next)
 def removed_work(given: Given) -> str | None:
     """Removes the work area from under the collector, or what can be removed of it."""
     top = os.getcwd()
@@ -324,11 +293,7 @@ def reported_as_deleted(seen: Observation) -> Verdict:
     return reported(seen)
 
 
-@attack(
-    "just the files that were given are reported as deleted; a link is no file",
-    files=MANY,
-    judge=reported_as_deleted,
-)
+@attack(files=MANY, judge=reported_as_deleted)
 def deletions() -> str | None:
     """Deletes a thousand files that were given, puts folders, links and pipes in their places."""
     for name in sorted(os.listdir(".")):
@@ -353,7 +318,7 @@ NAMES = (
 RAW = (b"\xff\xfe.png", b"half\xc3", b"surrogate\xed\xa0\x80.png", b"overlong\xc0\xaf.png")
 
 
-@trap("names that may do harm do not come, and are reported in plain letters", given=HONEST)
+@trap(given=HONEST)
 def odd_names(given: Given) -> str | None:
     """Leaves names that a terminal obeys, a path library misreads, a decoder chokes on."""
     honest_work()
@@ -392,11 +357,7 @@ def each_by_its_own_name(seen: Observation) -> Verdict:
     return reached(f"other bytes, or none, under {mixed[0]!a}") if mixed else reported(seen)
 
 
-@attack(
-    "each comes by its own name with its own bytes",
-    drive=kept_by_name,
-    judge=each_by_its_own_name,
-)
+@attack(drive=kept_by_name, judge=each_by_its_own_name)
 def colliding_names() -> str | None:
     """Leaves names that fall together where letters' case or their composition does not count."""
     for name in ALIKE:
@@ -404,11 +365,7 @@ def colliding_names() -> str | None:
     return None
 
 
-@trap(
-    "the collector neither falls nor hangs; the honest file at the top comes",
-    given=HONEST,
-    drive=collected_and_next,
-)
+@trap(given=HONEST, drive=collected_and_next)
 def deep_directories(given: Given) -> str | None:
     """Leaves a thousand folders, one in the other: no path can name the file at the bottom."""
     honest_work()
@@ -421,11 +378,7 @@ def deep_directories(given: Given) -> str | None:
     return naive_collection(given)
 
 
-@trap(
-    "as many as the workspace may have come, the rest is counted, and it is quick",
-    ends=frozenset({End.DISK}),
-    drive=collected_and_next,
-)
+@trap(ends=frozenset({End.DISK}), drive=collected_and_next)
 def many_files(given: Given) -> str | None:
     """Leaves a hundred thousand files."""
     made = 0
@@ -455,7 +408,7 @@ async def not_unpacked(context: Context) -> Observation:
     return seen
 
 
-@trap("they come as they are, and nothing of them is unpacked", given=HONEST, drive=not_unpacked)
+@trap(given=HONEST, drive=not_unpacked)
 def archives(given: Given) -> str | None:
     """Leaves archives: bombs, paths that lead out, links. They are bytes, and stay bytes."""
     with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -531,11 +484,7 @@ def all_came_without_faults(seen: Observation) -> Verdict:
     return reached(faults[0]) if faults else reported(seen)
 
 
-@attack(
-    "a type by its bytes, and headers under which nothing that is served can act",
-    drive=served,
-    judge=all_came_without_faults,
-)
+@attack(drive=served, judge=all_came_without_faults)
 def media_lies() -> str | None:
     """Calls web pages, drawings that act and programs by the names of pictures."""
     for name, text in LIES.items():
@@ -577,11 +526,7 @@ def none_was_taken(seen: Observation) -> Verdict:
     return reached(f"it was taken: {taken}") if taken else reported(seen)
 
 
-@attack(
-    "each such path is refused with a ValueError before anything is written",
-    drive=given_by_odd_paths,
-    judge=none_was_taken,
-)
+@attack(drive=given_by_odd_paths, judge=none_was_taken)
 def way_in_paths() -> str | None:
     """Gives files by paths that lead out of the work area, or that mean two things at once."""
     for place in ("..", "/tmp", "/run", "/"):
@@ -610,12 +555,6 @@ async def given_too_much(context: Context) -> Observation:
     return replace(await context.run(files={"x.txt": b"fine\n"}), notes={"taken": ""})
 
 
-@attack(
-    "refused with a ValueError, before a byte is sent",
-    limits=SMALL,
-    control=Raised(LARGE),
-    drive=given_too_much,
-    judge=none_was_taken,
-)
+@attack(limits=SMALL, control=Raised(LARGE), drive=given_too_much, judge=none_was_taken)
 def way_in_sizes() -> None:
     """Gives more files, and more bytes, than a work area may hold."""

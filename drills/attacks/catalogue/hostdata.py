@@ -46,7 +46,7 @@ ROOT = Baseline(root=True)
 # Files
 
 
-@attack("none of them is there, by any name")
+@attack()
 def canary_files(given: Given) -> str | None:
     """Reads files of the host: in homes, in temporary folders, in the drill's own."""
     for path in given["files"]:
@@ -59,7 +59,7 @@ def canary_files(given: Given) -> str | None:
 TOPS = ["/tmp", "/dev", "/run", "/work", "/opt", "/agent", "/etc", "/var", "/home", "/mnt", "/"]
 
 
-@attack("none shows under any name")
+@attack()
 def planted_files(given: Given) -> str | None:
     """Walks all that it can see for the host's canary files, wherever they might show."""
     names = {os.path.basename(each) for each in given["files"]}
@@ -105,7 +105,7 @@ async def with_a_planted_key(context: Context) -> Observation:
             path.unlink(missing_ok=True)
 
 
-@attack("no such file or folder is there", drive=with_a_planted_key)
+@attack(drive=with_a_planted_key)
 def credential_files(given: Given) -> str | None:
     """Reads files where people keep keys: dotenv files of the checkout, ssh, clouds, kube."""
     for path in given["paths"]:
@@ -145,11 +145,7 @@ SYSTEM += [
 ]
 
 
-@attack(
-    "all of it is read-only; a sandbox writes in its work area and temporary folders alone",
-    drive=planting,
-    control=PLANTED,
-)
+@attack(drive=planting, control=PLANTED)
 def system_trees(given: Given) -> str | None:
     """Writes where programs and libraries lie: the system, the interpreter and its packages."""
     if given["plant"]:
@@ -183,7 +179,7 @@ OWN_KINDS = [
 """Kinds of mounts that hold nothing of a disk. Writable are a sandbox's tmpfs, devpts, mqueue."""
 
 
-@attack("the host's trees are read-only; what can be written is the sandbox's own, nosuid")
+@attack()
 def mounts(given: Given) -> str | None:
     """Reads its mounts: what of the host could be written, what is there beside the system's trees.
 
@@ -218,7 +214,7 @@ HARMLESS = ((1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 2))
 """null, zero, full, random, urandom, the own terminal, and ptmx of a devpts of one's own."""
 
 
-@attack("null, zero, full, random, a terminal of its own: nothing else")
+@attack()
 def devices() -> str | None:
     """Looks for device nodes: disks, terminals, memory, virtual machines, network tunnels."""
     for top in ("/dev", "/work", "/run", "/tmp", "/"):
@@ -251,7 +247,7 @@ SOCKET_TOPS = [
 ]
 
 
-@attack("no socket lies where a sandbox can see it")
+@attack()
 def service_sockets() -> str | None:
     """Looks for sockets of the host's services: container engine, message bus, keys, display."""
     # Found by name, not spoken to: what a stranger's service does when it is called is its affair.
@@ -282,7 +278,7 @@ async def with_a_secret_command_line(context: Context) -> Observation:
         await process.wait()
 
 
-@attack("the host's processes are not to be seen", drive=with_a_secret_command_line)
+@attack(drive=with_a_secret_command_line)
 def command_lines(given: Given) -> str | None:
     """Reads the command lines of all processes it can see: one on the host contains a secret."""
     for pid in visible():
@@ -292,11 +288,7 @@ def command_lines(given: Given) -> str | None:
     return None
 
 
-@attack(
-    "no process that has the worker's environment is to be seen",
-    drive=planting,
-    control=ROOT,
-)
+@attack(drive=planting, control=ROOT)
 def environments(given: Given) -> str | None:
     """Reads the environments of all processes it can see, of the sandbox's own agent too."""
     planted = [child(time.sleep, 5)] if given["plant"] else []
@@ -310,7 +302,7 @@ def environments(given: Given) -> str | None:
     return None
 
 
-@attack("it sees itself, and what it descends from in the sandbox")
+@attack()
 def process_list(given: Given) -> str | None:
     """Lists processes: all but itself and those that it descends from are someone else's."""
     strangers = sorted(set(visible()) - ancestors())
@@ -323,7 +315,7 @@ def process_list(given: Given) -> str | None:
     return None
 
 
-@attack("the descriptors of others can neither be listed nor opened", control=ROOT)
+@attack(control=ROOT)
 def descriptors_of_processes(given: Given) -> str | None:
     """Opens the descriptors of every other process it can see: sockets and files of the agent."""
     others = [pid for pid in (given["pid"], *visible()) if pid != os.getpid()]
@@ -339,7 +331,7 @@ def descriptors_of_processes(given: Given) -> str | None:
     return None
 
 
-@attack("no link of a process leads out of the sandbox", control=ROOT)
+@attack(control=ROOT)
 def process_roots(given: Given) -> str | None:
     """Goes to the host's files by way of other processes: root, directory, descriptors, maps."""
     for pid in (given["pid"], *visible()):
@@ -357,10 +349,7 @@ def process_roots(given: Given) -> str | None:
 PARTS = ["mem", "maps", "smaps", "pagemap", "auxv", "stack", "syscall", "personality"]
 
 
-@attack(
-    "no other process can be read, not even the agent that it descends from",
-    drive=planting,
-)
+@attack(drive=planting)
 def process_memory(given: Given) -> str | None:
     """Reads and writes the memory of the sandbox's agent, and of whatever else it can see."""
     victims = [child(time.sleep, 10)] if given["plant"] else []
@@ -389,7 +378,7 @@ async def saying_when_it_started(context: Context) -> Observation:
     return await context.run(given={"started": own.rpartition(")")[2].split()[19]})
 
 
-@attack("its number means nothing in a sandbox", drive=saying_when_it_started)
+@attack(drive=saying_when_it_started)
 def worker_signals(given: Given) -> str | None:
     """Signals the worker by its process number, and asks whether it exists."""
     pid = given["pid"]
@@ -413,7 +402,7 @@ def worker_signals(given: Given) -> str | None:
 # Its own process
 
 
-@attack("three pipes, or /dev/null, and nothing else")
+@attack()
 def own_descriptors(given: Given) -> str | None:
     """Looks at the descriptors that it was born with: anything but its own three streams."""
     if (data := attempt(os.pread, given["descriptor"], 4096, 0)) is not None:
@@ -462,7 +451,7 @@ HOST_PREFIXES = (
 )
 
 
-@attack("its environment is the policy's, a constant")
+@attack()
 def own_environment(given: Given) -> str | None:
     """Looks for the worker's keys in its own environment, as it is and as it was at its start."""
     start = read("/proc/self/environ") or b""
@@ -481,10 +470,7 @@ async def once_loaded(context: Context) -> Observation:
     return await context.run()
 
 
-@attack(
-    "nothing that the worker or its supervisor knew is in a sandbox's memory",
-    drive=once_loaded,
-)
+@attack(drive=once_loaded)
 def own_memory(given: Given) -> str | None:
     """Searches its own memory for what the process that it was forked from had known."""
     return in_own_memory(given)
@@ -519,7 +505,7 @@ async def knowing_the_host(context: Context) -> Observation:
     return await context.run(given=host)
 
 
-@attack("a name that all sandboxes share, and nothing else", drive=knowing_the_host)
+@attack(drive=knowing_the_host)
 def host_identity(given: Given) -> str | None:
     """Learns which machine it is on: host name, machine id, serial numbers, network addresses."""
     if given["host"] in (os.uname().nodename, socket.gethostname()):
@@ -552,7 +538,7 @@ async def knowing_the_users(context: Context) -> Observation:
     return await context.run(given={"digests": digests, "inside": inside})
 
 
-@attack("one account, made up", drive=knowing_the_users)
+@attack(drive=knowing_the_users)
 def host_users(given: Given) -> str | None:
     """Learns the host's users: accounts, password hashes, homes, who may become root."""
     for path in HASHES:
@@ -570,7 +556,7 @@ def host_users(given: Given) -> str | None:
     return None
 
 
-@attack("no way to the log", drive=planting, control=PLANTED)
+@attack(drive=planting, control=PLANTED)
 def kernel_log(given: Given) -> str | None:
     """Reads the kernel's log: other people's programs, addresses and disks are in it."""
     if given["plant"]:
@@ -598,7 +584,7 @@ MEMORIES = [
 ]
 
 
-@attack("none can be opened, or it is empty", drive=planting, control=PLANTED)
+@attack(drive=planting, control=PLANTED)
 def kernel_memory(given: Given) -> str | None:
     """Reads the kernel's memory and the machine's: kcore, /dev/mem and their like."""
     names = list(MEMORIES)
@@ -636,7 +622,7 @@ ADDRESSES = ("/proc/kallsyms", "/proc/modules", "/proc/iomem")
 ACTING = ("/proc/sysrq-trigger", "/proc/latency_stats", "/proc/mtrr", "/proc/timer_stats")
 
 
-@attack("such files are absent, or masked and empty")
+@attack()
 def machine_files() -> str | None:
     """Reads what `/proc` shows of the whole machine: its command line, keys, timers, symbols."""
     for path in TELLING:
@@ -663,10 +649,7 @@ def beginning(path: str) -> bytes:
     return data or b""
 
 
-@attack(
-    "nothing but what the policy names, with its reason, and no counter that moves",
-    given={"shown": sorted(PROC_SHOWN)},
-)
+@attack(given={"shown": sorted(PROC_SHOWN)})
 def proc_files(given: Given) -> str | None:
     """Reads each file of `/proc` that is no process's: counters of the whole machine, its parts."""
     found = []

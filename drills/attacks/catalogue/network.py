@@ -73,7 +73,7 @@ def links_out() -> list[str]:
     return [name for _, name in socket.if_nameindex() if name != "lo"]
 
 
-@attack("the sandbox's loopback is its own, and nobody listens there")
+@attack()
 def loopback_tcp(given: Given) -> str | None:
     """Connects to what listens on the host's loopback, by every name of it: TCP, IPv4."""
     port = given["servers"]["tcp"][1]
@@ -82,7 +82,7 @@ def loopback_tcp(given: Given) -> str | None:
     return next(filter(None, answers), None)
 
 
-@attack("nobody hears them")
+@attack()
 def loopback_udp(given: Given) -> str | None:
     """Sends datagrams to what listens on the host's loopback: UDP, connected or not."""
     port, data = given["servers"]["udp"][1], given["mark"].encode()
@@ -93,7 +93,7 @@ def loopback_udp(given: Given) -> str | None:
     return None
 
 
-@attack("the sandbox's loopback is its own, and nobody listens there")
+@attack()
 def loopback_ipv6(given: Given) -> str | None:
     """Connects to what listens on the host's loopback by IPv6, and by IPv4 dressed as IPv6."""
     mark, servers = given["mark"], given["servers"]
@@ -107,7 +107,7 @@ def loopback_ipv6(given: Given) -> str | None:
         return None
 
 
-@attack("no route leads anywhere but to the sandbox's own loopback")
+@attack()
 def stand_ins(given: Given) -> str | None:
     """Connects to a host of the LAN and to the cloud's metadata address (stand-ins for both)."""
     # What leads out is reported before anything is sent: where the drill could not make a network
@@ -119,7 +119,7 @@ def stand_ins(given: Given) -> str | None:
     return next(filter(None, answers), None)
 
 
-@attack("no route leads anywhere but to the sandbox's own loopback")
+@attack()
 def lan_datagrams(given: Given) -> str | None:
     """Sends datagrams to a host of the LAN and to its name server (stand-ins for both)."""
     if not given["enclosed"]:  # the stand-ins' addresses would be someone else's
@@ -131,7 +131,7 @@ def lan_datagrams(given: Given) -> str | None:
     return None
 
 
-@attack("there is no such name, at once, and no question leaves the sandbox")
+@attack()
 def names(given: Given) -> str | None:
     """Looks up a name, to send what it has read to the server that answers: DNS."""
     name = f"{given['mark']}.example"
@@ -150,7 +150,7 @@ def names(given: Given) -> str | None:
     return f"it took {seconds:.1f} s to hear that there is none" if seconds > 2 else None
 
 
-@attack("the sandbox's names are its own")
+@attack()
 def abstract_sockets(given: Given) -> str | None:
     """Connects to unix sockets of the host that have a name and no file: abstract ones."""
     servers = given["servers"]
@@ -161,7 +161,7 @@ def abstract_sockets(given: Given) -> str | None:
     return "a datagram was taken" if sent else None
 
 
-@attack("none of them is there, nor any other socket")
+@attack()
 def path_sockets(given: Given) -> str | None:
     """Connects to unix sockets of the host that have a path: the canary's, an engine's, a bus's."""
     path = given["servers"]["unix"]
@@ -179,7 +179,7 @@ def path_sockets(given: Given) -> str | None:
     return None
 
 
-@attack("nothing but its standard streams is open, and none is a socket")
+@attack()
 def passed_descriptors() -> str | None:
     """Uses what was left open to it: sockets that could pass on descriptors of the host."""
     opened = []
@@ -198,7 +198,7 @@ def passed_descriptors() -> str | None:
     return ", ".join(opened) or None
 
 
-@attack("it shows the sandbox's own alone")
+@attack()
 def proc_net(given: Given) -> str | None:
     """Looks through `/proc/net` for sockets and links of the host."""
     servers = given["servers"]
@@ -221,7 +221,7 @@ def no_ipv6_links() -> str | None:
     return None if any(row.split()[5] != "lo" for row in rows) else "it has no links with IPv6"
 
 
-@attack("there is no link but loopback", absent=no_ipv6_links)
+@attack(absent=no_ipv6_links)
 def ipv6_neighbours() -> str | None:
     """Looks for neighbours by IPv6, which needs no address: link-local, all nodes of a link."""
     found = []
@@ -247,7 +247,7 @@ async def knock_at_its_port(context: Context) -> Observation:
     return await run
 
 
-@attack("nobody can come to it", drive=knock_at_its_port)
+@attack(drive=knock_at_its_port)
 def sandbox_as_server(given: Given) -> str | None:
     """Listens on a port, for a client from the host: a way out, dialled from out."""
     place = "0.0.0.0" if given["enclosed"] else "127.0.0.1"
@@ -262,7 +262,7 @@ def sandbox_as_server(given: Given) -> str | None:
             return f"{address[0]} came and sent {len(peer.recv(100))} bytes"
 
 
-@attack("none can be entered", control=OWN_NETWORK)
+@attack(control=OWN_NETWORK)
 def other_namespaces(given: Given) -> str | None:
     """Enters the network of another process by its `/proc/PID/ns/net`, and connects from there."""
 
@@ -279,7 +279,7 @@ def other_namespaces(given: Given) -> str | None:
     return None
 
 
-@attack("its network can be looked at, and not changed", control=OWN_NETWORK)
+@attack(control=OWN_NETWORK)
 def netlink_changes() -> str | None:
     """Changes its network: an address, a route, a link and its state (rtnetlink, ioctl)."""
 
@@ -327,7 +327,7 @@ def made(family: int, kind: int, protocol: int = 0, pair: bool = False) -> bool:
     return got is not None
 
 
-@attack("none can be made", control=OWN_NETWORK)
+@attack(control=OWN_NETWORK)
 def packet_sockets() -> str | None:
     """Listens to everything on the wire, and writes frames of its own: packet sockets."""
     for kind in (socket.SOCK_RAW, socket.SOCK_DGRAM):
@@ -336,7 +336,7 @@ def packet_sockets() -> str | None:
     return None
 
 
-@attack("none can be made", control=OWN_NETWORK)
+@attack(control=OWN_NETWORK)
 def raw_sockets() -> str | None:
     """Makes packets by hand: raw sockets of IPv4 and IPv6."""
     for family in (socket.AF_INET, socket.AF_INET6):
@@ -353,7 +353,7 @@ async def one_that_is_there(context: Context) -> Observation:
     return await context.run(given={"protocols": protocols})
 
 
-@attack("none but that of routes can be made", drive=one_that_is_there)
+@attack(drive=one_that_is_there)
 def netlink_families(given: Given) -> str | None:
     """Speaks to other parts of the kernel by netlink: audit, firewall, IPsec, device events."""
     kind = socket.SOCK_RAW
@@ -375,11 +375,7 @@ async def transports_that_are_there(context: Context) -> Observation:
     return await context.run(given={"protocols": there if context.is_control else TRANSPORTS})
 
 
-@attack(
-    "TCP and UDP are all there is",
-    drive=transports_that_are_there,
-    absent=partial(unloaded, *TRANSPORTS),
-)
+@attack(drive=transports_that_are_there, absent=partial(unloaded, *TRANSPORTS))
 def transports(given: Given) -> str | None:
     """Asks for the rarer transports of the internet families: MPTCP, SCTP, DCCP, UDP-Lite, L2TP."""
     kinds = (1, 2, 5, 6)  # stream, datagram, sequenced packets, DCCP's own
@@ -403,7 +399,6 @@ def family(name: str, number: int, word: str, tries: str) -> Attack:
     """An attack that asks for sockets of one family; `word`: its start in /proc/net/protocols."""
     return Attack(
         of_families,
-        "none can be made",
         given={"families": {name: number}},
         control=OWN_NETWORK,
         absent=partial(unloaded, word),
@@ -439,7 +434,7 @@ socket_families = replace(
 )
 
 
-@attack("each is refused, and there is no device to be bound to", control=OWN_NETWORK)
+@attack(control=OWN_NETWORK)
 def socket_options() -> str | None:
     """Sets what only a network's owner may set on a socket: marks, repair, a device."""
     force_buffer, mark, transparent, repair = 33, 36, 19, 19
@@ -461,7 +456,7 @@ def socket_options() -> str | None:
     return ", ".join(passed) or None
 
 
-@attack("there is no ring to be had")
+@attack()
 def io_uring_socket() -> str | None:
     """Gets a socket that the filter refuses by a ring of io_uring, which no filter sees."""
     socket_operation = 45

@@ -53,7 +53,7 @@ from sandbox.protocol import Command, End, Limits, RunResult, SandboxError, Stre
 AS_HOST_ROOT, AS_DRILL = Baseline(host_root=True), Baseline(as_drill=True)
 
 
-@attack("none can be listed, opened or fetched", control=AS_HOST_ROOT)
+@attack(control=AS_HOST_ROOT)
 def agent_descriptors() -> str | None:
     """Takes over descriptors of the sandbox's agent, by `/proc` and by pidfd."""
     pid = os.getppid()
@@ -69,7 +69,7 @@ def agent_descriptors() -> str | None:
     return None
 
 
-@attack("the agent is not dumpable, and the calls are refused", control=AS_HOST_ROOT)
+@attack(control=AS_HOST_ROOT)
 def agent_traced() -> str | None:
     """Looks into the sandbox's agent: traces it, opens its memory, reads its environment."""
     pid = os.getppid()
@@ -85,7 +85,7 @@ def agent_traced() -> str | None:
     return None
 
 
-@attack("everything that others execute is read-only", control=AS_HOST_ROOT)
+@attack(control=AS_HOST_ROOT)
 def agent_source() -> str | None:
     """Looks for a place to change code that runs outside of its own process: agent, library."""
     places = {*sys.path, *sysconfig.get_paths().values(), "/agent", "/agent/sandbox", "/usr/bin"}
@@ -98,12 +98,7 @@ def agent_source() -> str | None:
 
 ANY_END = {End.KILLED, End.EXITED, End.SIGNALED, End.TIMEOUT}
 blow = partial(
-    attack,
-    "the sandbox is dead or answers; nothing of it is left; the next run is as usual",
-    limits=Limits(wall_seconds=5.0),
-    drive=survived,
-    judge=ended(ANY_END),
-    control=AS_DRILL,
+    attack, limits=Limits(wall_seconds=5.0), drive=survived, judge=ended(ANY_END), control=AS_DRILL
 )
 STOPPING = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 
@@ -163,7 +158,6 @@ def ended_by_the_host(seen: Observation) -> Verdict:
 
 
 @attack(
-    "the host ends the sandbox by itself, a grace period after the deadline",
     limits=Limits(wall_seconds=STOPPED_SECONDS),
     drive=survived,
     judge=ended_by_the_host,
@@ -207,7 +201,6 @@ def in_time(seen: Observation) -> Verdict:
 
 
 @attack(
-    "the deadline is kept: nobody may say when another process of the sandbox's agent runs",
     limits=BUSY,
     given={"starving": True},
     drive=compared_with_as_busy_a_run,
@@ -362,13 +355,11 @@ def none_lives_on(seen: Observation) -> Verdict:
 
 
 supervisor_killed = attack(
-    "nothing of the sandbox lives on",
     drive=killing_the_supervisor,
     judge=none_lives_on,
     tries="Defies every signal, while the process that watches over all sandboxes is killed.",
 )(defies_signals)
 worker_killed = attack(
-    "nothing of its sandboxes lives on",
     drive=killing_the_worker,
     judge=none_lives_on,
     tries="Defies every signal, while the whole worker is killed with -9.",
@@ -407,12 +398,7 @@ def not_believed(seen: Observation) -> Verdict:
     return held(f"{result.end} {result.exit_code}")
 
 
-@attack(
-    "the real end (exit code 7), or a sandbox that is taken for dead; never the forged answer",
-    drive=with_forged_answers,
-    judge=not_believed,
-    control=AS_DRILL,
-)
+@attack(drive=with_forged_answers, judge=not_believed, control=AS_DRILL)
 def forged_frames(given: Given) -> None:
     """Writes a forged answer into every descriptor it can find, its own and other processes'."""
     pids = [] if in_host_processes(given) else visible()
@@ -449,11 +435,7 @@ def by_signal_9(seen: Observation) -> Verdict:
     return held()
 
 
-@attack(
-    "the end of the program itself, and of no other process",
-    judge=by_signal_9,
-    control=Instead(succeeds),
-)
+@attack(judge=by_signal_9, control=Instead(succeeds))
 def false_success() -> None:
     """Dies of a signal while its children exit with 0 and print that all is well."""
 
@@ -475,7 +457,6 @@ def hangs() -> None:
 
 
 @attack(
-    "the program is waited for, not its outputs: exit code 5",
     limits=Limits(wall_seconds=4.0),
     drive=survived,
     judge=answered(End.EXITED, 5),
@@ -489,9 +470,8 @@ def closed_outputs() -> None:
 
 
 @attack(
-    "nobody waits for it to read: exit code 6",
     limits=Limits(wall_seconds=4.0),
-    stdin=b"line\n" * 2_000_000,
+    stdin=b"line\n" * 2000000,
     drive=survived,
     judge=answered(End.EXITED, 6),
     control=Instead(hangs),
@@ -515,12 +495,7 @@ def waits() -> None:
     os._exit(4)
 
 
-@attack(
-    "the answer comes at once: who holds the outputs is killed",
-    drive=survived,
-    judge=answered(End.EXITED, 4, within=6.0),
-    control=Instead(waits),
-)
+@attack(drive=survived, judge=answered(End.EXITED, 4, within=6.0), control=Instead(waits))
 def output_held_open() -> None:
     """Ends, while a daemon of its own keeps its outputs open."""
     subprocess.Popen(["/bin/sleep", "20"], start_new_session=True)
@@ -543,10 +518,7 @@ def can_be_written_down(seen: Observation) -> Verdict:
     return held(repr(seen.result.stdout.text))
 
 
-@attack(
-    "text that can be written down as UTF-8 and as JSON, whatever the bytes were",
-    judge=can_be_written_down,
-)
+@attack(judge=can_be_written_down)
 def odd_bytes() -> None:
     """Writes what is no text: NUL, halves of surrogates, invalid and cut UTF-8, direction marks."""
     odd = (
@@ -609,10 +581,7 @@ async def shown_naively_in_a_control(context: Context) -> Observation:
 
 
 ansi_escapes = attack(
-    "the bytes arrive as data, and the command line shows them spelled out",
-    drive=shown_naively_in_a_control,
-    judge=harmless_where_shown,
-    control=Instead(writes_escapes),
+    drive=shown_naively_in_a_control, judge=harmless_where_shown, control=Instead(writes_escapes)
 )(writes_escapes)
 
 
@@ -665,7 +634,6 @@ async def each_code(context: Context) -> Observation:
 
 
 odd_code = attack(
-    "each is Python's own affair: an answer, an exit code, a message on standard error",
     drive=each_code,
     judge=none_wrong,
     control=Instead(does_nothing),
@@ -697,7 +665,6 @@ async def each_command(context: Context) -> Observation:
 
 
 odd_commands = attack(
-    "each ends with an exit code, as in a shell; none is a fault of the sandbox",
     drive=each_command,
     judge=none_wrong,
     control=Instead(does_nothing),
@@ -719,7 +686,6 @@ def arrived_whole(seen: Observation) -> Verdict:
 
 
 huge_code = attack(
-    "it arrives whole, and runs",
     drive=with_huge_code,
     judge=arrived_whole,
     control=Instead(does_nothing),

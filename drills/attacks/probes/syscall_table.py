@@ -56,7 +56,6 @@ def refused_calls(tries: str, control: Baseline, calls: Mapping[str, Words]) -> 
     names = f"this kernel has no {', '.join(calls)}"
     return Attack(
         comes_through,
-        "each is refused before the kernel looks at it",
         control=control,
         given={"calls": calls},
         drive=_each,
@@ -113,7 +112,6 @@ def unnamed_values(
     """
     return Attack(
         values,
-        "a value that the policy does not name never gets to the kernel",
         given={
             "name": name,
             "words": [list(each) for each in words],

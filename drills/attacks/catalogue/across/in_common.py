@@ -57,11 +57,7 @@ def none_astray(seen: Observation) -> Verdict:
     return reached(f"{astray} answers went astray") if astray else reported(seen)
 
 
-@attack(
-    "every answer contains its own run's token, and no other's",
-    drive=many_at_a_time,
-    judge=none_astray,
-)
+@attack(drive=many_at_a_time, judge=none_astray)
 def answers(given: Given) -> None:
     """Runs many at a time: each must get its own answer and its own files, and nobody else's."""
     with open("input.txt") as file:
@@ -94,11 +90,7 @@ async def of_three_backends(context: Context) -> Observation:
     return with_repeats(runs)
 
 
-@attack(
-    "no two zygotes share them",
-    drive=of_three_backends,
-    judge=partial(none_the_same, "backends"),
-)
+@attack(drive=of_three_backends, judge=partial(none_the_same, "backends"))
 def hash_seed(given: Given) -> None:
     """Compares hash seeds and addresses of backends: what one run learns must not hold for all."""
     found = {
@@ -118,7 +110,7 @@ async def of_six_runs(context: Context) -> Observation:
     return with_repeats(runs)
 
 
-@attack("no two runs draw the same", drive=of_six_runs, judge=partial(none_the_same, "runs"))
+@attack(drive=of_six_runs, judge=partial(none_the_same, "runs"))
 def random_state(given: Given) -> None:
     """Compares what runs draw at random: one that knows its own draws must not know another's."""
     if given["seed"]:

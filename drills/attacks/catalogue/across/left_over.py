@@ -54,7 +54,7 @@ def leave_files(given: Given) -> None:
                 allowed(os.mkdir, f"{place}/{name}.d")
 
 
-@attack("every place that a run may write is new for the next", drive=after(leave_files))
+@attack(drive=after(leave_files))
 def files_left(given: Given) -> str | None:
     """Leaves files wherever a run may write; a later run looks for them."""
     found = []
@@ -65,7 +65,7 @@ def files_left(given: Given) -> str | None:
     return f"{len(found)} left by an earlier run, such as {found[0]}" if found else None
 
 
-@attack("no core, no helper of the host's", drive=planting)
+@attack(drive=planting)
 def core_dumps(given: Given) -> str | None:
     """Dies by a signal that dumps core: into a file, or into a program of the host."""
     if given["plant"]:
@@ -123,10 +123,7 @@ def write_into_the_library(given: Given) -> None:
             write_new(module, f"# {mark}\n", "a")
 
 
-@attack(
-    "no place that code is taken from can be written",
-    drive=after(write_into_the_library, together=True),
-)
+@attack(drive=after(write_into_the_library, together=True))
 def library_on_disk(given: Given) -> str | None:
     """Writes into the library: .pth files, sitecustomize, byte code, the modules themselves."""
     if given["plant"]:
@@ -155,10 +152,7 @@ def patch_the_library(given: Given) -> None:
             sys.modules[name].fettle_was_here = given["mark"]  # type: ignore[attr-defined]
 
 
-@attack(
-    "each run starts from libraries that no run has touched",
-    drive=after(patch_the_library, together=True),
-)
+@attack(drive=after(patch_the_library, together=True))
 def library_in_memory(given: Given) -> str | None:
     """Patches the libraries in its memory; a later run looks whether they are still so."""
     if given["plant"]:
@@ -188,10 +182,7 @@ def change_settings(given: Given) -> None:
         sys.modules["matplotlib"].rcParamsDefault["savefig.dpi"] = 77
 
 
-@attack(
-    "each run has the settings that the library ships",
-    drive=after(change_settings, together=True),
-)
+@attack(drive=after(change_settings, together=True))
 def matplotlib_settings(given: Given) -> str | None:
     """Changes matplotlib's settings, on disk and in memory; a later run looks at its own."""
     if given["plant"]:
@@ -219,10 +210,7 @@ def change_environment(given: Given) -> None:
     libc().setenv(b"FETTLE_LEFT_TOO", given["mark"].encode(), 1)
 
 
-@attack(
-    "each run has the policy's environment",
-    drive=after(change_environment, together=True),
-)
+@attack(drive=after(change_environment, together=True))
 def environment(given: Given) -> str | None:
     """Changes its environment; a later run looks at its own."""
     if given["plant"]:
@@ -279,7 +267,7 @@ def as_it_was(seen: Observation) -> Verdict:
     return reached(f"not as it was before: {', '.join(other)}") if other else reported(seen)
 
 
-@attack("each run starts in the same state", drive=compared_with_before, judge=as_it_was)
+@attack(drive=compared_with_before, judge=as_it_was)
 def process_state(given: Given) -> None:
     """Changes what a process hands down: limits, priority, masks; a later run looks at its own."""
     if given["plant"]:
@@ -313,7 +301,7 @@ async def after_a_secret(context: Context) -> Observation:
     return seen
 
 
-@attack("no byte of a run goes through memory that another is forked from", drive=after_a_secret)
+@attack(drive=after_a_secret)
 def heap(given: Given) -> str | None:
     """Searches its own memory for what another run held there: its code, its files, its input."""
     return in_own_memory(given)
@@ -334,7 +322,7 @@ def leave_keys(given: Given) -> None:
             call("keyctl", 15, key, 60)  # it expires by itself
 
 
-@attack("no run can keep a key, or find one", drive=after(leave_keys), absent=no_keys)
+@attack(drive=after(leave_keys), absent=no_keys)
 def keyrings(given: Given) -> str | None:
     """Leaves a key in the user's keyring, which outlives every process of that user."""
     for ring in (-4, -5, -3):
@@ -359,11 +347,7 @@ def leave_a_queue(given: Given) -> None:
         library.mq_send(queue, b"left", 4, 0)
 
 
-@attack(
-    "each run has an ipc namespace of its own, or no such queue",
-    drive=after(leave_a_queue),
-    absent=no_posix_queues,
-)
+@attack(drive=after(leave_a_queue), absent=no_posix_queues)
 def posix_queues(given: Given) -> str | None:
     """Leaves a POSIX message queue with a message in it."""
     library, name = libc(), f"/{given['mark']}".encode()
@@ -379,10 +363,7 @@ def leave_sysv_objects(given: Given) -> None:
     library.msgget(key, 0o1666)
 
 
-@attack(
-    "each run has an ipc namespace of its own, or none of these calls",
-    drive=after(leave_sysv_objects),
-)
+@attack(drive=after(leave_sysv_objects))
 def sysv_objects(given: Given) -> str | None:
     """Leaves memory, semaphores and queues of System V, which outlive every process."""
     library, key = libc(), int(given["mark"][-7:], 16)
@@ -427,12 +408,7 @@ async def after_taking_everything(context: Context) -> Observation:
     return seen
 
 
-@attack(
-    "what a run has taken is given back in full before the next one starts",
-    limits=SHARE,
-    control=Raised(LESS),
-    drive=after_taking_everything,
-)
+@attack(limits=SHARE, control=Raised(LESS), drive=after_taking_everything)
 def exhausted(given: Given) -> str | None:
     """Takes all the memory, processes and disk a run may take; the next one wants its own share."""
     for place in ("/dev/shm", "/tmp", os.getcwd()):

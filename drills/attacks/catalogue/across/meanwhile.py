@@ -72,10 +72,7 @@ def hold_an_abstract_name(given: Given) -> str | None:
         return accepted(given, server)
 
 
-@attack(
-    "abstract names belong to a network namespace, and each run has one",
-    drive=beside(hold_an_abstract_name),
-)
+@attack(drive=beside(hold_an_abstract_name))
 def abstract_names(given: Given) -> str | None:
     """Connects to a run that goes on at the same time, by a socket with an abstract name."""
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
@@ -99,7 +96,7 @@ def hold_a_port(given: Given) -> str | None:
         return accepted(given, server)
 
 
-@attack("each run has a loopback of its own", drive=beside(hold_a_port))
+@attack(drive=beside(hold_a_port))
 def loopback_ports(given: Given) -> str | None:
     """Connects to a run that goes on at the same time, by a port of loopback."""
     # Only a server that answers with the neighbour's mark is the neighbour's.
@@ -123,7 +120,7 @@ def hold_a_terminal(given: Given) -> str | None:
     return None
 
 
-@attack("each run has a devpts of its own, empty at its start", drive=beside(hold_a_terminal))
+@attack(drive=beside(hold_a_terminal))
 def terminals() -> str | None:
     """Opens the terminal of a run that goes on at the same time."""
     names = [name for name in names_in("/dev/pts") if name.isdigit()]
@@ -147,7 +144,7 @@ def hold_files(given: Given) -> None:
         os.unlink(path)
 
 
-@attack("each run has folders of its own", drive=beside(hold_files))
+@attack(drive=beside(hold_files))
 def files_beside(given: Given) -> str | None:
     """Looks for the files of a run that goes on at the same time, and for its shared memory."""
     for place in SHARED_PLACES:
@@ -163,7 +160,7 @@ def use_common_files(given: Given) -> None:
     until_over(given, lambda: [read(path, 1) for path in paths])
 
 
-@attack("what a run opens is not reported to others", drive=beside(use_common_files))
+@attack(drive=beside(use_common_files))
 def directory_notes() -> str | None:
     """Asks to be sent a signal when a neighbour uses a directory that every run sees (dnotify)."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
@@ -178,7 +175,7 @@ def directory_notes() -> str | None:
     return None
 
 
-@attack("what a run opens is not reported to others", drive=beside(use_common_files))
+@attack(drive=beside(use_common_files))
 def file_watches() -> str | None:
     """Watches the library that all runs share, to see what a neighbour opens."""
     library, folder = libc(), os.path.dirname(os.__file__)
@@ -216,7 +213,7 @@ def hold_leases(given: Given) -> None:
         os.unlink(own)
 
 
-@attack("nobody can keep another run from opening a file", drive=beside(hold_leases))
+@attack(drive=beside(hold_leases))
 def file_leases(given: Given) -> str | None:
     """Leases files that every run opens: a neighbour waits to open one, and that is seen."""
     for path in leased(given):
@@ -253,7 +250,7 @@ def hold_locks(given: Given) -> None:
     until_over(given)
 
 
-@attack("a lock of one run does not show in another", drive=beside(hold_locks))
+@attack(drive=beside(hold_locks))
 def file_locks() -> str | None:
     """Locks files that all runs share: one run stops another, or sends it a bit."""
     for path in shared_files():
@@ -286,10 +283,7 @@ def hold_a_numbered_lock(given: Given) -> None:
     until_over(given)
 
 
-@attack(
-    "no lock of another run shows, nor any of the host's",
-    drive=beside(hold_a_numbered_lock),
-)
+@attack(drive=beside(hold_a_numbered_lock))
 def lock_table(given: Given) -> str | None:
     """Reads the kernel's table of locks, where every process may show what it likes."""
     lines = (read("/proc/locks", 1 << 20) or b"").decode().splitlines()
@@ -309,7 +303,6 @@ def wait_for_a_signal(given: Given) -> str | None:
 
 
 @attack(
-    "no process of another run has a number here",
     ends=frozenset({End.KILLED}),  # of its own sandbox, which is its own affair
     drive=beside(wait_for_a_signal),
 )
@@ -347,10 +340,7 @@ def hold_all_timers(given: Given) -> None:
     until_over(given)
 
 
-@attack(
-    "each sandbox has its own, as a user of its own or in a user namespace of its own",
-    drive=beside(hold_all_timers),
-)
+@attack(drive=beside(hold_all_timers))
 def timers() -> str | None:
     """Takes all timers that its user may have: a neighbour is to have its own."""
     made = make_timers(500)
@@ -436,12 +426,7 @@ def without_trouble(seen: Observation) -> Verdict:
     return reached("; ".join(troubles)) if troubles else reported(seen)
 
 
-@attack(
-    "sandboxes are made and handed over, and other runs go on, as if there were none",
-    drive=beside_a_supervisor,
-    judge=without_trouble,
-    alone=True,
-)
+@attack(drive=beside_a_supervisor, judge=without_trouble, alone=True)
 def descriptors_in_flight(given: Given) -> None:
     """Has thousands of descriptors on their way through sockets, which the kernel counts by user.
 

@@ -23,7 +23,7 @@ OWN_NETWORK = Baseline(root=True, unshare=("--net",))
 """So that root of a user namespace has something of its own in /proc: its network's settings."""
 
 
-@attack("there are none to be seen, and none can be mounted", control=OWN_GROUPS)
+@attack(control=OWN_GROUPS)
 def control_groups() -> str | None:
     """Writes into control groups, or mounts them: release_agent runs a program as host root."""
     with open("/proc/self/mountinfo") as file:
@@ -41,7 +41,7 @@ def control_groups() -> str | None:
     return None
 
 
-@attack("nothing can be mounted", control=OWN_MOUNTS)
+@attack(control=OWN_MOUNTS)
 def mount() -> str | None:
     """Mounts a file system in its own directory: a tmpfs, a /proc, a bind of the root."""
     os.mkdir("mounted")
@@ -53,7 +53,7 @@ def mount() -> str | None:
     return None
 
 
-@attack("none can be made", control=ROOT)
+@attack(control=ROOT)
 def mknod() -> str | None:
     """Makes a device file in its own directory: mknod."""
     # The null device, a loop device, and the one that is none (a layer's white spot), which anyone
@@ -65,7 +65,7 @@ def mknod() -> str | None:
     return None
 
 
-@attack("none of them opens for writing", control=OWN_NETWORK)
+@attack(control=OWN_NETWORK)
 def proc_writes() -> str | None:
     """Opens for writing whatever it can of `/proc`: core_pattern, sysrq-trigger, `/proc/sys`."""
     # Opened and closed, nothing is written. Not asked: processes; what is mounted by being looked
@@ -87,7 +87,7 @@ def proc_writes() -> str | None:
 
 
 @needs_root
-@attack("none of them opens for writing", control=ROOT)
+@attack(control=ROOT)
 def sys_writes() -> str | None:
     """Opens for writing whatever it can of `/sys`: devices, kernel settings, firmware, modules."""
     # Opened and closed, nothing is written.
@@ -98,7 +98,7 @@ def sys_writes() -> str | None:
     return next((path for path in every if opens(path, os.O_WRONLY | os.O_NONBLOCK)), None)
 
 
-@attack("both calls are refused", control=ROOT)
+@attack(control=ROOT)
 def file_handles() -> str | None:
     """Opens files by number instead of by name, past every mount: open_by_handle_at."""
     for path in (".", "/", "/usr", "/etc/hosts", "/tmp"):
@@ -116,7 +116,7 @@ def file_handles() -> str | None:
     return None
 
 
-@attack("it is refused", control=ROOT)
+@attack(control=ROOT)
 def fanotify() -> str | None:
     """Watches what other processes open: fanotify_init."""
     by_handle, plain = 0x200, 0
@@ -126,7 +126,7 @@ def fanotify() -> str | None:
     return None
 
 
-@attack("each is refused")
+@attack()
 def keyrings(given: Given) -> str | None:
     """Keeps keys in the kernel: add_key, request_key, keyctl."""
     name, process, session = given["mark"], -2, -3
@@ -156,16 +156,14 @@ def handles_page_faults() -> str | None:
 
 
 secret_memory = attack(
-    "it is refused",
-    absent=partial(unless_reached, "this kernel has no memfd_secret", gets_secret_memory),
+    absent=partial(unless_reached, "this kernel has no memfd_secret", gets_secret_memory)
 )(gets_secret_memory)
 userfaultfd = attack(
-    "it is refused",
-    absent=partial(unless_reached, "this kernel has no userfaultfd", handles_page_faults),
+    absent=partial(unless_reached, "this kernel has no userfaultfd", handles_page_faults)
 )(handles_page_faults)
 
 
-@attack("it is refused", control=ROOT)
+@attack(control=ROOT)
 def terminal_input() -> str | None:
     """Types into its terminal as if its user did: TIOCSTI."""
 

@@ -207,7 +207,6 @@ def other_calls(tries: str, lacking: str, code: str) -> Attack:
     """An attack that calls the kernel in another way, by this machine code."""
     return Attack(
         asks_its_pid,
-        "the caller is killed, or hears that there is no such call",
         given={"code": code},
         absent=partial(unless_reached, lacking, asks_its_pid, code=code),
         tries=tries,

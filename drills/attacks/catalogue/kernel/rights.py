@@ -44,7 +44,7 @@ NAMESPACES = {
 }
 
 
-@attack("its memory is its own", control=AS_ITSELF)
+@attack(control=AS_ITSELF)
 def agent_memory() -> str | None:
     """Reads the memory of the process that started it: process_vm_readv, /proc/PID/mem."""
     for pid in dict.fromkeys((os.getppid(), 1)):
@@ -64,7 +64,7 @@ def agent_memory() -> str | None:
     return None
 
 
-@attack("none can be taken", control=AS_ITSELF)
+@attack(control=AS_ITSELF)
 def pidfd_getfd() -> str | None:
     """Takes open descriptors out of the process that started it: pidfd_getfd."""
     for pid in dict.fromkeys((os.getppid(), 1)):
@@ -75,7 +75,7 @@ def pidfd_getfd() -> str | None:
     return None
 
 
-@attack("none can be traced, not even a child")
+@attack()
 def ptrace() -> str | None:
     """Traces the process that started it, and a child of its own: ptrace."""
     seize, victim = 0x4206, child(time.sleep, 5)
@@ -89,7 +89,7 @@ def ptrace() -> str | None:
     return None
 
 
-@attack("no link of another process can be followed", control=AS_ITSELF)
+@attack(control=AS_ITSELF)
 def proc_links() -> str | None:
     """Goes through `/proc/PID/root`, `cwd`, `exe`, `fd` and `map_files` of other processes."""
     others = set(visible()) - {os.getpid()}
@@ -110,11 +110,7 @@ def may_not_write_its_interpreter() -> str | None:
     return "the drill may not write its own interpreter, so it cannot show that it would notice"
 
 
-@attack(
-    "none opens for writing, by its rights",
-    control=AS_ITSELF,
-    absent=may_not_write_its_interpreter,
-)
+@attack(control=AS_ITSELF, absent=may_not_write_its_interpreter)
 def executable_overwrite() -> str | None:
     """Writes into the program that runs it, by way of `/proc/PID/exe` (as of CVE-2019-5736)."""
     for pid in ("self", os.getppid(), 1):
@@ -128,7 +124,7 @@ def executable_overwrite() -> str | None:
     return None
 
 
-@attack("it stays who it is, without capabilities", control=ROOT)
+@attack(control=ROOT)
 def gain_rights() -> str | None:
     """Becomes root, or gains capabilities: setuid and its kin, capset, securebits, ambient ones."""
     version, admin = 0x20080522, 1 << 12  # CAP_NET_ADMIN
@@ -155,7 +151,7 @@ def gain_rights() -> str | None:
     return None
 
 
-@attack("such programs gain nothing, whether there are any or not")
+@attack()
 def setuid_programs() -> str | None:
     """Starts programs that would run as their owner, root: those with the setuid bit."""
 
@@ -188,7 +184,7 @@ def setuid_programs() -> str | None:
     return None
 
 
-@attack("none can be made", control=ROOT)
+@attack(control=ROOT)
 def user_namespace() -> str | None:
     """Makes a user namespace, in which it would have all capabilities: unshare, clone, clone3."""
 
@@ -210,14 +206,14 @@ def user_namespace() -> str | None:
     return f"a user namespace by {', '.join(passed)}" if passed else None
 
 
-@attack("none can be made", control=OWN_HOST_NAME)
+@attack(control=OWN_HOST_NAME)
 def namespaces() -> str | None:
     """Makes namespaces of every other kind: mount, process, network, ipc, uts, cgroup, time."""
     made = [name for name, flag in NAMESPACES.items() if apart(call, "unshare", flag) == 0]
     return f"namespaces of its own: {', '.join(made)}" if made else None
 
 
-@attack("none can be entered", control=OWN_HOST_NAME)
+@attack(control=OWN_HOST_NAME)
 def setns() -> str | None:
     """Enters namespaces of other processes, and its own anew: setns by /proc/PID/ns, by pidfd."""
     everything = 0x20000 | 0x4000000 | 0x8000000 | 0x40000000
@@ -233,7 +229,7 @@ def setns() -> str | None:
 
 
 @needs_root
-@attack("all are refused", control=ROOT)
+@attack(control=ROOT)
 def precedence() -> str | None:
     """Takes precedence over its neighbours: real-time scheduling, nice, I/O classes, OOM score."""
 
@@ -257,7 +253,7 @@ def precedence() -> str | None:
     return ", ".join(passed) or None
 
 
-@attack("it is refused")
+@attack()
 def personality() -> str | None:
     """Switches off that addresses are random, for itself and what it starts: personality."""
     fixed_addresses, readable_is_executable = 0x40000, 0x400000
@@ -272,7 +268,7 @@ def personality() -> str | None:
     return None
 
 
-@attack("each is refused: programs need none of them")
+@attack()
 def process_options() -> str | None:
     """Forges what the kernel reports of it, and sets how it is counted and handled: prctl."""
     size = ctypes.c_uint()
@@ -288,7 +284,7 @@ def process_options() -> str | None:
     return ", ".join(passed) or None
 
 
-@attack("what was refused is refused")
+@attack()
 def relax_filter() -> str | None:
     """Puts a filter that allows everything over the sandbox's own; tries what that refuses."""
     no_new_privs, set_seccomp, filters = 38, 22, 1

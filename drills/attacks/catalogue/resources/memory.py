@@ -32,10 +32,7 @@ memory_attack = partial(
 SMALL = Limits(memory_bytes=64 * MIB, workspace_bytes=8 * MIB)
 
 
-@memory_attack(
-    "the run is ended for its memory, or the allocation fails",
-    control=Raised(Limits(memory_bytes=512 * MIB)),
-)
+@memory_attack(control=Raised(Limits(memory_bytes=512 * MIB)))
 def memory_one_process() -> str | None:
     """Fills more memory than the limit, in one process."""
     kept = []
@@ -57,7 +54,7 @@ def wait_for_all(reading: int) -> int:
     return done
 
 
-@memory_attack("memory is counted over all processes of the run")
+@memory_attack()
 def memory_eight_processes() -> str | None:
     """Fills more memory than the limit, in eight processes that each stay below it."""
     reading, writing = os.pipe()
@@ -76,7 +73,6 @@ def memory_eight_processes() -> str | None:
 
 
 @attack(
-    "never more than twice the limit, however fast it is filled",
     limits=Limits(memory_bytes=512 * MIB, workspace_bytes=8 * MIB),
     ends=frozenset({End.MEMORY}),
     control=Raised(Limits(memory_bytes=4096 * MIB)),
@@ -123,22 +119,17 @@ def fill_shared() -> str | None:
     return f"{touched >> 20} MiB of shared memory" if touched == 8 * len(parts[0]) else None
 
 
-memory_shared = memory_attack(
-    "pages that no process has mapped in its tables are counted too, or cannot be had"
-)(fill_shared)
+memory_shared = memory_attack()(fill_shared)
 
 
-@memory_attack("who hides his mappings is counted with all of them, or they cannot be had")
+@memory_attack()
 def memory_hidden() -> str | None:
     """Fills more memory than the limit in mappings that are shared, and that nobody can look at."""
     libc().prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE; it is inherited
     return fill_shared()
 
 
-@memory_attack(
-    "who has ended but for his other threads is counted like anybody",
-    limits=SMALL,
-)
+@memory_attack(limits=SMALL)
 def leader_gone() -> str | None:
     """Holds more memory than the limit in a process whose first thread has ended: it looks dead."""
     read, write = os.pipe()
@@ -165,10 +156,7 @@ def leader_gone() -> str | None:
     return None
 
 
-@memory_attack(
-    "the run is ended for its memory, or by its own fault",
-    ends=frozenset({End.MEMORY, End.SIGNALED}),
-)
+@memory_attack(ends=frozenset({End.MEMORY, End.SIGNALED}))
 def recursion() -> str | None:
     """Recurses without end, so that the interpreter's own stack fills the memory."""
     sys.setrecursionlimit(1 << 30)
@@ -183,7 +171,7 @@ def recursion() -> str | None:
     return f"{deep} calls deep"
 
 
-@attack("at most a few MiB can be locked", control=Baseline(host_root=True))
+@attack(control=Baseline(host_root=True))
 def locked_memory() -> str | None:
     """Locks memory, so that it cannot be taken back."""
     memory = mmap.mmap(-1, 32 << 20)
@@ -193,7 +181,6 @@ def locked_memory() -> str | None:
 
 
 @attack(
-    "`/dev/shm` is sized; memory that belongs to no process is counted or refused",
     limits=Limits(memory_bytes=128 * MIB, file_bytes=128 * MIB),
     ends=frozenset({End.DISK, End.MEMORY}),
 )
@@ -238,7 +225,6 @@ def held_by_all(processes: int, fill: Callable[..., int], *words: Any) -> int:
 
 
 @attack(
-    "pipes hold less than twice the memory limit: the kernel bounds those of one user",
     limits=Limits(memory_bytes=64 * MIB),
     ends=frozenset({End.MEMORY}),
     control=Baseline(host_root=True),
@@ -263,12 +249,7 @@ def pipe_buffers() -> str | None:
     return f"{held >> 20} MiB in pipes" if held >= 128 << 20 else None
 
 
-@attack(
-    "sockets hold no multiple of the memory limit: it counts them, or the run is ended",
-    limits=SMALL,
-    ends=frozenset({End.MEMORY, End.DISK}),
-    alone=True,
-)
+@attack(limits=SMALL, ends=frozenset({End.MEMORY, End.DISK}), alone=True)
 def socket_buffers() -> str | None:
     """Fills the buffers of sockets in several processes: kernel memory that no process has."""
 
@@ -301,12 +282,7 @@ def sent_until_full(one: socket.socket) -> int:
     return total
 
 
-@attack(
-    "they hold no multiple of the memory limit: their buffers stay small, and are counted",
-    limits=SMALL,
-    ends=frozenset({End.MEMORY}),
-    alone=True,
-)
+@attack(limits=SMALL, ends=frozenset({End.MEMORY}), alone=True)
 def socket_buffers_tcp() -> str | None:
     """Fills the buffers of TCP's sockets, as large as they grow, or as one may wish them."""
 

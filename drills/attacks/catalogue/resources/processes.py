@@ -46,7 +46,7 @@ that, and one processor may be all there is."""
 HARD = Limits(processes=32, open_files=64, file_bytes=MIB, cpu_seconds=5)
 
 
-@counted_attack("the fork beyond `Limits.processes` fails, and everything else goes on")
+@counted_attack()
 def fork_bomb() -> str | None:
     """Forks until nothing more can be forked."""
     made: list[int] = []
@@ -60,7 +60,7 @@ def fork_bomb() -> str | None:
     return f"{len(made)} processes at one time"
 
 
-@counted_attack("a zombie counts as a process until it is reaped")
+@counted_attack()
 def zombie_bomb() -> str | None:
     """Forks children that end at once and are never reaped."""
     zombies = 0
@@ -71,7 +71,7 @@ def zombie_bomb() -> str | None:
     return f"{zombies} zombies"
 
 
-@counted_attack("threads count as processes: the one beyond `Limits.processes` cannot be started")
+@counted_attack()
 def thread_bomb() -> str | None:
     """Starts threads until no more can be started."""
     end = threading.Event()
@@ -87,7 +87,7 @@ def thread_bomb() -> str | None:
     return f"{made} threads at one time"
 
 
-@counted_attack("no way of starting a process is left out of the count")
+@counted_attack()
 def spawn_storm() -> str | None:
     """Starts programs by vfork from many threads at once, past the count of processes."""
     made: list[int] = []
@@ -112,7 +112,7 @@ def spawn_storm() -> str | None:
     return f"{len(made)} programs at one time" if len(made) >= 2 * COUNT else None
 
 
-@outliving_attack("the host finds none of the run's processes after its answer")
+@outliving_attack()
 def daemon(given: Given) -> str | None:
     """Leaves a daemon behind: forked twice, in a session of its own, deaf to signals."""
 
@@ -128,7 +128,7 @@ def daemon(given: Given) -> str | None:
     return None
 
 
-@outliving_attack("the host finds none of them after the run's answer")
+@outliving_attack()
 def stopped_processes(given: Given) -> str | None:
     """Leaves processes behind that are stopped, in sessions of their own."""
     for _ in range(3):
@@ -142,9 +142,7 @@ def stopped_processes(given: Given) -> str | None:
     return None
 
 
-@outliving_attack(
-    "the kill takes all processes at one moment: no successor is left after the answer"
-)
+@outliving_attack()
 def pid_hopping(given: Given) -> str | None:
     """Flees from a killer by pid: each process forks its successor and ends, for 10 s."""
     until = time.monotonic() + 10
@@ -163,7 +161,7 @@ def pid_hopping(given: Given) -> str | None:
     return None
 
 
-@attack("none can be made")
+@attack()
 def message_queues(given: Given) -> str | None:
     """Makes message queues, of POSIX and of System V: kernel memory that outlives a process."""
     queue = libc().msgget(0, 0o1600)
@@ -179,7 +177,7 @@ def message_queues(given: Given) -> str | None:
     return None
 
 
-@attack("RLIMIT_SIGPENDING ends it early: other sandboxes of the same user need some too")
+@attack()
 def timers() -> str | None:
     """Makes timers without end: each is kernel memory, and one of its user's pending signals."""
     made, enough = 0, 20_000
@@ -189,7 +187,7 @@ def timers() -> str | None:
     return f"{made} timers" if made == enough else None
 
 
-@attack("no priority can be raised", control=Baseline(host_root=True))
+@attack(control=Baseline(host_root=True))
 def priorities() -> str | None:
     """Takes a higher priority: nice, real-time scheduling, I/O, the last to be killed."""
 
@@ -210,7 +208,7 @@ def priorities() -> str | None:
     return next((f"a higher priority: {name}" for name, way in ways.items() if allowed(way)), None)
 
 
-@attack("no process of the host has a number in the sandbox", control=Baseline(as_drill=True))
+@attack(control=Baseline(as_drill=True))
 def prlimit_others(given: Given) -> str | None:
     """Sets the limits of a process that is not of its own run: the drill's."""
     pid = given["pid"]
@@ -225,7 +223,6 @@ def prlimit_others(given: Given) -> str | None:
 
 
 @attack(
-    "hard limits are set inside, near the run's own, and cannot be raised",
     limits=HARD,
     given={
         "most": {
@@ -273,12 +270,7 @@ def as_without(seen: Observation) -> Verdict:
     return held() if alone == meanwhile else reached(f"the neighbour: {alone} before, {meanwhile}")
 
 
-@attack(
-    "a neighbour has what it has without the attack",
-    drive=with_a_neighbour,
-    judge=as_without,
-    alone=True,
-)
+@attack(drive=with_a_neighbour, judge=as_without, alone=True)
 def inotify() -> str | None:
     """Takes all that its user may have of inotify and epoll, so that a neighbour gets none."""
     library, made = libc(), 0
@@ -350,7 +342,6 @@ def explodes(given: Given) -> str | None:
 
 
 loud_neighbour = attack(
-    "the neighbour does all it does alone, and not much slower",
     limits=Limits(wall_seconds=8.0, processes=32, memory_bytes=64 * MIB),
     drive=among_bombs,
     judge=hardly_slower,

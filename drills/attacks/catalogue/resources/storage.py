@@ -18,11 +18,7 @@ WORKSPACE = 8 * MIB
 OPEN_FILES = 64
 
 
-@attack(
-    "the work area and the few other places are full long before, each with its own size",
-    limits=SMALL,
-    ends=FULL,
-)
+@attack(limits=SMALL, ends=FULL)
 def disk_fill(given: Given) -> str | None:
     """Fills every place that can be written, in files of allowed size."""
     written = 0
@@ -45,11 +41,7 @@ def disk_fill(given: Given) -> str | None:
     return f"{written >> 20} MiB on disks" if written >= ENOUGH else None
 
 
-@attack(
-    "what has no name takes as much of the sized file systems as what has one",
-    limits=SMALL,
-    ends=FULL,
-)
+@attack(limits=SMALL, ends=FULL)
 def disk_unlinked(given: Given) -> str | None:
     """Fills the disk with files that have no name any more."""
     written = 0
@@ -68,7 +60,7 @@ def disk_unlinked(given: Given) -> str | None:
     return f"{written >> 20} MiB in nameless files" if written >= ENOUGH else None
 
 
-@attack("the run is ended, or no more inodes are left", ends=FULL)
+@attack(ends=FULL)
 def inode_fill(given: Given) -> str | None:
     """Makes empty files without end: they take no bytes, but kernel memory."""
     made, enough = 0, 100_000
@@ -89,7 +81,7 @@ def inode_fill(given: Given) -> str | None:
     return None
 
 
-@attack("the open beyond `Limits.open_files` fails", limits=Limits(open_files=OPEN_FILES))
+@attack(limits=Limits(open_files=OPEN_FILES))
 def fd_exhaustion() -> str | None:
     """Opens files until none can be opened, after asking for a higher limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -106,11 +98,7 @@ def fd_exhaustion() -> str | None:
     return f"{len(made)} open files"
 
 
-@attack(
-    "no file grows beyond `Limits.file_bytes`, holes counted",
-    limits=Limits(file_bytes=MIB),
-    ends=frozenset({End.DISK}),
-)
+@attack(limits=Limits(file_bytes=MIB), ends=frozenset({End.DISK}))
 def sparse_giant() -> str | None:
     """Makes a sparse file that is far larger than a file may be."""
     for size in (64 << 20, 1 << 30, 1 << 40):
@@ -143,7 +131,6 @@ def a_total_is_kept(seen: Observation) -> Verdict:
 
 
 @attack(
-    "what is collected has a total, holes counted, and the rest is refused unread",
     limits=Limits(file_bytes=2 * MIB, workspace_bytes=WORKSPACE),
     judge=a_total_is_kept,
     control=Raised(Limits(file_bytes=2 * MIB, workspace_bytes=64 * MIB)),

@@ -36,10 +36,7 @@ deadline_attack = partial(
 )
 
 
-@processor_attack(
-    "the run is ended for its processor time, also where it ignores the signal for it",
-    limits=ONE_SECOND,
-)
+@processor_attack(limits=ONE_SECOND)
 def busy_loop() -> str | None:
     """Burns processor time beyond its limit, in one process."""
     for number in (signal.SIGXCPU, signal.SIGTERM, signal.SIGINT):
@@ -48,10 +45,7 @@ def busy_loop() -> str | None:
     return "3 s of processor time"
 
 
-@processor_attack(
-    "processor time is counted over all processes of the run",
-    limits=Limits(wall_seconds=60.0, cpu_seconds=2),
-)
+@processor_attack(limits=Limits(wall_seconds=60.0, cpu_seconds=2))
 def cpu_across_processes() -> str | None:
     """Burns processor time in four processes that each stay below the limit."""
     pids = [child(burn, 1.3) for _ in range(4)]
@@ -60,7 +54,7 @@ def cpu_across_processes() -> str | None:
     return "4 x 1.3 s of processor time"
 
 
-@processor_attack("the time of the dead is counted too", limits=ONE_SECOND)
+@processor_attack(limits=ONE_SECOND)
 def cpu_short_lives() -> str | None:
     """Burns processor time in grandchildren that live too short a time to be seen by a sample."""
     read, write = os.pipe()
@@ -76,7 +70,7 @@ def cpu_short_lives() -> str | None:
     return "150 x 0.02 s of processor time"
 
 
-@processor_attack("the time of those is counted whom nobody waited for", limits=ONE_SECOND)
+@processor_attack(limits=ONE_SECOND)
 def cpu_unreaped() -> str | None:
     """Burns processor time in children that nobody waits for, whose time is added to nobody's."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps them, and forgets
@@ -89,7 +83,7 @@ def cpu_unreaped() -> str | None:
     return "10 x 0.25 s of processor time"
 
 
-@deadline_attack("the deadline kills what does not listen")
+@deadline_attack()
 def sleep_past_deadline() -> str | None:
     """Sleeps past the deadline, blind to every signal that can be ignored or blocked."""
     for number in set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
@@ -99,7 +93,7 @@ def sleep_past_deadline() -> str | None:
     return "slept 3 s"
 
 
-@deadline_attack("output is no sign of life: the deadline holds")
+@deadline_attack()
 def output_endless() -> str | None:
     """Writes a little, for ever, on both outputs, past the deadline."""
     until = time.monotonic() + 3
@@ -138,7 +132,6 @@ def little_is_kept(seen: Observation) -> Verdict:
 
 
 @attack(
-    "the run is ended for its output; little is kept; the host's memory stays flat",
     limits=Limits(output_bytes=OUTPUT_KEPT, wall_seconds=30.0),
     drive=measuring_the_host,
     judge=little_is_kept,
