@@ -8,7 +8,7 @@ older checkpoints. `tests/unit/agents/test_agent_format.py`
 compares the graph with its recorded shape.
 
 An older number stays in READS as long as nodes can resume such a job, which means that they do not
-require the missing fields (`state.get`). A golden checkpoint in `tests/golden` proves it.
+require the missing fields (`state.get`).
 
 | number | what is different | how it is read |
 |---|---|---|

@@ -1,6 +1,6 @@
 """Upgrades: a person is asked, in words, about what an earlier release has checkpointed.
 
-The golden checkpoints were written by earlier releases: see `tests/golden/make.py`.
+A worker of this release leaves a job, whose record then names the format of another one.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
-from support.graph.recorded import one_run
-from support.jobs.golden_job import Golden
+from support.graph.recorded import answers, approves, one_run, plans, runs
 from support.processes.deployment import Deployment, ok
 from support.processes.preloaded import REPOSITORY, Process
 from support.processes.scene import KILL, Scene, processes, until, waits_for_signal
@@ -28,6 +27,7 @@ from jobs.blobs import manifest
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Decision, ReviewKind
 from jobs.model.spec import JobSpec
+from jobs.redis import keys
 from jobs.redis.keys import JobKeys
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Refusal
@@ -39,9 +39,21 @@ NEXT = 9
 MARK = "waits-in-a-mixed-fleet"
 PATIENT = {"lease_seconds": "15", "run_seconds": "300"}
 """A worker that keeps its job and its run, however busy the machine is."""
-PAUSED, KILLED = "5386aaa-paused", "5386aaa-killed"
+PAUSED, KILLED = "paused", "killed"
 BEFORE = 3
-"""The format of these golden checkpoints."""
+"""A format that is not read any more."""
+TASK, FEEDBACK = "Write the numbers from one to three to a file.", "The three is missing."
+FIRST = "open('n.txt', 'w').write('1 2')\nprint('wrote two')"
+SECOND = "open('n.txt', 'a').write(' 3')\nprint(open('n.txt').read())"
+TURNS = [
+    plans("one to three"),
+    runs("one to three", FIRST, 0),
+    answers("wrote two", "Two numbers are there.", 1),
+    runs(FEEDBACK, SECOND, 2),
+    answers("1 2 3", "All three are there.", 3),
+    {**approves("r1"), "expect": "(revision 1)"},
+    {**approves("r2"), "expect": "(revision 2)"},
+]
 
 
 @pytest.mark.quick
@@ -53,13 +65,12 @@ async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
     """One job was paused for a person, who has decided; the worker of the other died in a pass.
     Begun anew it is done by today's graph, and what was paid stays paid."""
     deployment, operations = scene.deployment, scene.operations
-    golden = Golden.load(left)
-    await put(scene, golden)
+    job_id = await leave(scene, left)
     if left == PAUSED:
-        asked = await deployment.record_of(operations, golden.job_id)
-        await decide(scene, asked, Action.REVISE, feedback="The three is missing.")
-    paid = len(await operations.store.charges(golden.job_id))
-    job = await parked(scene, golden, None)
+        asked = await deployment.record_of(operations, job_id)
+        await decide(scene, asked, Action.REVISE, feedback=FEEDBACK)
+    paid = len(await operations.store.charges(job_id))
+    job = await parked(scene, job_id, f"{BEFORE} 0.0.1")
     assert job.review is not None
     assert job.review.kind is ReviewKind.UPGRADE
     assert job.review.payload["found"]["format"] == BEFORE
@@ -87,7 +98,7 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     scene: Scene,
 ) -> None:
     deployment, operations = scene.deployment, scene.operations
-    job = await parked(scene, Golden.load(KILLED))
+    job = await parked(scene, await leave(scene, KILLED))
     assert job.review is not None
     assert (job.review.kind, job.lease) == (ReviewKind.UPGRADE, None)
     reason = job.review.payload["reason"]
@@ -129,9 +140,7 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
     """Damaged, or of a type that nobody knows: the job is parked with the place in words, and
     nothing is removed before they say so."""
     deployment, operations = scene.deployment, scene.operations
-    golden = Golden.load(KILLED)
-    await put(scene, golden)
-    await golden.doctor(deployment, graph=f"{WRITES} 0.1.0")
+    job_id = await leave(scene, KILLED)
     async with Redis.from_url(deployment.redis_url) as redis:
         damaged = [
             key
@@ -141,12 +150,12 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
         for key in damaged:
             await redis.hset(key, "c", stored)  # type: ignore[arg-type, misc]
         assert damaged
-        scene.log.add(Struck(fault=UNREAD, jobs=(golden.job_id,)))
+        scene.log.add(Struck(fault=UNREAD, jobs=(job_id,)))
         deployment.worker()
-        paid = len(await operations.store.charges(golden.job_id))
+        paid = len(await operations.store.charges(job_id))
         for times in (1, 2):
-            await deployment.wait_for_event(operations, golden.job_id, "review_opened", times=times)
-            job = await deployment.until(operations, golden.job_id, Status.AWAITING_REVIEW)
+            await deployment.wait_for_event(operations, job_id, "review_opened", times=times)
+            job = await deployment.until(operations, job_id, Status.AWAITING_REVIEW)
             assert job.review is not None
             assert job.review.kind is ReviewKind.UPGRADE
             place = job.review.payload["place"]
@@ -155,7 +164,7 @@ async def test_a_checkpoint_that_cannot_be_decoded_is_shown_to_a_person(
             assert [await redis.hget(key, "c") for key in damaged] == [stored] * len(damaged)  # type: ignore[misc]
             action = Action.DELEGATE if times == 1 else Action.APPROVE
             await decide(scene, job, action)
-        job = await deployment.until(operations, golden.job_id)
+        job = await deployment.until(operations, job_id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert await left_by(deployment, job) == {"n.txt": b"1 2"}
         assert len(await operations.store.charges(job.id)) == paid + 4
@@ -166,7 +175,7 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
     scene: Scene,
 ) -> None:
     deployment, operations = scene.deployment, scene.operations
-    job = await parked(scene, Golden.load(KILLED))
+    job = await parked(scene, await leave(scene, KILLED))
     ended = await decide(scene, job, Action.REJECT, feedback="too old")
     assert (ended.status, ended.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
     assert ended.detail == "too old"
@@ -182,15 +191,14 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
 async def test_a_parked_job_is_left_to_a_worker_that_reads_it(scene: Scene, tmp_path: Path) -> None:
     """What a person had decided before the upgrade is not asked again."""
     deployment, operations = scene.deployment, scene.operations
-    golden = Golden.load(PAUSED)
-    await put(scene, golden)
-    asked = await deployment.record_of(operations, golden.job_id)
+    job_id = await leave(scene, PAUSED)
+    asked = await deployment.record_of(operations, job_id)
     await decide(scene, asked, Action.APPROVE)
-    job = await parked(scene, golden)
+    job = await parked(scene, job_id)
     worker = newer_worker(deployment, tmp_path)
     await deployment.ready(2)
     await decide(scene, job, Action.DELEGATE)
-    job = await deployment.until(operations, golden.job_id)
+    job = await deployment.until(operations, job_id)
     assert job.status is Status.SUCCEEDED, deployment.logs()
     assert job.result is not None
     assert job.result.approved_by == "ann"
@@ -264,32 +272,42 @@ def newer_worker(deployment: Deployment, folder: Path, **settings: str) -> Proce
     return deployment.worker(release=release, **settings)
 
 
-async def put(scene: Scene, golden: Golden) -> None:
-    """Have the job that an earlier release has accepted."""
-    await golden.put(scene.deployment)
-    accepted(scene, golden.job_id)
+async def leave(scene: Scene, how: str) -> str:
+    """A job as a worker has left it: paused for a person, or killed in a pass after one run."""
+    deployment, operations = scene.deployment, scene.operations
+    worker = deployment.worker(**({"fail_point": "after_journal:3"} if how == KILLED else {}))
+    spec = JobSpec(TASK, model=deployment.record("left", TURNS), review=how == PAUSED)
+    job_id = await deployment.submit(operations, spec)
+    accepted(scene, job_id)
+    if how == PAUSED:
+        await deployment.until(operations, job_id, Status.AWAITING_REVIEW)
+        deployment.stop_workers()
+        return job_id
+    await scene.died(worker)
+    async with Redis.from_url(deployment.redis_url) as redis:
+        past = await operations.store.now() - 1
+        await redis.hset(JobKeys(job_id).record, "due_at", past)  # type: ignore[arg-type, misc]
+        await redis.zadd(keys.DUE, {job_id: past})
+    await operations.sweep()
+    return job_id
 
 
 def accepted(scene: Scene, job_id: str) -> None:
     scene.log.add(Submitted(asked=Moment.now(), status=202, key=job_id, body=job_id, job_id=job_id))
 
 
-async def parked(scene: Scene, golden: Golden, graph: str | None = f"{NEXT} 9.0.0") -> JobRecord:
-    """The golden job with a checkpoint that no worker here reads, as a worker has parked it; in the
-    format `graph`, or None: as it is."""
+async def parked(scene: Scene, job_id: str, graph: str = f"{NEXT} 9.0.0") -> JobRecord:
+    """The job with checkpoints of the format `graph`, parked by a worker that does not read it."""
     deployment, operations = scene.deployment, scene.operations
-    if await operations.store.load(golden.job_id) is None:
-        await put(scene, golden)
-        await operations.sweep()
     async with Redis.from_url(deployment.redis_url) as redis:
-        key = JobKeys(golden.job_id).record
+        key = JobKeys(job_id).record
         state = json.loads(await redis.hget(key, "state"))  # type: ignore[arg-type, misc]
         state["hints"] = HINTS_BEFORE_ASKING  # so it has waited for a worker that reads it
-        fields = {"state": json.dumps(state)} | ({"graph": graph} if graph else {})
-        await redis.hset(key, mapping=fields)  # type: ignore[misc]
-    scene.log.add(Struck(fault=UNREAD, jobs=(golden.job_id,)))
+        await redis.hset(key, mapping={"state": json.dumps(state), "graph": graph})  # type: ignore[misc]
+    scene.log.add(Struck(fault=UNREAD, jobs=(job_id,)))
     deployment.worker()
-    return await deployment.until(operations, golden.job_id, Status.AWAITING_REVIEW)
+    scene.log.add(Mended(fault=KILL))
+    return await deployment.until(operations, job_id, Status.AWAITING_REVIEW)
 
 
 async def decide(scene: Scene, job: JobRecord, action: Action, **more: str) -> JobRecord:

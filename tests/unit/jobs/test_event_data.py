@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
-import pytest
-from support.jobs.declared_events import as_declared
-from support.jobs.golden_job import FOLDER, Golden
-
 from agents.failures.failure import FailureClass
-from jobs.model.codec import read_event
 from jobs.model.event_data import KINDS, LIFE, WORK
 from jobs.model.events import FINAL_KINDS
 from jobs.model.record import Status
@@ -27,12 +21,3 @@ def test_every_kind_is_of_work_or_of_the_jobs_life():
 def test_what_this_package_may_not_import_is_declared_alike():
     assert set(get_args(RunEnd.__value__)) == set(End)
     assert set(get_args(FailureKind.__value__)) == set(FailureClass)
-
-
-@pytest.mark.parametrize("name", sorted(Path(each).stem for each in FOLDER.glob("*-*ed.json")))
-def test_events_of_older_releases_fit(name):
-    golden = Golden.load(name)
-    (stored,) = [kept["value"] for kept in golden.keys if kept["key"].endswith(":events")]
-    events = [read_event(i, line.encode("latin-1")) for i, line in enumerate(stored, 1)]
-    assert len(events) > 3
-    as_declared(events)
