@@ -116,15 +116,6 @@ async def test_no_thread_or_namespace_is_taken_for_another(saver, client):
     assert await client.dbsize() == 0
 
 
-async def test_deleting_leaves_no_key_of_values_and_lone_writes(saver, client):
-    stored = await put(saver, place(), {"a": 1})
-    await put(saver, place(namespace="sub:1"), {"a": 1})
-    await saver.aput_writes(stored, [("a", 2)], "task")
-    await saver.aput_writes(place(checkpoint_id="never-saved"), [("a", 2)], "task")
-    await saver.adelete_thread("job")
-    assert await client.keys() == []
-
-
 # Round trips and refusals
 
 

@@ -69,11 +69,6 @@ async def test_a_missing_program_is_reported_as_a_shell_does(sandbox: Sandbox) -
     assert "no-such-program" in result.stderr.text
 
 
-async def test_any_program_runs(sandbox: Sandbox) -> None:
-    command = Command(("sh", "-c", "tr a-z A-Z < in.txt | rev"), {"in.txt": b"abc"})
-    assert (await sandbox.run(command, QUICK)).stdout.text == "CBA"
-
-
 async def test_python_as_a_word_is_the_sandboxs_interpreter(sandbox: Sandbox) -> None:
     files = {"test_it.py": b"import numpy\ndef test_it(): assert numpy.arange(3).sum() == 3\n"}
     command = Command(("python", "-m", "pytest", "-q", "-p", "no:cacheprovider"), files)
@@ -88,11 +83,6 @@ async def test_standard_input_is_given_and_ends(sandbox: Sandbox) -> None:
     assert (await sandbox.run(command, QUICK)).stdout.text == f"{len(data)}\n"
     unread = Command(("python", "-c", "print('fine')"), {}, data)
     assert (await sandbox.run(unread, QUICK)).stdout.text == "fine\n"
-
-
-async def test_output_that_is_no_text_is_replaced(sandbox: Sandbox) -> None:
-    code = "import sys; sys.stdout.buffer.write(b'gr\\xfc\\xdfe \\xe2\\x82\\xac \\x00')"
-    assert (await python(sandbox, code)).stdout.text == "gr\ufffd\ufffde \u20ac \0"
 
 
 # Files
@@ -333,13 +323,6 @@ async def test_a_failure_on_a_full_disk_is_reported_as_one(sandbox: Sandbox) -> 
 async def test_a_flood_of_empty_files_is_ended(sandbox: Sandbox) -> None:
     code = "n = 0\nwhile True: open(f'/tmp/{n}', 'w').close(); n += 1"
     assert (await python(sandbox, code)).end is End.DISK
-
-
-async def test_open_files_are_bounded(sandbox: Sandbox) -> None:
-    result = await python(
-        sandbox, "x = [open('/dev/null') for _ in range(99)]", Limits(open_files=32)
-    )
-    assert "Too many open files" in result.stderr.text
 
 
 # Isolation

@@ -11,7 +11,6 @@ from support.jobs.job_examples import (
     RESULT,
     TENANT,
     JobService,
-    decision,
     held,
     job,
     queued,
@@ -52,17 +51,6 @@ async def test_a_new_job_comes_back_as_it_was_put(store):
     assert (event.seq, event.kind, event.data["task"]) == (1, "submitted", "add")
     assert (await store.counts())[Status.QUEUED] == 1
     assert await store.next_in_line(TENANT, "j1") == "j1"
-
-
-async def test_nothing_is_known_of_a_job_that_never_was(store):
-    assert await store.load("none") is None
-    assert await store.events("none") == []
-    assert await store.journal("none") == {}
-    assert await store.charges("none") == []
-    assert await store.next_in_line(TENANT, "none") is None
-    assert await store.conversation(TENANT, "none", 3) == []
-    assert not await store.owns(LeaseRef("none", 1))
-    assert await store.renew([LeaseRef("none", 1)], 1_000) == [LeaseRef("none", 1)]
 
 
 async def test_a_taken_id_is_refused_and_nothing_is_written(store):
@@ -199,15 +187,6 @@ async def test_a_write_of_another_epoch_is_refused_but_its_charges_are_kept(serv
     assert await store.charges(running.id) == [charge("c1")]
 
 
-async def test_a_job_that_is_not_running_takes_no_writes(service, store):
-    running = await service.running()
-    assert await store.owns(held(running))
-    job(await service.operations.pause(held(running), review()))
-    assert not await store.owns(held(running))
-    with pytest.raises(StaleEpoch):
-        await store.write(running.id, 1, Writes((said("x"),)))
-
-
 @pytest.mark.invariant("J12")
 async def test_an_event_is_said_once_and_numbers_have_no_gaps(service, store):
     running = await service.running()
@@ -294,25 +273,6 @@ async def test_a_page_is_newest_first_and_knows_the_size_of_the_whole(store):
     assert await page(status=Status.RUNNING) == (["j2"], 1)
     assert await page(status=Status.QUEUED, label="even") == (["j4", "j0"], 2)
     assert await page(limit=1, offset=1, status=Status.QUEUED, label="even") == (["j0"], 2)
-
-
-async def test_counts_follow_every_change_of_status(service, store):
-    running = await service.running()
-    await service.submit()
-    job(await service.operations.pause(held(running), review()))
-    assert await store.counts() == {
-        **dict.fromkeys(Status, 0),
-        Status.QUEUED: 1,
-        Status.AWAITING_REVIEW: 1,
-    }
-    job(await service.operations.decide(running.id, decision()))
-    again = await service.claim(running.id)
-    job(await service.operations.fail(held(again), Reason.INTERNAL, "oops"))
-    assert await store.counts() == {
-        **dict.fromkeys(Status, 0),
-        Status.QUEUED: 1,
-        Status.FAILED: 1,
-    }
 
 
 async def test_the_queue_is_counted_by_priority(service, store):

@@ -101,18 +101,6 @@ E       TypeError: no
 FAILED test_shop.py::test_total - TypeError: no
 ========================= 1 failed, 2 passed in 0.04s ==========================
 """
-BROKEN = """\
-==================================== ERRORS ====================================
-_________________________ ERROR collecting test_shop.py __________________________
-ImportError while importing test module '/work/test_shop.py'.
-test_shop.py:1: in <module>
-    import shop
-E   ModuleNotFoundError: No module named 'shop'
-=========================== short test summary info ============================
-ERROR test_shop.py
-!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!
-=============================== 1 error in 0.12s ===============================
-"""
 
 
 def test_a_report_of_pytest() -> None:
@@ -121,11 +109,6 @@ def test_a_report_of_pytest() -> None:
     assert found.cause == "1 of 3 tests failed: test_shop.py::test_total: TypeError: no"
     assert failure(ended(1, out="1 failed in 0.02s\n")).kind.value == "test_failure"
     assert failure(ended(5, out="===== no tests ran in 0.01s =====\n")).kind.value == "test_failure"
-
-
-def test_a_test_file_that_cannot_be_collected_has_no_failed_tests() -> None:
-    found = failure(ended(2, out=BROKEN))
-    assert (found.kind.value, found.exception) == ("import", "ModuleNotFoundError")
 
 
 _PIECES = st.sampled_from(

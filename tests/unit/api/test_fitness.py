@@ -61,11 +61,3 @@ def test_a_server_older_than_the_scripts_need_starts_nothing(version):
     assert fatal
     assert version in complaint
     assert "Redis 7.0 or newer, or Valkey 7.2 or newer" in complaint
-
-
-def test_what_loses_jobs_stops_production_alone():
-    fitness = judge({**GOOD, "aof_enabled": 0}, None)
-    [complaint], fatal = fitness.complaints(production=False)
-    assert "appendonly" in complaint
-    assert not fatal
-    assert fitness.complaints(production=True) == ([complaint], True)

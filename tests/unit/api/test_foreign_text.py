@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.foreign_text import first_line, visible
+from api.http.foreign_text import visible
 
 
 def test_control_characters_and_direction_marks_are_spelled_out():
@@ -38,7 +38,3 @@ def test_invisible_signs_are_spelled_out(first, last):
 def test_no_control_character_is_left_but_line_ends_and_tabs(text):
     assert all(char in "\n\t" or char.isprintable() or ord(char) > 0x9F for char in visible(text))
     assert visible(visible(text)) == visible(text)
-
-
-def test_a_first_line_is_cut_to_its_width():
-    assert first_line("\n  one two three\nfour", 8) == "one two…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from support.servers.tiny_service import TinyService, serving
+from support.servers.tiny_service import Answer, TinyService, event, job, serving, stream
 
 from cli.main import run
 
@@ -14,6 +14,17 @@ from cli.main import run
 def tiny() -> Iterator[TinyService]:
     with serving() as service:
         yield service
+
+
+@pytest.fixture
+def finished(tiny: TinyService) -> TinyService:
+    """A job that is submitted, followed, and has succeeded."""
+    asked = {"by": "me", "task": "x", "review": False, "model": None, "priority": "normal"}
+    told = stream(event(1, "submitted", **asked), event(2, "succeeded", approved_by="critic"))
+    tiny.on("POST /jobs", Answer(202, job(status="queued")))
+    tiny.on("GET /jobs/j1/events", told)
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+    return tiny
 
 
 @pytest.fixture

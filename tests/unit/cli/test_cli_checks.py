@@ -6,23 +6,12 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from support.servers.tiny_service import Answer, event, job, stream
+from support.servers.tiny_service import Answer, job
 
 from cli.client.events import Event
 from cli.render.events import parts
 from cli.render.plain import lines
 from cli.render.runs import Detail
-
-CREATED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
-
-
-@pytest.fixture
-def finished(tiny):
-    tiny.on("POST /jobs", Answer(202, job(status="queued")))
-    ended = event(2, "succeeded", approved_by="critic")
-    tiny.on("GET /jobs/j1/events", stream(CREATED, ended))
-    tiny.on("GET /jobs/j1", Answer(200, job()))
-
 
 CHECKED = {
     "revision": 1,

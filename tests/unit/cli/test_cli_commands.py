@@ -8,21 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
-from support.servers.tiny_service import Answer, event, job, problem, stream
+from support.servers.tiny_service import Answer, job, problem
 
 from cli.exit_codes import MEANINGS
 from cli.main import run
 
-SUBMITTED = event(1, "submitted", by="me", task="x", review=False, model=None, priority="normal")
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "outcomes.md"
-SUCCEEDED = event(2, "succeeded", approved_by="critic")
-
-
-@pytest.fixture
-def finished(tiny):
-    tiny.on("POST /jobs", Answer(202, job(status="queued")))
-    tiny.on("GET /jobs/j1/events", stream(SUBMITTED, SUCCEEDED))
-    tiny.on("GET /jobs/j1", Answer(200, job()))
 
 
 def test_run_prints_the_answer_and_exits_0(fettle, finished):

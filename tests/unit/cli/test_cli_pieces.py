@@ -89,20 +89,6 @@ def test_a_broken_sandbox_beside_one_that_works_is_a_warning():
     assert "takes no job" in shown.advice
 
 
-def test_bytes_that_go_before_a_job_can_have_ended_are_warned_of():
-    hasty = {**SYSTEM["workers"][0], "blob_grace_seconds": 3600.0}
-    patient = {**hasty, "blob_grace_seconds": 86_400.0}
-
-    def shown(*workers):
-        system = {**SYSTEM, "workers": list(workers), "limits": {"max_timeout_seconds": 3600}}
-        return [one for one in deployment.findings(system) if one.name == "blob grace"]
-
-    assert shown(patient) == shown(SYSTEM["workers"][0]) == []
-    (found,) = shown(patient, hasty)
-    assert found.health is Health.WARN
-    assert "FETTLE_BLOB_GRACE_SECONDS" in found.advice
-
-
 def test_a_throw_away_deployment_takes_over_models_and_the_sandbox_alone(monkeypatch):
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://production/0")
     monkeypatch.setenv("FETTLE_MODELS", '["groq:only"]')

@@ -150,16 +150,8 @@ def test_what_cannot_repeat_is_refused(tiny, capsys, changed, why):
     assert why in capsys.readouterr().err
 
 
-@pytest.fixture
-def finished(tiny):
-    events_seen = event(1, "succeeded", approved_by="critic")
-    tiny.on("POST /jobs", Answer(202, job(status="queued")))
-    tiny.on("GET /jobs/j1/events", stream(events_seen))
-    tiny.on("GET /jobs/j1", Answer(200, job()))
-    tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
-
-
 def test_run_writes_the_recording_for_its_owner_alone(tiny, capsys, finished, tmp_path):
+    tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
     file = tmp_path / "it.yaml"
     assert run(["--url", tiny.url, "run", "Sort", "--record", str(file)]) == 0
     assert tiny.asked[0].body == {"task": "Sort", "record": True}

@@ -10,7 +10,6 @@ from jobs.counting import WAITS, counted
 from jobs.model.events import Event
 from jobs.model.record import Reason
 from jobs.model.review import Action
-from jobs.model.spec import Kind
 from jobs.store import Charge
 from jobs.transitions import lifecycle
 
@@ -104,9 +103,3 @@ def test_a_decision_counts_how_long_its_review_had_waited():
     assert waited(WAITS[-1] + 1)[f"wait|{len(WAITS)}"] == 1
     rejected = waited(1, action=Action.REJECT, feedback="no")
     assert (rejected["decided|reject"], rejected["ended|failed"]) == (1, 1)
-
-
-def test_a_verification_counts_apart():
-    record = claimed(queued(kind=Kind.VERIFICATION))
-    change = lifecycle.succeed(record, NOW, result=RESULT)
-    assert counted(record, change, shown(run()), ()) == {"verified|succeeded": 1}

@@ -17,13 +17,6 @@ from jobs.errors import PathRefused
 from sandbox import paths as sandbox_paths
 
 
-async def test_the_same_files_have_the_same_digest_in_any_order(tmp_path):
-    blobs = DirectoryBlobs(tmp_path)
-    one = await save(blobs, {"a": b"1", "b": b"2"})
-    assert one == await save(blobs, {"b": b"2", "a": b"1"})
-    assert one != await save(blobs, {"a": b"2", "b": b"1"})
-
-
 @pytest.mark.parametrize(
     "files",
     [

@@ -35,7 +35,3 @@ def test_the_cheapest_of_many_are_added_up_and_nothing_is_lost():
     assert shown.models == [f"m{n}" for n in range(MOST + 2, 2, -1)] + [OTHERS]
     assert shown.days["d"][-1] == 1 + 2 + 3
     assert sum(shown.days["d"]) == sum(range(1, MOST + 4))
-
-
-def test_where_nothing_was_spent_there_is_no_column():
-    assert by_model([], ["d"]).models == []
