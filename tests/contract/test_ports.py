@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
-from support.graph.port_harness import HARNESSES, Harness
+from support.graph.port_harness import Harness, MemoryHarness, StoreHarness
 
 from agents.errors import BudgetExhausted, PathOutside, PriceUnknown, Stopped
 from agents.ports import CallKey, Charge, Event, Finished
 from agents.spending.budget import MaxSpend
+from jobs.blobs.directory import DirectoryBlobs
+from jobs.store.redis_store import RedisStore
 
 
-@pytest.fixture(params=sorted(HARNESSES))
-async def harness(request: pytest.FixtureRequest) -> AsyncIterator[Harness]:
-    async with HARNESSES[request.param]() as made:
-        yield made
+@pytest.fixture(params=["memory", "worker"])
+async def harness(
+    request: pytest.FixtureRequest, redis_store: RedisStore, tmp_path: Path
+) -> Harness:
+    if request.param == "memory":
+        return MemoryHarness()
+    return await StoreHarness.over(redis_store, DirectoryBlobs(tmp_path))
 
 
 def at(ordinal: int) -> CallKey:

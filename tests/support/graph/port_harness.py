@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from decimal import Decimal
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Protocol
-
-from support.servers import redis_servers
+from typing import Any
 
 from agents.ports import Cancel, Charge, Events, Journal, Workspace
 from agents.ports.memory import (
@@ -23,13 +18,13 @@ from agents.ports.memory import (
 )
 from agents.spending.budget import Budget
 from jobs import store as jobs_store
-from jobs.blobs.directory import Blobs, DirectoryBlobs
+from jobs.blobs.directory import Blobs
 from jobs.budgets import Cap, billionths
 from jobs.model.record import JobRecord
 from jobs.model.spec import JobSpec
 from jobs.service import Operations, Submitted
 from jobs.store.credentials import Credentials
-from jobs.store.redis_store import RedisStore, connect
+from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Policy
 from worker.adapters.budget import AccountBudget, DayLimits
 from worker.adapters.cancel import StoreCancel
@@ -56,34 +51,15 @@ class Held:
     workspace: Workspace
 
 
-class Harness(Protocol):
-    """One job on record."""
-
-    async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:
-        """A new attempt at the job; the one before it is dead."""
-        ...
-
-    async def events(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
-        """Kind and data of the events on record, in order, without those of the job's own life."""
-        ...
-
-    async def charges(self) -> Sequence[Charge]:
-        """The charges on record."""
-        ...
-
-    async def cancel(self) -> None:
-        """Somebody cancels the job."""
-        ...
-
-
 @dataclass
 class MemoryHarness:
-    """Implements Harness in memory."""
+    """One job on record, in memory."""
 
     record: MemoryRecord = field(default_factory=MemoryRecord)
     switch: MemoryCancel = field(default_factory=MemoryCancel)
 
     async def attempt(self, most_tokens: int | None = None, most_usd: str | None = None) -> Held:
+        """A new attempt at the job; the one before it is dead."""
         return Held(
             MemoryJournal(self.record),
             MemoryEvents(self.record),
@@ -104,7 +80,7 @@ class MemoryHarness:
 
 @dataclass
 class StoreHarness:
-    """Implements Harness with the worker's ports, over a store."""
+    """The same with the worker's ports, over a store."""
 
     operations: Operations
     blobs: Blobs
@@ -156,28 +132,4 @@ class StoreHarness:
         return claimed
 
 
-@asynccontextmanager
-async def memory() -> AsyncIterator[Harness]:
-    """The in-memory twins."""
-    yield MemoryHarness()
-
-
-@asynccontextmanager
-async def store_in_redis() -> AsyncIterator[Harness]:
-    """The worker's ports over a real Redis and a directory: what a worker has."""
-    binary = next(iter(redis_servers.binaries().values()))
-    with (
-        TemporaryDirectory() as folder,
-        redis_servers.start(binary, Path(folder) / "redis") as server,
-    ):
-        store = RedisStore(connect(server.url, seconds=20))
-        try:
-            yield await StoreHarness.over(store, DirectoryBlobs(Path(folder) / "blobs"))
-        finally:
-            await store.close()
-
-
-HARNESSES: dict[str, Callable[[], AbstractAsyncContextManager[Harness]]] = {
-    "memory": memory,
-    "worker": store_in_redis,
-}
+Harness = MemoryHarness | StoreHarness
