@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from dataclasses import fields, replace
 
 import pytest
@@ -13,15 +12,13 @@ from support.pages.api_front import a_run, charge, done, settings_for, started, 
 from support.pages.pages_browser import visiting
 
 from api.auth import access_recheck
-from api.pages.format import difference, job_view
-from api.pages.views import live
-from api.pages.views.form_choices import choices
+from api.pages.format import difference
 from api.pages.views.new import LEFT_OUT
 from api.pages.views.review import MOST_FILES, files_since
 from api.schemas.job_request import JobRequest
 from jobs.blobs import manifest
 from jobs.model.events import NewEvent
-from jobs.model.record import Reason, Result
+from jobs.model.record import Reason
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec
 from jobs.store import Writes
@@ -101,19 +98,6 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         assert archive.headers["content-type"] == "application/gzip"
 
 
-async def test_cases_are_written_as_json(front):
-    async with visiting(front.app) as visit:
-        cases = '[{"argv": ["python", "app.py"], "stdout": "1"}]'
-        files = [("files", ("x.py", b"x = 1\n"))]
-        sent = await visit.post("/app/new", data={"task": "do", "cases": cases}, files=files)
-        job = await front.job(sent.headers["hx-redirect"].rpartition("/")[2])
-        assert job["spec"]["checks"]["cases"] == ["case 1"]
-        for wrong, said in (("[", "are not JSON"), ('[{"argv": []}]', "cases.0.argv")):
-            sent = await visit.post("/app/new", data={"task": "do", "cases": wrong}, files=files)
-            assert sent.status_code == 422
-            assert said in sent.text
-
-
 async def test_every_field_of_a_job_can_be_filled_in(front):
     async with visiting(front.app) as visit:
         html = (await visit.get("/app/new")).text
@@ -129,13 +113,6 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
         assert (spec["pause"], spec["repair"], spec["questions"]) == ("every_run", False, True)
         times = ("review_remind_seconds", "review_escalate_seconds", "questions_expire_seconds")
         assert [spec[name] for name in times] == [60, 90, 30]
-
-
-async def test_what_a_form_leaves_open_is_the_operators_to_say(front):
-    operators = {"review_on_expiry": "reject", "review_approvals": 2}
-    chosen = choices(front.services.settings.model_copy(update=operators))
-    assert next(iter(chosen["on_expiry"].items())) == ("", "it counts as rejected")
-    assert list(chosen["approvals"]) == ["2"]
 
 
 @pytest.mark.parametrize(
@@ -209,38 +186,6 @@ async def test_nothing_that_a_job_says_becomes_a_tag(front):
         assert EVIL not in (await visit.get("/app")).text
 
 
-def known(html):
-    return re.search(r'data-known="([^"]+)"', html).group(1)
-
-
-async def test_a_list_that_looks_again_reads_nothing_while_nothing_has_changed(front, monkeypatch):
-    job_id = await front.submit("a task")
-    async with visiting(front.app) as visit:
-        shown = known((await visit.get("/app")).text)
-        read = front.services.store.page
-
-        async def unread(*_, **__):
-            raise AssertionError("the list was read")
-
-        monkeypatch.setattr(front.services.store, "page", unread)
-        same = await visit.get("/app/jobs/list", params={"known": shown})
-        monkeypatch.setattr(front.services.store, "page", read)
-        assert same.status_code == 204
-        await front.client.post(f"/jobs/{job_id}/cancel")
-        moved = await visit.get("/app/jobs/list", params={"known": shown})
-        assert "cancelled" in moved.text
-        shown = known(moved.text)
-        other = await front.submit("another task")
-        filtered = {"status": "cancelled"}
-        first = known((await visit.get("/app", params=filtered)).text)
-        await front.client.post(f"/jobs/{other}/cancel")
-        later = await visit.get("/app/jobs/list", params={**filtered, "known": first})
-        assert "another task" in later.text
-        await front.submit("a third task")
-        aside = await visit.get("/app/jobs/list", params={**filtered, "known": known(later.text)})
-        assert (aside.status_code, aside.headers["x-known"] != known(later.text)) == (204, True)
-
-
 async def test_a_decision_counts_for_what_was_shown(front):
     job_id = await paused(front)
     async with visiting(front.app) as visit:
@@ -294,20 +239,6 @@ async def test_a_review_of_no_known_shape_does_not_take_the_page_away(front):
         assert (page.status_code, "cannot be shown" in page.text) == (200, True)
 
 
-async def test_who_comes_too_late_is_reported_what_was_decided_and_by_whom(front):
-    job_id = await paused(front)
-    secret = await front.key("read", "review", name="bob")
-    async with visiting(front.app) as ada, visiting(front.app, secret) as bob:
-        shown = hidden((await ada.get(f"/app/jobs/{job_id}")).text, "approve")
-        await bob.post(
-            f"/app/jobs/{job_id}/review", data={**shown, "action": "revise", "feedback": "no"}
-        )
-        late = await ada.post(f"/app/jobs/{job_id}/review", data=shown)
-        assert late.status_code == 409
-        assert re.search(r"bob[^.]*revise|revise[^.]*bob", late.text)
-        assert "bob" in (await ada.get(f"/app/jobs/{job_id}")).text
-
-
 async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_side(front):
     long = "\n".join(f"x{n} = {n}" for n in range(2_000))
     digest = await front.services.blobs.put(long.encode())
@@ -357,56 +288,6 @@ async def test_no_change_is_left_out_without_a_word(front):
     assert not_compared == [f"f{n:02}.txt" for n in range(MOST_FILES - 1, count)]
 
 
-async def test_a_follow_up_is_compared_with_what_the_job_before_it_left(front):
-    blobs, store = front.services.blobs, front.services.store
-    left = {"a.py": b"a = 1\n", "b.py": b"b = 1\n", "gone.py": b"x\n"}
-    first = await front.submit()
-    held = await front.claim(first)
-    await store.write(held.job_id, held.epoch, Writes(workspace=await manifest.save(blobs, left)))
-    done(await front.services.operations.succeed(held, Result("done", "critic"), "done"))
-    job_id = await front.submit(conversation_id=first, files={"b.py": "b = 2\n"})
-    held = await front.claim(job_id)
-    files = {"a.py": b"a = 2\n", "b.py": b"b = 3\n"}
-    made = [await front.made(name, content, "text/plain") for name, content in files.items()]
-    finished = NewEvent("r", "run_finished", a_run(artifacts=made))
-    now = await manifest.save(blobs, files)
-    await store.write(held.job_id, held.epoch, Writes(events=[finished], workspace=now))
-    record = (await store.load(job_id)).record
-    report = await files_since(front.services, record, (), await store.events(job_id))
-    named = [(one.name, one.why) for one in report]
-    assert named == [("a.py", ""), ("b.py", ""), ("gone.py", "deleted")]
-    rows = [one.rows[0] for one in report if one.rows]
-    shown = [re.sub("<[^>]+>", "", f"{row.left[1]} / {row.right[1]}") for row in rows]
-    assert shown == ["a = 1 / a = 2", "b = 2 / b = 3"]
-
-
-async def test_a_page_that_is_slow_to_draw_is_drawn_less_often(front, monkeypatch):
-    job_id = await front.submit()
-    held = await front.claim(job_id)
-    draw, drawn = job_view.regions, []
-
-    def slowly(values):
-        drawn.append(time.monotonic())
-        time.sleep(0.05)
-        return draw(values)
-
-    monkeypatch.setattr(job_view, "regions", slowly)
-    monkeypatch.setattr(live, "PACE_SECONDS", 0.01)
-    async with visiting(front.app) as visit:
-        stream = asyncio.create_task(visit.get(f"/app/jobs/{job_id}/live"))
-        async with asyncio.timeout(20):
-            while not drawn:
-                await asyncio.sleep(0.02)
-        for number in range(20):
-            event = NewEvent(f"say:{number}", "answered", {"revision": 1, "text": "so far"})
-            await front.services.store.write(job_id, held.epoch, Writes((event,)))
-            await asyncio.sleep(0.05)
-        count, took = len(drawn), time.monotonic() - drawn[0]
-        done(await front.services.operations.fail(held, Reason.INTERNAL, "over"))
-        await asyncio.wait_for(stream, 30)
-    assert count <= 2 + took / (0.05 / live.DRAWING_PART)
-
-
 async def test_an_open_page_ends_with_its_session(redis_url, tmp_path, monkeypatch):
     monkeypatch.setattr(access_recheck, "RECHECK_SECONDS", 0.0)
     settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=0.1)
@@ -419,20 +300,6 @@ async def test_an_open_page_ends_with_its_session(redis_url, tmp_path, monkeypat
             await visit.post("/app/sign-out")
             report = await asyncio.wait_for(stream, 20)
             assert (report.status_code, "event: end" in report.text) == (200, False)
-
-
-async def test_a_stream_of_events_ends_with_its_key(redis_url, tmp_path, monkeypatch):
-    monkeypatch.setattr(access_recheck, "RECHECK_SECONDS", 0.0)
-    settings = settings_for(redis_url, tmp_path, stream_heartbeat_seconds=0.1)
-    async with started(settings) as front:
-        job_id = await paused(front)
-        made = (await front.client.post("/keys", json={"name": "ada", "scopes": ["read"]})).json()
-        async with front.with_key(made["secret"]) as ada:
-            stream = asyncio.create_task(ada.get(f"/jobs/{job_id}/events"))
-            await asyncio.sleep(0.3)
-            assert not stream.done()
-            await front.client.delete(f"/keys/{made['id']}")
-            assert (await asyncio.wait_for(stream, 20)).text.startswith("retry:")
 
 
 async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
@@ -482,20 +349,6 @@ async def test_pictures_are_shown_and_a_drawing_never_acts(front):
             assert download.headers["content-security-policy"] == "sandbox; default-src 'none'"
         page = await front.made("a.html", b"<p>", "text/html")
         assert (await visit.get(f"/app/jobs/{job_id}/pictures/{page['digest']}")).status_code == 404
-
-
-async def test_cancel_and_retry(front):
-    job_id = await front.submit()
-    async with visiting(front.app) as visit:
-        for _ in range(2):
-            assert (await visit.post(f"/app/jobs/{job_id}/cancel")).status_code == 204
-        ended = await front.submit()
-        await front.finish(ended)
-        late = await visit.post(f"/app/jobs/{ended}/cancel")
-        assert (late.status_code, late.headers["hx-retarget"]) == (409, "#notice")
-        anew = await visit.post(f"/app/jobs/{job_id}/retry")
-        where = anew.headers["hx-redirect"]
-        assert f"/app/jobs/{job_id}" in (await visit.get(where)).text
 
 
 async def test_system_and_numbers_have_pages(front):
