@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from support.graph.graphs import PlannedSandbox, call
 from support.graph.tool_runs import use
 
@@ -64,12 +63,6 @@ async def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
     assert last.startswith("[line 5001 of 5001 has 30000 characters; these are the first 20000]")
 
 
-async def test_what_only_python_calls_a_line_is_none(tmp_path: Path) -> None:
-    files = {"odd.txt": "a\fb\x1cc\u2028d\re\n".encode()}
-    used = await use(tmp_path, NONE, call("read_file", path="odd.txt", offset=2), files=files)
-    assert used.texts == ["error: 'odd.txt' has 1 lines; offset 2 is after its end"]
-
-
 async def test_directories_are_listed_to_a_depth(tmp_path: Path) -> None:
     many = {f"many/{number}.txt": b"" for number in range(900)}
     used = await use(
@@ -120,13 +113,6 @@ async def test_what_no_workspace_can_hold_is_refused(tmp_path: Path) -> None:
     assert "a file and a directory at once: 'src/a.py'" in used.texts[1]
     assert used.texts[2] == "error: 2000 bytes; a file has at most 1500"
     assert await used.files() == FILES
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"PNG\x89"])
-async def test_what_is_no_text_is_not_edited(tmp_path: Path, content: bytes) -> None:
-    edit = call("edit_file", path="a.bin", old_text="a", new_text="b")
-    used = await use(tmp_path, NONE, edit, files={"a.bin": content})
-    assert used.texts == [f"error: 'a.bin' is not text: {len(content)} bytes"]
 
 
 async def test_a_file_written_anew_is_told_from_a_new_one(tmp_path: Path) -> None:

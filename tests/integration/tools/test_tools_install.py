@@ -11,18 +11,15 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from support.graph.graphs import PlannedSandbox, call
+from support.graph.graphs import call
 from support.graph.tool_runs import use
 from support.servers.package_index import serve, sha256, wheel
 from support.servers.web_server import Answer, WebServer, web_server
 
 from agents.errors import ToolRefused
 from agents.ports.network import Target
-from agents.runs import installed
-from agents.tools.inside import source
 from agents.tools.install import install
 from sandbox.local import LocalSandbox
-from sandbox.protocol import MIB, End, Limits, RunResult, SandboxUnavailable, Stream
 from settings.sandbox import sandbox_python
 from settings.tools import ToolSettings
 from worker.adapters.tools import packages
@@ -123,19 +120,6 @@ async def test_a_package_and_what_it_needs_can_be_imported_in_later_runs(
     assert "/simple/nowhere/" not in server.asked
 
 
-async def test_a_room_that_was_killed_is_no_answer_to_the_model(tmp_path: Path) -> None:
-    killed = RunResult(End.KILLED, None, signal=None, stdout=Stream(), stderr=Stream(), seconds=0.1)
-    port = allowing(tmp_path, "https://index.test/", "greet\n")
-    with pytest.raises(SandboxUnavailable, match="killed from outside"):
-        await use(
-            tmp_path,
-            PlannedSandbox({source("target"): killed}),
-            call("install", packages=["greet"]),
-            tools=(install,),
-            packages=port,
-        )
-
-
 NOT_ALLOWED = {
     "requests": "requests is not on the operator's list: ",
     "greet": "shout is needed too, and is not on the operator's list",
@@ -161,17 +145,6 @@ async def test_what_is_not_allowed_is_not_installed(tmp_path: Path, server: WebS
             await port.wheels([wanted], TARGET)
         assert words in str(refused.value)
     assert "/files/source-only-1.0.tar.gz" not in server.asked
-
-
-async def test_a_version_that_a_later_one_objects_to_is_chosen_anew(
-    tmp_path: Path, server: WebServer
-) -> None:
-    port = allowing(tmp_path, serve(server, FILES), "greet\nshout\ncolour\n")
-    found = await port.wheels(["shout", "greet", "colour"], TARGET)
-    assert [each.filename[:-17] for each in found] == ["colour-1.0", "greet-1.0", "shout-1.0"]
-    with pytest.raises(ToolRefused) as refused:
-        await port.wheels(["shout>=2", "greet"], TARGET)
-    assert "The user requested shout>=2; greet 1.0 depends on shout<2" in str(refused.value)
 
 
 async def test_what_a_package_needs_may_be_allowed_as_a_rule(
@@ -282,29 +255,3 @@ async def test_only_install_puts_files_among_the_packages(
     assert used.texts[3].startswith("error: ")
     assert used.texts[4].startswith("exit code 0")
     assert list(await used.files()) == [".packages/colour-1.0-py3-none-any.whl"]
-
-
-async def test_what_a_workspace_or_a_room_cannot_hold_is_not_installed(
-    tmp_path: Path, sandbox: LocalSandbox, server: WebServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was installed before counts, too; and it stays what it was."""
-    large = {
-        f"large{n}": {f"large{n}-1.0-py3-none-any.whl": packed}
-        for n in (1, 2)
-        for packed in [wheel(f"large{n}", "1.0", {f"large{n}.txt": f"{n}" * 3 * MIB})]
-    }
-    port = allowing(tmp_path, serve(server, {**FILES, **large}), "colour\nlarge1\nlarge2\n")
-    monkeypatch.setattr(installed, "MOST_UNPACKED", 4 * MIB)
-    calls = [call("install", packages=[name]) for name in ("large1", "large2", "large1")]
-    used = await use(tmp_path, sandbox, *calls, tools=(install,), packages=port)
-    assert used.texts[0] == used.texts[2] == "installed large1 1.0"
-    assert (
-        "unpacked, the packages are 6 MiB in 8 files; a sandbox holds at most 4 MiB"
-        in used.texts[1]
-    )
-    assert list(await used.files()) == [".packages/large1-1.0-py3-none-any.whl"]
-    asked = call("install", packages=["colour"])
-    limits = Limits(file_bytes=100)
-    used = await use(tmp_path, sandbox, asked, tools=(install,), packages=port, limits=limits)
-    assert "a file has at most 100; nothing was installed" in used.texts[0]
-    assert await used.files() == {}
