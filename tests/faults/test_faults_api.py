@@ -15,7 +15,6 @@ from support.processes.deployment import TENANT, Deployment, ok, running_deploym
 from support.processes.fronts import caller, front
 from support.processes.scene import until
 
-from drills.chaos.faults.tcp_proxy import Proxy
 from drills.chaos.oplog import OperationLog, Told
 from jobs.model.events import NewEvent
 from jobs.model.record import Status
@@ -113,41 +112,6 @@ async def test_a_front_killed_around_a_decision_and_a_cancel(
         assert (await deployment.kinds(operations, decided)).count("decided") == 1
         assert (await deployment.record_of(operations, decided)).status is Status.FAILED
         assert (await deployment.kinds(operations, cancelled)).count("cancelled") == 1
-
-
-async def test_fronts_killed_again_and_again_under_load(deployment: Deployment) -> None:
-    """Every key stands for one job, whatever its callers lived through; every job ends."""
-    log = OperationLog()
-    keys = [f"load-{n}" for n in range(60)]
-    body = {"task": "once", "model": "recording:once", "labels": ["load"]}
-
-    async def submit_all(url: str, own: list[str]) -> list[str]:
-        accepted = []
-        async with caller(url, log) as client:
-            for key in own:
-                accepted.append(await client.submit_until_told(key, **body))
-                await asyncio.sleep(0.05)
-        return accepted
-
-    async def kill_and_go_on(proxy: Proxy, after: str) -> None:
-        for number in range(3):
-            with front(deployment, f"load-{number}", fail_point=f"{after}:6") as api:
-                proxy.point_to("127.0.0.1", int(api.url.rsplit(":", 1)[1]))
-                await asyncio.to_thread(api.process.wait, 60)
-
-    with Proxy("127.0.0.1", 1) as proxy:
-        url = f"http://127.0.0.1:{proxy.port}"
-        submitting = [asyncio.create_task(submit_all(url, keys[n::6])) for n in range(6)]
-        await kill_and_go_on(proxy, "after_accept")
-        with front(deployment, "load") as api:
-            proxy.point_to("127.0.0.1", int(api.url.rsplit(":", 1)[1]))
-            accepted = [job_id for ids in await asyncio.gather(*submitting) for job_id in ids]
-    async with deployment.operations() as operations:
-        assert sorted(accepted) == sorted(await listed(operations, "load"))
-        assert len(set(accepted)) == len(keys)
-        for job_id in accepted:
-            job = await deployment.until(operations, job_id, seconds=60)
-            assert (job.status, job.crashes) == (Status.SUCCEEDED, 0)
 
 
 @pytest.mark.quick

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +45,3 @@ def test_a_quarter_of_a_minute_of_everything_loses_nothing(tmp_path: Path) -> No
     assert set(Kind) - struck <= waits_for_the_fleet
     assert any(isinstance(entry, Called) and entry.caller for entry in entries)
     assert len((kept / "jobs.jsonl").read_text().splitlines()) == shown["jobs"]
-
-
-@pytest.mark.timeout(200)
-def test_ctrl_c_ends_it_and_leaves_no_process_and_no_file(tmp_path: Path) -> None:
-    words = ("chaos", "--minutes", "5", *BUSY)
-    with started(*words, cwd=tmp_path, env=environment(tmp_path), grace=2.0) as chaos:
-        chaos.wait_for("under way", 120)
-        time.sleep(1)
-        chaos.interrupt()
-        assert chaos.end(60) == 128 + signal.SIGINT
-    assert "Traceback" not in chaos.text
-    assert list((tmp_path / "tmp").glob("fettle-*")) == []

@@ -82,28 +82,6 @@ async def test_only_a_job_that_kills_its_own_process_is_poison(deployment: Deplo
             assert survivor.poll() is None
 
 
-async def test_a_job_that_runs_alone_is_given_back_by_a_stop(deployment: Deployment) -> None:
-    with ProviderServer(always(Hang())) as server:
-        async with deployment.operations() as operations:
-            job_id = await deployment.submit(operations, JobSpec(task="alone", model="groq:alone"))
-            for crash in (1, 2):
-                worker = deployment.worker(groq_base_url=server.groq_url)
-                await requests(server, crash)
-                worker.kill()
-                worker.wait()
-            deployment.worker(groq_base_url=server.groq_url, drain_seconds="0.5")
-            await requests(server, 3)
-            record, pid = await held_by(deployment, operations, job_id)
-            assert record.lease is not None
-            assert record.lease.alone
-            deployment.stop_workers()
-            with pytest.raises(ProcessLookupError):
-                os.kill(pid, 0)
-            loaded = await operations.store.load(job_id)
-            assert loaded is not None
-            assert (loaded.record.status, loaded.record.crashes) == (Status.QUEUED, 0)
-
-
 @pytest.mark.invariant("J5")
 async def test_a_frozen_worker_changes_nothing_when_it_wakes(scene: Scene) -> None:
     """Past its lease another has its job: it notices, kills its sandbox and drops the attempt."""

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import docker
@@ -21,9 +20,7 @@ pytestmark = pytest.mark.skipif(
     not engines.OWN, reason="NOT tested: an engine that is killed has to be our own; run as root"
 )
 IMAGE = "sandboxes-without-libraries"
-GRACE_SECONDS = 15.0
 SLOW = "import time; time.sleep(3); print('slow')"
-LONG = "import time; time.sleep(14)"
 
 
 @pytest.fixture(scope="module")
@@ -80,37 +77,6 @@ async def test_an_engine_killed_in_the_middle_of_a_run(
     await docked.judge()
 
 
-@pytest.mark.invariant("J14")
-async def test_containers_of_a_killed_worker(docked: Scene, looking: docker.DockerClient) -> None:
-    """Its runs' containers end with it, those that are frozen by the next worker's hand."""
-    doomed = docked.deployment.worker()
-    await docked.deployment.ready(seconds=60)
-    for name in ("one", "two"):
-        await docked.submit(name, Work((LONG,)))
-        await docked.requests(name, 2, seconds=60)
-    await asyncio.sleep(2)
-    before = sandboxes(looking)
-    assert len(before) >= 2
-    looking.api.pause(before[0])  # it cannot see its worker go
-    docked.kill(doomed, last=True)
-    await gone(looking, set(before[1:]))
-    for name in ("one", "two"):
-        assert await docked.cancel(name)
-    await docked.relieved()
-    await docked.submit("after")
-    await docked.succeeds("after", seconds=120)
-    await gone(looking, set(before))
-    await docked.judge()
-
-
 def sandboxes(looking: docker.DockerClient) -> list[str]:
     """The ids of all containers of workers."""
     return [each["Id"] for each in looking.api.containers(all=True, filters={"label": OWNER})]
-
-
-async def gone(looking: docker.DockerClient, which: set[str]) -> None:
-    """Wait until none of these is left, within the grace period."""
-    ends = time.monotonic() + GRACE_SECONDS
-    while left := which & set(sandboxes(looking)):
-        assert time.monotonic() < ends, left
-        await asyncio.sleep(0.1)

@@ -62,32 +62,6 @@ async def test_a_model_that_is_down_from_the_start(down: Scene) -> None:
     await down.judge()
 
 
-async def test_a_model_that_refuses_for_good(down: Scene) -> None:
-    """A wrong key is not tried again: the job ends at once."""
-    await down.submit("forbidden", Work(instead=from_request(1, Refusal(401))))
-    job = await down.end("forbidden")
-    assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
-    assert job.detail
-    assert len(down.asked["forbidden"]) == 1
-    assert "given_back" not in await down.event_kinds("forbidden")
-    await down.judge()
-
-
-async def test_a_model_that_goes_down_after_a_run(down: Scene) -> None:
-    """What was paid and run stays, the bound is the same, and nothing is called a success."""
-    for mood, turn in TROUBLE.items():
-        await down.submit(mood, Work(instead=from_request(3, turn)))
-    for mood in TROUBLE:
-        job = await down.end(mood)
-        assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE), mood
-        shown = await down.event_kinds(mood)
-        assert (shown.count("model_called"), shown.count("run_finished")) == (2, 1), mood
-        charged = await down.operations.store.charges(down.ids[mood])
-        # the attempt that had finished two calls has all its tries before it
-        assert (len(charged), len(down.asked[mood])) == (2, 2 + TRIES), mood
-    await down.judge()
-
-
 async def test_a_model_that_comes_back(down: Scene) -> None:
     """Each kind of trouble twice, then none: the job succeeds, and nothing is paid twice."""
     for mood, turn in TROUBLE.items():

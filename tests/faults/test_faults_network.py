@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable
 from itertools import pairwise
 from pathlib import Path
 
-import httpx
 import httpx_sse
 import pytest
 from support.jobs.job_examples import RESULT
@@ -162,33 +161,6 @@ async def test_between_the_api_and_redis(scene: Scene, fault: str) -> None:
             assert (len(set(ids)), counts[Status.QUEUED]) == (3, 3)
             for job_id in ids:
                 await client.cancel(job_id)
-    await scene.judge()
-
-
-@pytest.mark.parametrize(
-    ("fault", "way"),
-    [
-        (BLACK_HOLE, Way.DOWN),
-        (Fault(cut_after=120), Way.DOWN),
-        (Fault(cut_after=150), Way.UP),
-        (Fault(latency_seconds=0.5), Way.DOWN),
-    ],
-)
-async def test_between_a_client_and_the_api(scene: Scene, fault: Fault, way: Way) -> None:
-    """J2: an answer that was lost, cut or late is asked for again, and is the same job."""
-    with front(scene.deployment) as api, Proxy("127.0.0.1", api_port(api)) as proxy:
-        async with caller(f"http://127.0.0.1:{proxy.port}", scene.log) as client:
-            client.client.timeout = httpx.Timeout(3)
-            proxy.set(fault, way)
-            began = time.monotonic()
-            answer = await client.submit("key", task="x")
-            late = answer is not None and time.monotonic() - began >= fault.latency_seconds
-            assert late if fault.latency_seconds else answer is None, "it has bitten"
-            proxy.heal()
-            job_id = await client.submit_until_told("key", task="x")
-            assert await client.submit_until_told("key", task="x") == job_id
-            assert (await scene.operations.store.counts())[Status.QUEUED] == 1
-            await client.cancel(job_id)
     await scene.judge()
 
 

@@ -266,38 +266,6 @@ async def test_the_disk_is_full_under_appendfsync_always(scene: Scene) -> None:
                 await scene.judge()
 
 
-async def test_the_disk_is_full_under_appendfsync_everysec(scene: Scene) -> None:
-    """Redis goes on and refuses writes (MISCONF): clear errors, and all goes on with space."""
-    scene.deployment.worker()
-    redis = await connected(scene, 0)
-    await redis.config_set("appendfsync", "everysec")
-    with front(scene.deployment) as api:
-        async with caller(api.url, scene.log) as client:
-            await scene.deployment.ready()
-            await at_work(scene, "one", "two", seconds=0.5)
-            await scene.requests("two", 1, seconds=90)
-            allow(scene, 0)
-            struck(scene)
-            await refuses_writes(redis)
-            answer = await client.submit("no-disk", task="x", model="groq:one")
-            assert answer is not None
-            report = answer.json()
-            assert (answer.status_code, report["type"]) == (503, "/problems/store-unavailable")
-            said = [line for line in api.logged() if line["event"] == "store unavailable"]
-            assert "MISCONF" in said[-1]["error"], "the operator reads why"
-            shown = await client.client.get("/system")
-            findings = {each["name"]: each for each in shown.json()["redis"]["findings"]}
-            assert findings["aof_last_write_status"]["verdict"] == "refuse"
-            await asyncio.sleep(scene.lease + 2)
-            allow(scene, None)
-            repaired(scene)
-            last = await client.submit_until_told("no-disk", task="x", model="groq:one")
-            await scene.deployment.until(scene.operations, last, seconds=60)
-            await blameless(scene, "one", "two")
-            await scene.judge()
-    await redis.aclose()
-
-
 async def refuses_writes(redis: Redis) -> None:
     """Wait until it has found that its disk is full."""
     async with asyncio.timeout(60):
