@@ -93,7 +93,6 @@ TEST = "from solution import add\n\n\ndef test_add():\n    assert add(1, 2) == 3
 EMPTY_TEST = "def test_nothing():\n    assert 1 + 1 == 2\n"
 USE = "from solution import add\nassert add(1, 2) == 3\nprint(add(1, 2))\n"
 MAIN = GOOD + "\n\nif __name__ == '__main__':\n    assert add(1, 2) == 3\n    print('ok')\n"
-HEADED = '"""Adds."""\n\nfrom __future__ import annotations\n\n' + GOOD
 CHART = (
     "import csv\nimport matplotlib.pyplot as plt\n"
     "rows = list(csv.DictReader(open('table.csv')))\n"
@@ -111,87 +110,56 @@ TOLERANT = (
 SKIPPED = "import pytest\n\n\n@pytest.mark.skip\ndef test_add():\n    from solution import add\n"
 LEAVES = "import os\n\n\ndef test_add():\n    os._exit(0)\n"
 
-C_ABORTS = "#include <stdlib.h>\nint main(void) { abort(); }\n"
-UNIT = "import unittest\nfrom solution import add\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
-EMPTY_UNIT = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(3, 3)\n"
 ON_PATH = "import sys\nsys.path.insert(0, 'src')\n" + TEST
 LEFT = "import os\nfrom solution import add\nassert add(1, 2) == 3\nassert not os.path.exists('done')\nopen('done', 'w').close()\n"
 
 CASES = (
     # Approved: tests, programs, packages, languages.
     yes("tests", write("solution.py", GOOD), write("test_solution.py", TEST), tests("test_solution.py")),
-    yes("all-tests", write("solution.py", GOOD), write("test_solution.py", TEST), tests(".")),
     yes("pytest-command", write("solution.py", GOOD), write("test_solution.py", TEST), verify("pytest", "-q")),
-    yes("python-m-pytest", write("solution.py", GOOD), write("test_solution.py", TEST), verify("python", "-m", "pytest")),
     yes("inline-check", write("solution.py", GOOD), verify("python", "-c", USE)),
     yes("check-program", write("solution.py", GOOD), write("check.py", USE), verify("python", "check.py")),
     yes("own-main", write("solution.py", MAIN), verify("python", "solution.py")),
     yes("unittest", write("solution.py", GOOD), write("test_solution.py", "import unittest\nfrom solution import add\n\n\nclass TestAdd(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"), verify("python", "-m", "unittest", "-q")),
     yes("doctest", write("solution.py", 'def add(a, b):\n    """\n    >>> add(1, 2)\n    3\n    """\n    return a + b\n'), verify("python", "-m", "doctest", "solution.py")),
-    yes("headed", write("solution.py", HEADED), write("test_solution.py", TEST), tests("test_solution.py")),
-    yes("two-modules", write("helper.py", GOOD), write("app.py", "from helper import add\nassert add(1, 2) == 3\n"), verify("python", "app.py")),
     yes("package", write("pkg/__init__.py", ""), write("pkg/core.py", GOOD), write("tests/test_core.py", TEST.replace("solution", "pkg.core")), tests("tests")),
-    yes("package-main", write("pkg/__init__.py", ""), write("pkg/core.py", GOOD), write("pkg/__main__.py", "from pkg.core import add\nassert add(1, 2) == 3\n"), verify("python", "-m", "pkg")),
     yes("shell-script", write("sum.sh", "set -e\ntest $((1 + 2)) = 3\necho ok\n"), verify("bash", "sum.sh")),
-    yes("shell-around-python", write("solution.py", GOOD), write("check.sh", "set -e\npython -c 'from solution import add; assert add(1, 2) == 3'\n"), verify("bash", "check.sh")),
     yes("awk", write("sum.awk", "{ s += $1 }\nEND { if (s != 3) exit 1; print s }\n"), write("n.txt", "1\n2\n"), verify("awk", "-f", "sum.awk", "n.txt")),
-    yes("perl", write("sum.pl", "die unless 1 + 2 == 3;\nprint 'ok';\n"), verify("perl", "sum.pl")),
-    yes("no-suffix", write("tool", "#!/usr/bin/env python3\nassert 1 + 2 == 3\nprint('ok')\n"), verify("python", "tool")),
-    yes("reads-data", write("n.txt", "1\n2\n"), write("total.py", "assert sum(map(int, open('n.txt'))) == 3\n"), verify("python", "total.py")),
-    yes("leaves-output", write("solution.py", MAIN + "    open('out.txt', 'w').write('3')\n"), verify("python", "solution.py")),
     yes("edited-after", write("solution.py", GOOD), write("test_solution.py", TEST), tests("test_solution.py"), write("solution.py", MAIN)),
     yes("red-to-green", write("solution.py", BUG), write("test_solution.py", TEST), tests("test_solution.py"), write("solution.py", GOOD), tests("test_solution.py")),
-    yes("red-then-written", write("solution.py", BUG), write("test_solution.py", TEST), tests("test_solution.py"), write("solution.py", GOOD)),
     yes("brought-and-fixed", write("solution.py", GOOD), tests("test_solution.py"), files={"solution.py": BUG, "test_solution.py": TEST}),
     yes("tests-are-the-work", write("test_solution.py", TEST), tests("test_solution.py"), files={"solution.py": GOOD}),
     # Approved without a verification of the model's own.
     yes("default-tests", write("solution.py", GOOD), write("test_solution.py", TEST)),
     yes("default-program", write("solution.py", GOOD), python(USE)),
-    yes("default-shell", write("solution.py", MAIN), shell("python solution.py")),
     yes("failed-then-fixed", write("solution.py", BUG), python(USE), write("solution.py", GOOD)),
     yes("when-asked", write("solution.py", GOOD), asked=(verify("python", "-c", USE),)),
     yes("the-job-s-own", write("solution.py", GOOD), spec={"verify": ("python", "-c", USE)}),
     yes("checks", write("solution.py", GOOD), spec={"checks": {"test_it.py": TEST}}),
     # Approved: no source files.
     yes("a-sum", python("print(sum(range(101)))"), says="5050"),
-    yes("a-sum-by-shell", shell("expr 1 + 2"), says="3"),
     yes("a-chart", python(CHART), files=TABLE),
     yes("data", python("import json; json.dump([1, 2], open('out.json', 'w'))")),
-    yes("data-and-a-note", python("open('out.csv', 'w').write('a,1\\n')"), write("note.md", "# Done\n")),
     yes("data-verified", python("import json; json.dump([1, 2], open('out.json', 'w'))"), verify("python", "-c", "import json; assert json.load(open('out.json')) == [1, 2]")),
     yes("a-document", write("essay.md", "# On queues\n"), spec={"evidence": "none"}),
     yes("an-answer", spec={"evidence": "none"}, says="Paris."),
     # Not approved: nothing has run the work.
     no("only-written", write("solution.py", CRASH)),
     no("only-claimed"),
-    no("empty-replies", says=""),
     no("a-document-for-nobody", write("essay.md", "# On queues\n")),
-    no("printed-about", write("solution.py", CRASH), python("print('solution looks fine')")),
     no("read", write("solution.py", CRASH), python("print(open('solution.py').read())")),
-    no("looked-at", write("solution.py", CRASH), shell("cat solution.py")),
     no("verified-by-print", write("solution.py", CRASH), verify("python", "-c", "print('ok')")),
     no("verified-by-true", write("solution.py", CRASH), verify("true")),
-    no("verified-by-cat", write("solution.py", CRASH), verify("cat", "solution.py")),
-    no("verified-by-grep", write("solution.py", CRASH), verify("grep", "-q", "raise", "solution.py")),
-    no("verified-by-compiling", write("solution.py", CRASH), verify("python", "-m", "py_compile", "solution.py")),
     no("verified-by-parsing", write("solution.py", CRASH), write("check.py", PARSES), verify("python", "check.py", "solution.py")),
-    no("c-read", write("main.c", C_ABORTS), verify("python", "-c", "print(open('main.c').read())")),
     no("verified-by-syntax", write("run.sh", "exit 3\n"), verify("bash", "-n", "run.sh")),
     no("tests-import-nothing", write("solution.py", CRASH), write("test_solution.py", EMPTY_TEST), tests("test_solution.py")),
     no("tests-swallow", write("solution.py", CRASH), write("test_solution.py", TOLERANT), tests("test_solution.py")),
     no("check-imports-nothing", write("solution.py", CRASH), write("check.py", "print('ok')\n"), verify("python", "check.py")),
-    no("imported-check-imports-nothing", write("solution.py", CRASH), write("check.py", "print('ok')\n"), verify("python", "-c", "import check")),
     no("package-not-imported", write("pkg/__init__.py", ""), write("pkg/core.py", CRASH), write("tests/test_core.py", EMPTY_TEST), tests("tests")),
     no("another-language", write("sum.pl", "die;\n"), write("check.py", "print('ok')\n"), verify("python", "check.py")),
     # Not approved: an exit code that says nothing.
-    no("export", write("solution.py", CRASH), shell("export R=$(python solution.py)")),
-    no("trap", write("solution.py", CRASH), shell("trap 'exit 0' EXIT; python solution.py")),
     no("or-true", write("solution.py", CRASH), shell("python solution.py || true")),
-    no("background", write("solution.py", CRASH), shell("python solution.py & sleep 0.2")),
-    no("unchecked-child", write("solution.py", CRASH), python("import subprocess\nsubprocess.run(['python', 'solution.py'])")),
-    no("bash-c", write("solution.py", CRASH), verify("bash", "-c", "python solution.py || true")),
     no("an-operator", write("solution.py", CRASH), verify("python", "solution.py", "||", "true")),
-    no("script-hides", write("solution.py", CRASH), write("check.sh", "python solution.py\nexit 0\n"), verify("bash", "check.sh")),
     no("skipped", write("solution.py", CRASH), write("test_solution.py", SKIPPED), tests("test_solution.py")),
     no("no-tests", write("solution.py", GOOD), write("test_solution.py", "import solution\n"), tests("test_solution.py")),
     no("leaves-pytest", write("solution.py", GOOD), write("test_solution.py", LEAVES), tests("test_solution.py")),
@@ -202,7 +170,6 @@ CASES = (
     no("writes-what-it-runs", python(MAKER)),
     no("red", write("solution.py", BUG), write("test_solution.py", TEST), tests("test_solution.py")),
     no("last-assertion-failed", write("solution.py", BUG), python("from solution import add\nprint(add(3, 0))"), python(USE)),
-    no("data-check-failed", python("open('out.csv', 'w').write('a,1\\n')"), python("assert open('out.csv').read() == 'b'")),
     no("data-written-over", python("open('out.csv', 'w').write('a,1\\n')"), write("out.csv", "a,2\n")),
     no("data-verified-red", python("open('out.csv', 'w').write('a,1\\n')"), verify("grep", "-q", "b", "out.csv"), python("print('fine')")),
     # Not approved: the job's own verification, its checks.
@@ -213,23 +180,12 @@ CASES = (
     no("evidence-none-is-not-for-code", write("solution.py", CRASH), spec={"evidence": "none"}),
     # Other languages, names, styles.
     yes("sql", write("schema.sql", "create table t (n int);\n"), verify("python", "-c", "import sqlite3; sqlite3.connect(':memory:').executescript(open('schema.sql').read())")),
-    no("sql-read", write("schema.sql", "create tabel t;\n"), verify("python", "-c", "print(open('schema.sql').read())")),
-    yes("awk-ends-with-0", write("sum.awk", "{ s += $1 }\nEND { print s; exit 0 }\n"), write("n.txt", "1\n2\n"), verify("awk", "-f", "sum.awk", "n.txt")),
-    yes("perl-module", write("Add.pm", "package Add;\nsub add { $_[0] + $_[1] }\n1;\n"), write("t/add.t", "use lib '.';\nuse Add;\ndie unless Add::add(1, 2) == 3;\n"), verify("perl", "t/add.t")),
-    no("perl-module-not-used", write("Add.pm", "die;\n"), write("t/add.t", "print 'ok 1';\n"), verify("perl", "t/add.t")),
-    yes("started-by-itself", write("run.sh", "#!/bin/bash\nset -e\ntest $((1 + 2)) = 3\n"), verify("./run.sh")),
     yes("filter-of-stdin", write("cli.py", "import sys\nprint(sum(map(int, sys.stdin.read().split())))\n"), verify("bash", "-c", 'test "$(echo 1 2 | python cli.py)" = 3')),
-    yes("tests-py", write("solution.py", GOOD), write("tests.py", UNIT), verify("python", "-m", "unittest", "tests")),
-    no("test-py-imports-nothing", write("solution.py", CRASH), write("test.py", EMPTY_UNIT), verify("python", "-m", "unittest")),
-    yes("test-py-is-left", write("solution.py", GOOD), write("test.py", USE), verify("python", "-c", USE)),
     no("tests-use-their-helper-alone", write("solution.py", CRASH), write("tests/helper.py", "N = 3\n"), write("tests/test_n.py", "import sys\nsys.path.insert(0, 'tests')\nfrom helper import N\n\n\ndef test_n():\n    assert N == 3\n"), tests("tests")),
     no("new-tests-import-nothing", write("test_solution.py", EMPTY_TEST), tests("."), files={"solution.py": GOOD}),
     yes("src-layout", write("src/solution.py", GOOD), write("tests/test_solution.py", ON_PATH), tests("tests")),
     yes("crlf-and-bom", write("solution.py", "\ufeff" + GOOD.replace("\n", "\r\n")), write("test_solution.py", TEST.replace("\n", "\r\n")), tests(".")),
-    no("bom-only-compiled", write("solution.py", "\ufeff" + CRASH), verify("python", "-m", "py_compile", "solution.py")),
-    yes("one-word-is-a-line", write("solution.py", GOOD), write("check.py", USE), verify("python check.py")),
     yes("heredoc-then-asked", shell("cat > solution.py <<'EOF'\n" + MAIN + "EOF\npython solution.py"), asked=(verify("python", "solution.py"),)),
     no("tests-removed-after", write("solution.py", GOOD), write("test_solution.py", TEST), tests("test_solution.py"), shell("rm test_solution.py")),
     no("stands-in-its-own-way", write("solution.py", GOOD), write("check.py", LEFT), verify("python", "check.py")),
-    no("pipe-hides", write("solution.py", CRASH), write("test_solution.py", TEST), verify("bash", "-c", "pytest -q | tail -3")),
 )  # fmt: skip
