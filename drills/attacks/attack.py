@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from drills.attacks.judges import reported
 from drills.attacks.outcome import Observation, Verdict
 from sandbox.protocol import End, Limits
 
@@ -20,9 +19,9 @@ Probe = Callable[..., "str | None"]
 """Runs in the sandbox, from its source. Takes what it is given, or nothing; returns evidence of
 reach in words, or None."""
 
-Drive = Callable[[Any], Awaitable[Observation]]
-"""What the host does around the probe's runs; called with a `drills.attacks.context.Context`."""
-Judge = Callable[[Observation], Verdict]
+Drive = Callable[[Any], Awaitable[Observation | Verdict]]
+"""What the host does around the probe's runs; called with a `drills.attacks.context.Context`. It
+returns its verdict, or what is to be judged as usual (`judges.reported`)."""
 
 LIMITS = Limits(wall_seconds=20.0)
 """More time than a job has: what is tried is what the code may do, not how fast."""
@@ -88,7 +87,6 @@ class Attack:
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
     drive: Drive = run_once
-    judge: Judge = reported
     alone: bool = False
     absent: Callable[[], str | None] = lambda: None
     tries: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterable
 
 from drills.attacks.outcome import Kind, Observation, Verdict
 from sandbox.protocol import End
@@ -51,40 +51,29 @@ def _end(seen: Observation) -> str:
     return f"{result.end} {'' if how is None else how} {result.stderr.text[-MOST_LETTERS:]}".strip()
 
 
-def answered(
-    end: End, code: int | None = None, *, within: float = 15.0
-) -> Callable[[Observation], Verdict]:
-    """A judge of robustness: the run must end as `end` (with exit code `code`), within seconds, and
-    leave nothing. Anything else is reach: the code has made the sandbox do what it should not.
+def judged(seen: Observation, faults: Iterable[str]) -> Verdict:
+    """Reach where the drive has found a fault; else what the probe has reported."""
+    found = "; ".join(faults)
+    return reached(found) if found else reported(seen)
+
+
+def survived(
+    seen: Observation,
+    next_run_is_fine: bool,
+    ends: Collection[End],
+    code: int | None = None,
+    within: float = 15.0,
+) -> Verdict:
+    """Judges blows against the sandbox: the run must end in one of these ways (with this exit code,
+    if one is given), within seconds, and leave nothing; the next run is as usual. Anything else is
+    reach: the code has made the sandbox do what it should not.
     """
-
-    def judge(seen: Observation) -> Verdict:
-        result = seen.result
-        if seen.left:
-            return reached(f"it lived on after the run: {', '.join(seen.left)}")
-        if not seen.notes.get("after", True):
-            return reached("the run after it did not end as it should")
-        if (result.end, result.exit_code) != (end, code):
-            return reached(f"it ended as {_end(seen)}, not as {end} {code}")
-        if seen.seconds > within:
-            return reached(f"the answer took {seen.seconds:.1f} s")
-        return held(f"it ended as {result.end} after {seen.seconds:.1f} s")
-
-    return judge
-
-
-def ended(ends: Collection[End], *, within: float = 20.0) -> Callable[[Observation], Verdict]:
-    """A judge of blows against the sandbox: it may end in one of these ways, within seconds;
-    nothing of it is left, and the next run is as usual.
-    """
-
-    def judge(seen: Observation) -> Verdict:
-        if seen.left:
-            return reached(f"it lived on after the run: {', '.join(seen.left)}")
-        if not seen.notes.get("after", True):
-            return reached("the run after it did not end as it should")
-        if seen.result.end not in ends or seen.seconds > within:
-            return reached(f"it ended as {_end(seen)} after {seen.seconds:.1f} s")
-        return held(f"it ended as {seen.result.end} after {seen.seconds:.1f} s")
-
-    return judge
+    if seen.left:
+        return reached(f"it lived on after the run: {', '.join(seen.left)}")
+    if not next_run_is_fine:
+        return reached("the run after it did not end as it should")
+    if seen.result.end not in ends or code not in {None, seen.result.exit_code}:
+        return reached(f"it ended as {_end(seen)}")
+    if seen.seconds > within:
+        return reached(f"the answer took {seen.seconds:.1f} s")
+    return held(f"it ended as {seen.result.end} after {seen.seconds:.1f} s")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from sandbox.protocol import End, RunResult
 
@@ -36,8 +34,6 @@ class Observation:
     """Processes of the run that lived on after its answer."""
     contacts: tuple[str, ...] = ()
     """What arrived at the canary servers with the run's mark."""
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    """What the attack's own drive has measured."""
 
 
 class Kind(StrEnum):

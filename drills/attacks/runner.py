@@ -16,7 +16,7 @@ from drills.attacks.backends import Backend
 from drills.attacks.context import Context
 from drills.attacks.environment.baseline import UIDS, BaselineSandbox, interpreter
 from drills.attacks.environment.host import VARIABLE, HostEnvironment
-from drills.attacks.judges import held
+from drills.attacks.judges import held, reported
 from drills.attacks.outcome import Kind, Outcome, Verdict
 from sandbox.protocol import Sandbox, SandboxError
 
@@ -129,7 +129,8 @@ async def _judged(context: Context) -> Verdict:
     """
     try:
         async with asyncio.timeout(MOST_SECONDS):
-            return context.attack.judge(await context.attack.drive(context))
+            seen = await context.attack.drive(context)
+            return seen if isinstance(seen, Verdict) else reported(seen)
     except TimeoutError:
         return Verdict(Kind.BROKEN, f"not done within {MOST_SECONDS:g} s")
     except SandboxError as error:

@@ -13,12 +13,12 @@ import pytest
 from drills.attacks import suite
 from drills.attacks.attack import Attack
 from drills.attacks.backends import Backend, BackendOptions
-from drills.attacks.context import marked
+from drills.attacks.context import Context, marked
 from drills.attacks.environment.baseline import BaselineSandbox
 from drills.attacks.environment.host import HostEnvironment, host_environment
 from drills.attacks.environment.netspace import LAN
 from drills.attacks.judges import held, reached
-from drills.attacks.outcome import Kind, Observation, Outcome, Verdict
+from drills.attacks.outcome import Kind, Outcome, Verdict
 from drills.attacks.runner import Runner, environment
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnavailable
 
@@ -36,6 +36,20 @@ NAMES = (
 
 def reaches_nothing() -> None:
     """A probe."""
+
+
+async def never_notices(context: Context) -> Verdict:
+    await context.run()
+    return held()
+
+
+async def faulty(_context: Context) -> Verdict:
+    raise KeyError("its own fault")
+
+
+async def by_its_end(context: Context) -> Verdict:
+    seen = await context.run()
+    return reached("it ran") if seen.result.end is End.EXITED else held("it was ended")
 
 
 class Raising:
@@ -91,7 +105,7 @@ async def test_nothing_holds_where_nothing_is_held(place: HostEnvironment) -> No
 
 async def test_a_probe_that_never_notices_is_blind(place: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
-    blind = replace(attack, judge=lambda _seen: held())
+    blind = replace(attack, drive=never_notices)
     found = await outcomes(place, baseline(place), {"hostdata/blind": blind})
     verdict = found["hostdata/blind"].verdict
     assert verdict.kind is Kind.BLIND
@@ -106,17 +120,14 @@ async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: HostEnv
     assert found["a/b"].verdict == Verdict(Kind.BROKEN, "the backend failed: out of order")
     assert backend.closed
 
-    def faulty(_seen: Observation) -> Verdict:
-        raise KeyError("its own fault")
-
-    found = await outcomes(place, baseline(place), {"a/b": replace(attack, judge=faulty)})
+    found = await outcomes(place, baseline(place), {"a/b": replace(attack, drive=faulty)})
     assert found["a/b"].verdict == Verdict(Kind.BROKEN, "KeyError: 'its own fault'")
 
 
 async def test_without_a_control_an_attack_runs_and_is_unproved(place: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     lacking = replace(attack, absent=lambda: "no such kernel")
-    quiet = replace(lacking, probe=reaches_nothing, judge=lambda _seen: held())
+    quiet = replace(lacking, probe=reaches_nothing, drive=never_notices)
     found = await outcomes(place, baseline(place), {"a/b": lacking, "a/c": quiet})
     assert found["a/b"].verdict.kind is Kind.REACHED  # it was carried out
     assert found["a/c"].verdict == Verdict(Kind.UNPROVED, "no such kernel")
@@ -127,12 +138,9 @@ async def test_without_a_control_an_attack_runs_and_is_unproved(place: HostEnvir
 async def test_a_control_of_ones_own_limits_sees_what_the_attack_does_not(
     place: HostEnvironment,
 ) -> None:
-    def judge(seen: Observation) -> Verdict:
-        return reached("it ran") if seen.result.end is End.EXITED else held("it was ended")
-
     attack = replace(
         suite.attacks(["resources/sleep_past_deadline"])["resources/sleep_past_deadline"],
-        judge=judge,
+        drive=by_its_end,
     )
     found = await outcomes(place, baseline(place), {"a/b": attack})
     assert found["a/b"].verdict.kind is Kind.HELD

@@ -45,31 +45,35 @@ def test_a_probe_is_believed_only_where_it_says_something(seen: Observation, kin
     assert judges.reported(seen).kind is kind
 
 
-def test_a_run_that_lives_on_is_reach_whatever_the_probe_says() -> None:
-    left = replace(SEEN, report=None, left=("pid 7 (sleep)",), ends=frozenset({End.EXITED}))
-    assert judges.reported(left).kind is Kind.REACHED
+KILLED = replace(EXITED, end=End.KILLED, exit_code=None)
 
 
-def test_robustness_is_the_awaited_end_in_time_and_a_next_run_as_usual() -> None:
-    judge = judges.answered(End.EXITED, 0, within=1.0)
-    assert judge(replace(SEEN, notes={"after": True})).kind is Kind.HELD
-    for wrong in (
-        replace(SEEN, result=replace(EXITED, exit_code=1)),
-        replace(SEEN, result=replace(EXITED, end=End.TIMEOUT, exit_code=None)),
-        replace(SEEN, seconds=1.1),
-        replace(SEEN, left=("pid 7 (sleep)",)),
-        replace(SEEN, notes={"after": False}),
-    ):
-        assert judge(wrong).kind is Kind.REACHED
+@pytest.mark.parametrize(
+    ("seen", "fine", "kind"),
+    [
+        (SEEN, True, Kind.HELD),
+        (replace(SEEN, result=KILLED), True, Kind.REACHED),
+        (replace(SEEN, result=replace(EXITED, exit_code=1)), True, Kind.REACHED),
+        (replace(SEEN, seconds=1.1), True, Kind.REACHED),
+        (replace(SEEN, left=("pid 7 (sleep)",)), True, Kind.REACHED),
+        (SEEN, False, Kind.REACHED),
+    ],
+)
+def test_robustness_is_the_awaited_end_in_time_and_a_next_run_as_usual(
+    seen: Observation, fine: bool, kind: Kind
+) -> None:
+    assert judges.survived(seen, fine, [End.EXITED], 0, within=1.0).kind is kind
 
 
 def test_a_blow_may_end_in_several_ways() -> None:
-    judge = judges.ended({End.KILLED}, within=1.0)
-    killed = replace(SEEN, result=replace(EXITED, end=End.KILLED, exit_code=None))
-    assert judge(killed).kind is Kind.HELD
-    assert judge(replace(killed, seconds=2.0)).kind is Kind.REACHED
-    assert judge(replace(killed, notes={"after": False})).kind is Kind.REACHED
-    assert judge(SEEN).kind is Kind.REACHED
+    for result in (EXITED, KILLED):
+        seen = replace(SEEN, result=result)
+        assert judges.survived(seen, True, [End.EXITED, End.KILLED]).kind is Kind.HELD
+
+
+def test_a_fault_that_the_host_found_is_reach_whatever_the_probe_says() -> None:
+    assert judges.judged(SEEN, ["a fault"]).kind is Kind.REACHED
+    assert judges.judged(SEEN, []).kind is Kind.HELD
 
 
 def reaching(given: dict[str, Any]) -> str | None:

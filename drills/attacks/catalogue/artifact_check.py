@@ -1,6 +1,6 @@
 """The artifact check: what may arrive at the host of what a run leaves in its work area.
 
-On the host `collected` and its judge look at what came. In a control the probe itself collects what
+On the host `collected` judges what came. In a control the probe itself collects what
 it has left, naively: what `naive_collection` falls for shows that the trap works.
 """
 
@@ -14,14 +14,13 @@ import subprocess
 import time
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from drills.attacks.attack import Given, attack
 from drills.attacks.context import Context
-from drills.attacks.judges import reached, reported
-from drills.attacks.outcome import Observation, Verdict
+from drills.attacks.judges import judged, reached
+from drills.attacks.outcome import Kind, Observation, Verdict
 from drills.attacks.probes.primitives import child, holds, take_name, write
 from sandbox.protocol import Command, Limits, RunResult
 
@@ -34,32 +33,24 @@ UNSAFE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 BIDIRECTIONAL = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-async def collected(context: Context) -> Observation:
-    """Run the probe, which in a control collects naively itself; then see what came."""
+async def collected(context: Context) -> Verdict:
+    """Run the probe, which in a control collects naively itself; then judge what came."""
     seen = await context.run(given={"naive": context.is_control})
-    faults = [] if context.is_control else list(_faults(context, seen))
-    return replace(seen, notes={"faults": faults})
+    return judged(seen, [] if context.is_control else _faults(context, seen))
 
 
-async def collected_and_next(context: Context) -> Observation:
+async def collected_and_next(context: Context) -> Verdict:
     """As `collected`; the backend's next run must go well too."""
-    seen = await collected(context)
+    verdict = await collected(context)
     after = await context.sandbox.run(Command(("python", "-c", "print(1)")), Limits())
-    if after.succeeded:
-        return seen
-    faults = [*seen.notes["faults"], f"the next run on the same backend: {after.end}"]
-    return replace(seen, notes={"faults": faults})
+    if verdict.kind is Kind.HELD and not after.succeeded:
+        return reached(f"the next run on the same backend: {after.end}")
+    return verdict
 
 
-def without_faults(seen: Observation) -> Verdict:
-    """Judges what these drives saw."""
-    faults = seen.notes["faults"]
-    return reached(faults[0]) if faults else reported(seen)
-
-
-trap = partial(attack, drive=collected, judge=without_faults)
+trap = partial(attack, drive=collected)
 """An attack that leaves something for the collector. `given`: `comes`, files that must come with
-honest work; `never`, files that must not come."""
+honest work; `never`, files that must not come; `only`, all that may."""
 
 
 def _faults(context: Context, seen: Observation) -> Iterator[str]:
@@ -71,6 +62,8 @@ def _faults(context: Context, seen: Observation) -> Iterator[str]:
             yield f"{name!a} came with the secret"
         if name in given.get("never", ()):
             yield f"{name} came"
+    if more := set(result.changed).difference(given.get("only", result.changed)):
+        yield f"came, too: {sorted(more)[:3]}"
     for name in given.get("comes", ()):
         if (found := result.changed.get(name)) != HONEST:
             yield f"the honest file {name} did not come: {found[:80] if found else found!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import mmap
@@ -16,12 +17,11 @@ import tarfile
 import time
 import unicodedata
 import zipfile
-from dataclasses import replace
+from collections.abc import Iterable
 
 from api.http.answers import untrusted_headers
 from drills.attacks.attack import Baseline, Given, Raised, attack
 from drills.attacks.catalogue.artifact_check import (
-    collected,
     collected_and_next,
     exchange,
     honest_work,
@@ -31,8 +31,8 @@ from drills.attacks.catalogue.artifact_check import (
     trap,
 )
 from drills.attacks.context import Context
-from drills.attacks.judges import broken, reached, reported
-from drills.attacks.outcome import Kind, Observation, Verdict
+from drills.attacks.judges import broken, judged
+from drills.attacks.outcome import Verdict
 from drills.attacks.probes.primitives import allowed, write
 from sandbox.media import media_type
 from sandbox.protocol import MIB, End, Limits
@@ -176,23 +176,17 @@ ALLOWED_SECONDS, CONTROL_SECONDS = 2.0, 0.05
 """How long after the end something may still be written: a kill takes its time under load."""
 
 
-async def with_an_allowance(context: Context) -> Observation:
-    allowance = CONTROL_SECONDS if context.is_control else ALLOWED_SECONDS
-    return replace(await context.run(), notes={"allowed": allowance})
-
-
-def dead_before_it_is_read(seen: Observation) -> Verdict:
+async def dead_before_it_is_read(context: Context) -> Verdict:
+    seen = await context.run()
     data = seen.result.changed.get("clock.bin", b"")
     if len(data) != 16 or not any(data):
         return broken(f"the file did not come: {seen.result.end}, {data!r}")
     (seconds, _) = struct.unpack("dd", data)
-    if seconds > seen.notes["allowed"]:
-        return reached(f"written to {seconds:.3f} s after the run's end")
-    verdict = reported(seen)
-    return verdict if verdict.kind is not Kind.HELD else replace(verdict, evidence="dead at once")
+    late = seconds > (CONTROL_SECONDS if context.is_control else ALLOWED_SECONDS)
+    return judged(seen, [f"written to {seconds:.3f} s after the run's end"] if late else [])
 
 
-@attack(drive=with_an_allowance, judge=dead_before_it_is_read)
+@attack(drive=dead_before_it_is_read)
 def writes_after_exit(given: Given) -> str | None:
     """Leaves a process that writes, through shared memory, into a file of a run that has ended."""
     with open("clock.bin", "w+b") as file:
@@ -282,18 +276,15 @@ def removed_work(given: Given) -> str | None:
 MANY = {f"d{number % 20}/{number}.txt": b"input\n" for number in range(900)}
 
 
-def reported_as_deleted(seen: Observation) -> Verdict:
-    deleted = seen.result.deleted
-    if made_up := deleted - MANY.keys():
-        return reached(f"reported as deleted, though never given: {sorted(made_up)[:3]}")
-    if missed := len(MANY.keys() - deleted):
-        return reached(f"{missed} deletions were not reported")
-    if seen.result.changed:
-        return reached(f"came: {sorted(seen.result.changed)[:3]}")
-    return reported(seen)
+async def reported_as_deleted(context: Context) -> Verdict:
+    seen = await context.run()
+    faults = [f"reported, though never given: {each}" for each in seen.result.deleted - MANY.keys()]
+    faults += [f"not reported: {each}" for each in MANY.keys() - seen.result.deleted]
+    faults += [f"came: {each}" for each in seen.result.changed]
+    return judged(seen, sorted(faults))
 
 
-@attack(files=MANY, judge=reported_as_deleted)
+@attack(files=MANY, drive=reported_as_deleted)
 def deletions() -> str | None:
     """Deletes a thousand files that were given, puts folders, links and pipes in their places."""
     for name in sorted(os.listdir(".")):
@@ -342,22 +333,17 @@ ALIKE = (
 """Each file holds its own name: a mix-up of two is noticed."""
 
 
-async def kept_by_name(context: Context) -> Observation:
+async def kept_by_name(context: Context) -> Verdict:
     """In a control, what came is kept by names made alike, as some file systems do."""
     seen = await context.run()
     files = seen.result.changed
     if context.is_control:
         files = {unicodedata.normalize("NFC", each).casefold(): files[each] for each in files}
-    return replace(seen, notes={"files": files})
-
-
-def each_by_its_own_name(seen: Observation) -> Verdict:
-    files = seen.notes["files"]
     mixed = [name for name in ALIKE if files.get(name, b"").decode() != name]
-    return reached(f"other bytes, or none, under {mixed[0]!a}") if mixed else reported(seen)
+    return judged(seen, [f"other bytes, or none, under {name!a}" for name in mixed])
 
 
-@attack(drive=kept_by_name, judge=each_by_its_own_name)
+@attack(drive=kept_by_name)
 def colliding_names() -> str | None:
     """Leaves names that fall together where letters' case or their composition does not count."""
     for name in ALIKE:
@@ -398,17 +384,10 @@ def many_files(given: Given) -> str | None:
 # Contents
 
 
-ARCHIVES = {"bomb.zip", "out.zip", "out.tar", "layer.tar", "bomb.gz", "honest.txt"}
+ARCHIVES = ["bomb.zip", "out.zip", "out.tar", "layer.tar", "bomb.gz", "honest.txt"]
 
 
-async def not_unpacked(context: Context) -> Observation:
-    seen = await collected(context)
-    if more := set(seen.result.changed) - ARCHIVES:
-        return replace(seen, notes={"faults": [f"unpacked: {sorted(more)[:3]}"]})
-    return seen
-
-
-@trap(given=HONEST, drive=not_unpacked)
+@trap(given={**HONEST, "only": ARCHIVES})
 def archives(given: Given) -> str | None:
     """Leaves archives: bombs, paths that lead out, links. They are bytes, and stay bytes."""
     with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -452,15 +431,17 @@ PICTURES = {
 }
 
 
-async def served(context: Context) -> Observation:
+async def served(context: Context) -> Verdict:
     """In a control, the API's headers are left out: what a naive server would send."""
     seen = await context.run()
+    if seen.result.changed.keys() != LIES.keys():
+        return broken(f"came: {sorted(seen.result.changed)}")
     faults = []
     for name, data in seen.result.changed.items():
         kind = media_type(name, data)
         sent = {} if context.is_control else untrusted_headers(name, kind, "0" * 64)
         faults += [f"{name} is served as {kind}: {why}" for why in served_wrongly(kind, data, sent)]
-    return replace(seen, notes={"faults": faults})
+    return judged(seen, faults)
 
 
 def served_wrongly(kind: str, data: bytes, sent: dict[str, str]) -> list[str]:
@@ -477,14 +458,7 @@ def served_wrongly(kind: str, data: bytes, sent: dict[str, str]) -> list[str]:
     return faults
 
 
-def all_came_without_faults(seen: Observation) -> Verdict:
-    if seen.result.changed.keys() != LIES.keys():
-        return broken(f"came: {sorted(seen.result.changed)}")
-    faults = seen.notes["faults"]
-    return reached(faults[0]) if faults else reported(seen)
-
-
-@attack(drive=served, judge=all_came_without_faults)
+@attack(drive=served)
 def media_lies() -> str | None:
     """Calls web pages, drawings that act and programs by the names of pictures."""
     for name, text in LIES.items():
@@ -503,30 +477,25 @@ PATHS = (
 )
 
 
-async def given_by_odd_paths(context: Context) -> Observation:
+async def none_is_taken(context: Context, loads: Iterable[dict[str, bytes]]) -> Verdict:
+    """Gives each of these files; then some that are in order, for the probe to look around."""
+    for load in loads:
+        with contextlib.suppress(ValueError):
+            seen = await context.run(files=load)
+            size = f"{len(load)} files of {sum(map(len, load.values()))} bytes"
+            return judged(seen, [f"it was taken: {ascii(next(iter(load)))[:80]}, {size}"])
+    return judged(await context.run(files={"fine/x.txt": b"fine\n"}), [])
+
+
+async def given_by_odd_paths(context: Context) -> Verdict:
     """A control gives the first path alone, which leads no further than its own folder."""
-    taken = []
-    for path in PATHS[:1] if context.is_control else PATHS:
-        try:
-            seen = await context.run(files={path: b"escaped\n"})
-        except ValueError:
-            continue
-        taken.append((path, seen))
-    if taken:
-        return replace(taken[0][1], notes={"taken": ascii(taken[0][0])[:80]})
-    both = {"a": b"file", "a/b": b"in it"}
-    try:
-        return replace(await context.run(files=both), notes={"taken": "a file and folder in one"})
-    except ValueError:
-        return replace(await context.run(files={"fine/x.txt": b"fine\n"}), notes={"taken": ""})
+    paths = PATHS[:1] if context.is_control else PATHS
+    return await none_is_taken(
+        context, [*({path: b"escaped\n"} for path in paths), {"a": b"file", "a/b": b"in it"}]
+    )
 
 
-def none_was_taken(seen: Observation) -> Verdict:
-    taken = seen.notes["taken"]
-    return reached(f"it was taken: {taken}") if taken else reported(seen)
-
-
-@attack(drive=given_by_odd_paths, judge=none_was_taken)
+@attack(drive=given_by_odd_paths)
 def way_in_paths() -> str | None:
     """Gives files by paths that lead out of the work area, or that mean two things at once."""
     for place in ("..", "/tmp", "/run", "/"):
@@ -539,22 +508,15 @@ SMALL = Limits(workspace_bytes=4 * MIB, workspace_files=50, file_bytes=4 * MIB)
 LARGE = Limits(workspace_bytes=16 * MIB, workspace_files=200, file_bytes=8 * MIB)
 
 
-async def given_too_much(context: Context) -> Observation:
+async def given_too_much(context: Context) -> Verdict:
     loads = (
         {f"{number}.bin": bytes(MIB) for number in range(5)},
         {f"{number}.txt": b"" for number in range(51)},
         {"one.bin": bytes(4 * MIB + 1)},
     )
-    for load in loads:
-        try:
-            seen = await context.run(files=load)
-        except ValueError:
-            continue
-        size = f"{len(load)} files of {sum(map(len, load.values()))} bytes"
-        return replace(seen, notes={"taken": size})
-    return replace(await context.run(files={"x.txt": b"fine\n"}), notes={"taken": ""})
+    return await none_is_taken(context, loads)
 
 
-@attack(limits=SMALL, control=Raised(LARGE), drive=given_too_much, judge=none_was_taken)
+@attack(limits=SMALL, control=Raised(LARGE), drive=given_too_much)
 def way_in_sizes() -> None:
     """Gives more files, and more bytes, than a work area may hold."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from drills.attacks.attack import Baseline, Drive, Probe
 from drills.attacks.context import Context, marked
-from drills.attacks.judges import broken, reported
+from drills.attacks.judges import broken, reported, survived
 from drills.attacks.outcome import Kind, Observation, Verdict
-from sandbox.protocol import Command
+from sandbox.protocol import Command, End
 
 LOOK_SECONDS = 0.05
 RUNS_AFTER = 3
@@ -26,30 +26,35 @@ PLANTED = Baseline(root=True, unshare=("--mount",))
 """The control of a probe that calls `bind_over`, with `planting` for its drive."""
 
 
-async def watched(context: Context) -> Observation:
-    """Run the probe, and see whether the host meets its marked processes while it runs."""
+async def outliving(context: Context) -> Verdict:
+    """Run the probe, and see whether the host meets its marked processes while it runs: only where
+    it has met them, their absence afterwards says something.
+    """
     run = asyncio.ensure_future(context.run())
     met: tuple[str, ...] = ()
     while not run.done() and not met:
         met = await asyncio.to_thread(marked, context.mark)
         await asyncio.sleep(LOOK_SECONDS)
-    return replace(await run, notes={"met": met})
-
-
-def outlived(seen: Observation) -> Verdict:
-    """Judges what `watched` saw: only where the host has met them, their absence says something."""
-    verdict = reported(seen)
-    if verdict.kind is Kind.HELD and not seen.notes["met"]:
+    verdict = reported(await run)
+    if verdict.kind is Kind.HELD and not met:
         return broken("the host never met the processes that were to outlive the run")
     return verdict
 
 
-async def survived(context: Context) -> Observation:
-    """Run the probe, then another that is quite ordinary; `answered` wants both to end as usual."""
+async def with_the_next(context: Context) -> tuple[Observation, bool]:
+    """Run the probe, then another that is quite ordinary; whether that went well."""
     seen = await context.run()
     after = await context.command(Command.python("print('still here')"), context.limits)
-    fine = after.result.succeeded and after.result.stdout.text == "still here\n"
-    return replace(seen, notes={"after": fine})
+    return seen, after.result.succeeded and after.result.stdout.text == "still here\n"
+
+
+def survives(*ends: End, code: int | None = None, within: float = 15.0) -> Drive:
+    """The sandbox must survive the probe: see `judges.survived`."""
+
+    async def drive(context: Context) -> Verdict:
+        return survived(*await with_the_next(context), ends, code, within)
+
+    return drive
 
 
 async def planting(context: Context) -> Observation:

@@ -27,11 +27,11 @@ from cli.render.parts import Output, Part
 from cli.render.runs import Detail, run_parts
 from drills import process_tree
 from drills.attacks.attack import LIMITS, Baseline, Given, Instead, Raised, attack
-from drills.attacks.catalogue.drives import survived
+from drills.attacks.catalogue.drives import survives, with_the_next
 from drills.attacks.context import LEFT_SECONDS, Context, marked
 from drills.attacks.environment import worker
-from drills.attacks.judges import answered, broken, ended, held, reached
-from drills.attacks.outcome import Observation, Verdict
+from drills.attacks.judges import broken, held, reached, survived
+from drills.attacks.outcome import Verdict
 from drills.attacks.probes.primitives import (
     allowed,
     attempt,
@@ -46,7 +46,7 @@ from drills.attacks.probes.primitives import (
 from drills.attacks.probes.program import program
 from sandbox import policy
 from sandbox.agent import wire
-from sandbox.protocol import Command, End, Limits, RunResult, SandboxError, Stream
+from sandbox.protocol import Command, End, Limits, SandboxError
 
 # The agent, from inside
 
@@ -96,9 +96,9 @@ def agent_source() -> str | None:
     return f"can be written: {found}" if found else None
 
 
-ANY_END = {End.KILLED, End.EXITED, End.SIGNALED, End.TIMEOUT}
+ANY_END = (End.KILLED, End.EXITED, End.SIGNALED, End.TIMEOUT)
 blow = partial(
-    attack, limits=Limits(wall_seconds=5.0), drive=survived, judge=ended(ANY_END), control=AS_DRILL
+    attack, limits=Limits(wall_seconds=5.0), drive=survives(*ANY_END, within=20.0), control=AS_DRILL
 )
 STOPPING = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 
@@ -128,7 +128,7 @@ agent_signals = blow(
 )(signal_everyone)
 
 
-@blow(judge=ended({*ANY_END, End.OUTPUT}))
+@blow(drive=survives(*ANY_END, End.OUTPUT, within=20.0))
 def agent_limits(given: Given) -> None:
     """Takes the sandbox's agent's resources away: no descriptors, no memory, no time."""
     leave_process(given, 6)
@@ -149,18 +149,16 @@ STOPPED_SECONDS = 1.0
 MOST_SECONDS = STOPPED_SECONDS + policy.GRACE_SECONDS + 4.0
 
 
-def ended_by_the_host(seen: Observation) -> Verdict:
+async def ended_by_the_host(context: Context) -> Verdict:
+    seen, fine = await with_the_next(context)
     if seen.report is not None:
         return reached(str(seen.report.reached))
-    if seen.seconds > MOST_SECONDS or seen.left or not seen.notes["after"]:
-        return reached(f"{seen.seconds:.1f} s, left: {seen.left}, after: {seen.notes['after']}")
-    return held(f"it ended as {seen.result.end} after {seen.seconds:.1f} s")
+    return survived(seen, fine, set(End), within=MOST_SECONDS)
 
 
 @attack(
     limits=Limits(wall_seconds=STOPPED_SECONDS),
-    drive=survived,
-    judge=ended_by_the_host,
+    drive=ended_by_the_host,
     control=Raised(Limits(wall_seconds=MOST_SECONDS + 1)),
 )
 def agent_stopped(given: Given) -> str | None:
@@ -184,27 +182,19 @@ def sleeps() -> None:
     time.sleep(BUSY_SECONDS)
 
 
-async def compared_with_as_busy_a_run(context: Context) -> Observation:
+async def compared_with_as_busy_a_run(context: Context) -> Verdict:
     """How long a run takes that is as busy and leaves the agent alone, and then the attack's."""
     usual = await context.run(given={"starving": False}, limits=BUSY)
-    seen = await survived(context)
-    return replace(seen, notes={**seen.notes, "late": seen.seconds - usual.seconds})
-
-
-def in_time(seen: Observation) -> Verdict:
+    seen, fine = await with_the_next(context)
     if seen.report is not None and seen.report.reached is not None:
         return reached(seen.report.reached)
-    if seen.left or not seen.notes["after"]:
-        return reached(f"left: {seen.left}, the run after it: {seen.notes['after']}")
-    late = f"{seen.notes['late']:.1f} s later than a run that leaves the agent alone"
-    return reached(late) if seen.notes["late"] > MOST_LATE else held(late)
+    return survived(seen, fine, set(End), within=usual.seconds + MOST_LATE)
 
 
 @attack(
     limits=BUSY,
     given={"starving": True},
     drive=compared_with_as_busy_a_run,
-    judge=in_time,
     control=Instead(sleeps, Limits(wall_seconds=BUSY_SECONDS + 4)),
     alone=True,
 )
@@ -259,7 +249,7 @@ def defies_signals(given: Given) -> None:
     time.sleep(9)
 
 
-async def killing_the_supervisor(context: Context) -> Observation:
+async def killing_the_supervisor(context: Context) -> Verdict:
     async with context.fresh() as own:
         run = asyncio.ensure_future(own.run())
         met = await asyncio.to_thread(meet, own.mark)
@@ -277,10 +267,10 @@ async def killing_the_supervisor(context: Context) -> Observation:
             run.cancel()
         with contextlib.suppress(asyncio.CancelledError, SandboxError):
             await run
-    return of_processes(met, left)
+    return none_lives_on(met, left)
 
 
-async def killing_the_worker(context: Context) -> Observation:
+async def killing_the_worker(context: Context) -> Verdict:
     code = program(defies_signals, context.host.facts(context.mark))
     process = await asyncio.create_subprocess_exec(
         *worker.command_line(context.backend.name, context.backend.options),
@@ -297,13 +287,7 @@ async def killing_the_worker(context: Context) -> Observation:
     left = await asyncio.to_thread(outliving, met)
     if context.is_control:
         kill_all({pid for line in lines for pid in line[:-1]})
-    return of_processes(met, left)
-
-
-def of_processes(met: list[int], left: list[int]) -> Observation:
-    """What was seen of a run that was not let come to its answer."""
-    nothing = RunResult(End.KILLED, None, None, Stream(), Stream(), 0.0)
-    return Observation(nothing, None, 0.0, notes={"met": met, "left": left})
+    return none_lives_on(met, left)
 
 
 def meet(mark: str) -> list[int]:
@@ -346,22 +330,20 @@ def outliving(pids: list[int]) -> list[int]:
     return left
 
 
-def none_lives_on(seen: Observation) -> Verdict:
-    if len(seen.notes["met"]) < 2:
+def none_lives_on(met: list[int], left: list[int]) -> Verdict:
+    if len(met) < 2:
         return broken("the host never met the run's processes")
-    if seen.notes["left"]:
-        return reached(f"{len(seen.notes['left'])} processes of the run live on")
-    return held(f"{len(seen.notes['met'])} processes met, none left")
+    if left:
+        return reached(f"{len(left)} processes of the run live on")
+    return held(f"{len(met)} processes met, none left")
 
 
 supervisor_killed = attack(
     drive=killing_the_supervisor,
-    judge=none_lives_on,
     tries="Defies every signal, while the process that watches over all sandboxes is killed.",
 )(defies_signals)
 worker_killed = attack(
     drive=killing_the_worker,
-    judge=none_lives_on,
     tries="Defies every signal, while the whole worker is killed with -9.",
 )(defies_signals)
 
@@ -385,20 +367,16 @@ def frame(status: int) -> bytes:
         os.close(writing)
 
 
-async def with_forged_answers(context: Context) -> Observation:
+async def with_forged_answers(context: Context) -> Verdict:
     baseline = b'{"status": 0, "timeout": false, "left": []}\n'
     frames = [baseline] if context.is_control else [frame(0), b"\xff" * 64]
-    return await context.run(given={"frames": [each.hex() for each in frames]})
-
-
-def not_believed(seen: Observation) -> Verdict:
-    result = seen.result
+    result = (await context.run(given={"frames": [each.hex() for each in frames]})).result
     if result.succeeded or FORGED in result.stdout.text:
         return reached(f"the forged answer was believed: {result.end} {result.exit_code}")
     return held(f"{result.end} {result.exit_code}")
 
 
-@attack(drive=with_forged_answers, judge=not_believed, control=AS_DRILL)
+@attack(drive=with_forged_answers, control=AS_DRILL)
 def forged_frames(given: Given) -> None:
     """Writes a forged answer into every descriptor it can find, its own and other processes'."""
     pids = [] if in_host_processes(given) else visible()
@@ -429,13 +407,14 @@ def succeeds() -> None:
     """The control."""
 
 
-def by_signal_9(seen: Observation) -> Verdict:
-    if seen.result.signal != 9:
-        return reached(f"it ended as {seen.result.end} {seen.result.exit_code}, not by signal 9")
+async def by_signal_9(context: Context) -> Verdict:
+    result = (await context.run()).result
+    if result.signal != 9:
+        return reached(f"it ended as {result.end} {result.exit_code}, not by signal 9")
     return held()
 
 
-@attack(judge=by_signal_9, control=Instead(succeeds))
+@attack(drive=by_signal_9, control=Instead(succeeds))
 def false_success() -> None:
     """Dies of a signal while its children exit with 0 and print that all is well."""
 
@@ -458,8 +437,7 @@ def hangs() -> None:
 
 @attack(
     limits=Limits(wall_seconds=4.0),
-    drive=survived,
-    judge=answered(End.EXITED, 5),
+    drive=survives(End.EXITED, code=5),
     control=Instead(hangs),
 )
 def closed_outputs() -> None:
@@ -472,8 +450,7 @@ def closed_outputs() -> None:
 @attack(
     limits=Limits(wall_seconds=4.0),
     stdin=b"line\n" * 2000000,
-    drive=survived,
-    judge=answered(End.EXITED, 6),
+    drive=survives(End.EXITED, code=6),
     control=Instead(hangs),
 )
 def stdin_games() -> None:
@@ -495,7 +472,7 @@ def waits() -> None:
     os._exit(4)
 
 
-@attack(drive=survived, judge=answered(End.EXITED, 4, within=6.0), control=Instead(waits))
+@attack(drive=survives(End.EXITED, code=4, within=6.0), control=Instead(waits))
 def output_held_open() -> None:
     """Ends, while a daemon of its own keeps its outputs open."""
     subprocess.Popen(["/bin/sleep", "20"], start_new_session=True)
@@ -505,7 +482,8 @@ def output_held_open() -> None:
 # Odd input and output
 
 
-def can_be_written_down(seen: Observation) -> Verdict:
+async def can_be_written_down(context: Context) -> Verdict:
+    seen = await context.run()
     for stream in (seen.result.stdout, seen.result.stderr):
         if not stream.text.startswith("odd:"):
             return broken(f"the output is {stream.text!r}")
@@ -518,7 +496,7 @@ def can_be_written_down(seen: Observation) -> Verdict:
     return held(repr(seen.result.stdout.text))
 
 
-@attack(judge=can_be_written_down)
+@attack(drive=can_be_written_down)
 def odd_bytes() -> None:
     """Writes what is no text: NUL, halves of surrogates, invalid and cut UTF-8, direction marks."""
     odd = (
@@ -549,8 +527,8 @@ def shown(parts: list[Part]) -> str:
     return screen.getvalue() + "\n".join(line for part in parts for line in plain.lines(part))
 
 
-def harmless_where_shown(seen: Observation) -> Verdict:
-    result = seen.result
+async def harmless_where_shown(context: Context) -> Verdict:
+    result = (await context.run()).result
     if "\x1b" not in result.stdout.text:
         return broken("the output did not arrive as it was written")
     streams = {
@@ -569,32 +547,20 @@ def harmless_where_shown(seen: Observation) -> Verdict:
         **streams,
         "code": streams["stdout"],
     }
-    text = shown(list(run_parts(run, Detail())))
-    if seen.notes["naive"]:
-        text = shown([Output(result.stdout.text)])
+    naive: list[Part] = [Output(result.stdout.text)]
+    text = shown(naive if context.is_control else list(run_parts(run, Detail())))
     found = [sign for sign in HOSTILE if sign in text]
     return reached(f"a terminal gets {found}") if found else held()
 
 
-async def shown_naively_in_a_control(context: Context) -> Observation:
-    return replace(await context.run(), notes={"naive": context.is_control})
-
-
-ansi_escapes = attack(
-    drive=shown_naively_in_a_control, judge=harmless_where_shown, control=Instead(writes_escapes)
-)(writes_escapes)
+ansi_escapes = attack(drive=harmless_where_shown, control=Instead(writes_escapes))(writes_escapes)
 
 
 def does_nothing() -> None:
     """A probe: what matters is the commands that its drive has run."""
 
 
-def none_wrong(seen: Observation) -> Verdict:
-    wrong = seen.notes["wrong"]
-    return reached("; ".join(wrong)) if wrong else held(f"{seen.notes['answers']} answers")
-
-
-async def _each_ends(context: Context, commands: Iterable[Command], ends: set[End]) -> Observation:
+async def _each_ends(context: Context, commands: Iterable[Command], ends: set[End]) -> Verdict:
     """Run all of these; what raises, or ends in another way, is wrong."""
     wrong, answers = [], 0
     for command in commands:
@@ -607,7 +573,7 @@ async def _each_ends(context: Context, commands: Iterable[Command], ends: set[En
         answers += 1
         if seen.result.end not in ends:
             wrong.append(f"{words}: {seen.result.end}")
-    return replace(await context.run(), notes={"wrong": wrong, "answers": answers})
+    return reached("; ".join(wrong)) if wrong else held(f"{answers} answers")
 
 
 CODES = (
@@ -627,7 +593,7 @@ CODES = (
 )
 
 
-async def each_code(context: Context) -> Observation:
+async def each_code(context: Context) -> Verdict:
     codes = ("import time; time.sleep(9)",) if context.is_control else CODES
     ends = {End.EXITED, End.SIGNALED, End.MEMORY}
     return await _each_ends(context, map(Command.python, codes), ends)
@@ -635,7 +601,6 @@ async def each_code(context: Context) -> Observation:
 
 odd_code = attack(
     drive=each_code,
-    judge=none_wrong,
     control=Instead(does_nothing),
     tries="Hands in code that is no proper text: surrogates, NUL, odd encodings, endless lines.",
 )(does_nothing)
@@ -659,14 +624,13 @@ COMMANDS = (
 )
 
 
-async def each_command(context: Context) -> Observation:
+async def each_command(context: Context) -> Verdict:
     commands = (("sleep", "9"),) if context.is_control else COMMANDS
     return await _each_ends(context, map(Command, commands), {End.EXITED})
 
 
 odd_commands = attack(
     drive=each_command,
-    judge=none_wrong,
     control=Instead(does_nothing),
     tries="Hands in command lines that no kernel takes: megabytes of words, odd signs, no program.",
 )(does_nothing)
@@ -674,12 +638,9 @@ odd_commands = attack(
 SIZE = 10 * 1024 * 1024
 
 
-async def with_huge_code(context: Context) -> Observation:
+async def with_huge_code(context: Context) -> Verdict:
     end = "" if context.is_control else "print(len(text))"
-    return await context.command(Command.python(f"text = '{'x' * SIZE}'\n{end}"), LIMITS)
-
-
-def arrived_whole(seen: Observation) -> Verdict:
+    seen = await context.command(Command.python(f"text = '{'x' * SIZE}'\n{end}"), LIMITS)
     if seen.result.stdout.text != f"{SIZE}\n":
         return reached(f"{seen.result.end}: {seen.result.stdout.text[:80]!r}")
     return held(f"{seen.seconds:.1f} s")
@@ -687,7 +648,6 @@ def arrived_whole(seen: Observation) -> Verdict:
 
 huge_code = attack(
     drive=with_huge_code,
-    judge=arrived_whole,
     control=Instead(does_nothing),
     tries="Hands in ten megabytes of code.",
 )(does_nothing)

@@ -15,20 +15,18 @@ import sys
 import tempfile
 import uuid
 from collections import Counter
-from dataclasses import replace
-from functools import partial
 
 from drills.attacks.attack import Given, attack
 from drills.attacks.catalogue.drives import facts, loaded
 from drills.attacks.context import Context
-from drills.attacks.judges import reached, reported
+from drills.attacks.judges import judged
 from drills.attacks.outcome import Observation, Verdict
 from drills.attacks.probes.primitives import libc, write
 
 RUNS = 8
 
 
-async def many_at_a_time(context: Context) -> Observation:
+async def many_at_a_time(context: Context) -> Verdict:
     """In a control all of them are given one token, as a backend would that mixes them up."""
     tokens = [secrets.token_hex(8) for _ in range(RUNS)]
     sent = [tokens[0]] * RUNS if context.is_control else tokens
@@ -39,7 +37,7 @@ async def many_at_a_time(context: Context) -> Observation:
         for each in tokens
         if (each == token) != _contains(seen, each)
     ]
-    return replace(runs[-1], notes={"astray": len(astray)})
+    return judged(runs[-1], [f"{len(astray)} answers went astray"] if astray else [])
 
 
 async def _with_token(context: Context, token: str) -> Observation:
@@ -52,12 +50,7 @@ def _contains(seen: Observation, token: str) -> bool:
     return any(token in each for each in texts)
 
 
-def none_astray(seen: Observation) -> Verdict:
-    astray = seen.notes["astray"]
-    return reached(f"{astray} answers went astray") if astray else reported(seen)
-
-
-@attack(drive=many_at_a_time, judge=none_astray)
+@attack(drive=many_at_a_time)
 def answers(given: Given) -> None:
     """Runs many at a time: each must get its own answer and its own files, and nobody else's."""
     with open("input.txt") as file:
@@ -68,29 +61,24 @@ def answers(given: Given) -> None:
     write(f"{own}.txt", given["token"])
 
 
-def none_the_same(where: str, seen: Observation) -> Verdict:
-    same = seen.notes["same"]
-    return reached(f"the same in two {where}: {', '.join(same)}") if same else reported(seen)
-
-
-def with_repeats(runs: list[Observation]) -> Observation:
-    """The last run, with the names of the facts that two of the runs have in common."""
+def none_the_same(runs: list[Observation]) -> Verdict:
+    """No two of the runs may have a fact in common."""
     found = [facts(each) for each in runs]
     same = [name for name in found[0] if max(Counter(each[name] for each in found).values()) > 1]
-    return replace(runs[-1], notes={"same": same})
+    return judged(runs[-1], [f"the same in two runs: {name}" for name in same])
 
 
-async def of_three_backends(context: Context) -> Observation:
+async def of_three_backends(context: Context) -> Verdict:
     """Within one backend they may be shared by forks of one zygote: see `docs/sandbox.md`."""
     plant = {"plant": context.is_control}
     runs = [await context.run(given=plant)]
     for _ in range(2):
         async with context.fresh() as own:
             runs.append(await own.run(given=plant))
-    return with_repeats(runs)
+    return none_the_same(runs)
 
 
-@attack(drive=of_three_backends, judge=partial(none_the_same, "backends"))
+@attack(drive=of_three_backends)
 def hash_seed(given: Given) -> None:
     """Compares hash seeds and addresses of backends: what one run learns must not hold for all."""
     found = {
@@ -102,15 +90,15 @@ def hash_seed(given: Given) -> None:
     write("facts.json", json.dumps(dict.fromkeys(found, 7) if given["plant"] else found))
 
 
-async def of_six_runs(context: Context) -> Observation:
+async def of_six_runs(context: Context) -> Verdict:
     seed = {"seed": 7 if context.is_control else 0}
     await loaded(context)
     runs = [await context.run(given=seed) for _ in range(4)]
     runs += await asyncio.gather(context.run(given=seed), context.run(given=seed))
-    return with_repeats(runs)
+    return none_the_same(runs)
 
 
-@attack(drive=of_six_runs, judge=partial(none_the_same, "runs"))
+@attack(drive=of_six_runs)
 def random_state(given: Given) -> None:
     """Compares what runs draw at random: one that knows its own draws must not know another's."""
     if given["seed"]:

@@ -17,12 +17,11 @@ import sys
 import sysconfig
 import time
 import types
-from dataclasses import replace
 
 from drills.attacks.attack import Given, Raised, attack
 from drills.attacks.catalogue.drives import after, facts, loaded, planting
 from drills.attacks.context import Context
-from drills.attacks.judges import reached, reported
+from drills.attacks.judges import judged
 from drills.attacks.outcome import Observation, Verdict
 from drills.attacks.probes.primitives import (
     allowed,
@@ -252,22 +251,17 @@ def change_state(given: Given) -> None:
         os.chdir("/")
 
 
-async def compared_with_before(context: Context) -> Observation:
+async def compared_with_before(context: Context) -> Verdict:
     await loaded(context)
     before = facts(await context.run(given={"plant": False}))
     if not context.is_control:
         await context.run(change_state, given={"plant": False})
     runs = [await context.run(given={"plant": context.is_control}) for _ in range(3)]
     other = {name for each in map(facts, runs) for name in before if each[name] != before[name]}
-    return replace(runs[-1], notes={"other": sorted(other)})
+    return judged(runs[-1], [f"not as it was before: {name}" for name in sorted(other)])
 
 
-def as_it_was(seen: Observation) -> Verdict:
-    other = seen.notes["other"]
-    return reached(f"not as it was before: {', '.join(other)}") if other else reported(seen)
-
-
-@attack(drive=compared_with_before, judge=as_it_was)
+@attack(drive=compared_with_before)
 def process_state(given: Given) -> None:
     """Changes what a process hands down: limits, priority, masks; a later run looks at its own."""
     if given["plant"]:

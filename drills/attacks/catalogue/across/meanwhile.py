@@ -17,14 +17,13 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from multiprocessing import shared_memory
 from typing import Any
 
 from drills.attacks.attack import Given, attack
 from drills.attacks.catalogue.drives import beside, ready, renamed
 from drills.attacks.context import Context
-from drills.attacks.judges import reached, reported
+from drills.attacks.judges import judged
 from drills.attacks.outcome import Observation, Verdict
 from drills.attacks.probes.primitives import (
     allowed,
@@ -372,7 +371,7 @@ def waits(given: Given) -> None:
     time.sleep(given["seconds"])
 
 
-async def beside_a_supervisor(context: Context) -> Observation:
+async def beside_a_supervisor(context: Context) -> Observation | Verdict:
     if context.is_control:
         flood = await _underway(context)
         seen = await renamed(context).run(passes_one, given={"limit": USUAL_LIMIT})
@@ -384,7 +383,7 @@ async def beside_a_supervisor(context: Context) -> Observation:
         troubles = [await _neighbour(own, 0.0)]
         await asyncio.sleep(PAUSE_SECONDS)
         troubles += [await _neighbour(own, 0.0), await _neighbour(own, 0.0), await long_run]
-        return replace(await flood, notes={"troubles": [each for each in troubles if each]})
+        return judged(await flood, filter(None, troubles))
 
 
 @asynccontextmanager
@@ -421,12 +420,7 @@ async def _underway(context: Context) -> asyncio.Future[Observation]:
     return flood
 
 
-def without_trouble(seen: Observation) -> Verdict:
-    troubles = seen.notes.get("troubles")
-    return reached("; ".join(troubles)) if troubles else reported(seen)
-
-
-@attack(drive=beside_a_supervisor, judge=without_trouble, alone=True)
+@attack(drive=beside_a_supervisor, alone=True)
 def descriptors_in_flight(given: Given) -> None:
     """Has thousands of descriptors on their way through sockets, which the kernel counts by user.
 

@@ -16,10 +16,10 @@ from dataclasses import replace
 from functools import partial
 
 from drills.attacks.attack import Baseline, Given, Instead, attack
-from drills.attacks.catalogue.drives import outlived, renamed, watched
+from drills.attacks.catalogue.drives import outliving, renamed
 from drills.attacks.context import Context
 from drills.attacks.judges import broken, held, reached
-from drills.attacks.outcome import Observation, Report, Verdict
+from drills.attacks.outcome import Report, Verdict
 from drills.attacks.probes.primitives import (
     allowed,
     attempt,
@@ -34,7 +34,7 @@ from sandbox.protocol import MIB, Limits
 
 COUNT = 32
 counted_attack = partial(attack, limits=Limits(processes=COUNT))
-outliving_attack = partial(attack, drive=watched, judge=outlived)
+outliving_attack = partial(attack, drive=outliving)
 
 QUIET = Limits(wall_seconds=20.0)
 BOMBS = ("forks", "memory", "output", "files", "spin")
@@ -256,21 +256,17 @@ def has_inotify() -> str | None:
     return "it has inotify" if libc().inotify_init1(0) >= 0 else "it has none"
 
 
-async def with_a_neighbour(context: Context) -> Observation:
+async def with_a_neighbour(context: Context) -> Verdict:
     """The neighbour's run alone, then the attack's probe, and the neighbour's again meanwhile."""
-    alone = await context.run(has_inotify)
+    alone = (await context.run(has_inotify)).report
     run = asyncio.ensure_future(context.run())
     await asyncio.sleep(1.0)
-    meanwhile = await renamed(context).run(has_inotify)
-    return replace(await run, notes={"alone": alone.report, "meanwhile": meanwhile.report})
-
-
-def as_without(seen: Observation) -> Verdict:
-    alone, meanwhile = seen.notes["alone"], seen.notes["meanwhile"]
+    meanwhile = (await renamed(context).run(has_inotify)).report
+    await run
     return held() if alone == meanwhile else reached(f"the neighbour: {alone} before, {meanwhile}")
 
 
-@attack(drive=with_a_neighbour, judge=as_without, alone=True)
+@attack(drive=with_a_neighbour, alone=True)
 def inotify() -> str | None:
     """Takes all that its user may have of inotify and epoll, so that a neighbour gets none."""
     library, made = libc(), 0
@@ -293,19 +289,13 @@ def minds_its_business() -> str | None:
     return f"fine: {sum(range(1_000_000))} {os.path.getsize('mine')}"
 
 
-async def among_bombs(context: Context) -> Observation:
+async def among_bombs(context: Context) -> Verdict:
     alone = await context.run(minds_its_business, limits=QUIET)
     bombs = [asyncio.ensure_future(context.run(given={"kind": kind})) for kind in BOMBS]
     await asyncio.sleep(1.0)
     limits = replace(QUIET, processes=4) if context.is_control else QUIET
-    meanwhile = await renamed(context).run(minds_its_business, limits=limits)
+    seen = await renamed(context).run(minds_its_business, limits=limits)
     ends = [(await bomb).result.end.value for bomb in bombs]
-    notes = {"alone": alone, "ends": dict(zip(BOMBS, ends, strict=True))}
-    return replace(meanwhile, notes=notes)
-
-
-def hardly_slower(seen: Observation) -> Verdict:
-    alone: Observation = seen.notes["alone"]
     fine = Report(reached="fine: 499999500000 8388608")
     if alone.report != fine:
         return broken(f"the neighbour alone: {alone.report} {alone.result.end}")
@@ -313,7 +303,7 @@ def hardly_slower(seen: Observation) -> Verdict:
         return reached(f"the neighbour: {seen.report}, {seen.result.end}")
     if seen.seconds > SLOWER * alone.seconds + 3:
         return reached(f"the neighbour took {seen.seconds:.1f} s, alone {alone.seconds:.1f} s")
-    return held(f"{alone.seconds:.2f} s alone, {seen.seconds:.2f} s beside {seen.notes['ends']}")
+    return held(f"{alone.seconds:.2f} s alone, {seen.seconds:.2f} s beside {ends}")
 
 
 def explodes(given: Given) -> str | None:
@@ -344,7 +334,6 @@ def explodes(given: Given) -> str | None:
 loud_neighbour = attack(
     limits=Limits(wall_seconds=8.0, processes=32, memory_bytes=64 * MIB),
     drive=among_bombs,
-    judge=hardly_slower,
     control=Instead(explodes),
     alone=True,
 )(explodes)

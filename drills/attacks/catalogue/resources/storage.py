@@ -6,8 +6,9 @@ import os
 import resource
 
 from drills.attacks.attack import Given, Raised, attack
+from drills.attacks.context import Context
 from drills.attacks.judges import broken, held, reached
-from drills.attacks.outcome import Observation, Verdict
+from drills.attacks.outcome import Verdict
 from drills.attacks.probes.primitives import attempt
 from sandbox.protocol import MIB, End, Limits
 
@@ -119,7 +120,8 @@ def sparse_giant() -> str | None:
     return None
 
 
-def a_total_is_kept(seen: Observation) -> Verdict:
+async def a_total_is_kept(context: Context) -> Verdict:
+    seen = await context.run()
     size = sum(map(len, seen.result.changed.values()))
     if size > WORKSPACE:
         return reached(f"{size} bytes were collected")
@@ -132,7 +134,7 @@ def a_total_is_kept(seen: Observation) -> Verdict:
 
 @attack(
     limits=Limits(file_bytes=2 * MIB, workspace_bytes=WORKSPACE),
-    judge=a_total_is_kept,
+    drive=a_total_is_kept,
     control=Raised(Limits(file_bytes=2 * MIB, workspace_bytes=64 * MIB)),
 )
 def sparse_collection() -> str | None:

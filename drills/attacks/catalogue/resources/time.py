@@ -6,14 +6,13 @@ import asyncio
 import os
 import signal
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from drills.attacks.attack import Raised, attack
 from drills.attacks.context import Context
 from drills.attacks.judges import held, reached
-from drills.attacks.outcome import Observation, Verdict
+from drills.attacks.outcome import Verdict
 from drills.attacks.probes.primitives import allowed, burn, child
 from sandbox.protocol import MIB, End, Limits
 
@@ -104,37 +103,32 @@ def output_endless() -> str | None:
     return "wrote for 3 s"
 
 
-async def measuring_the_host(context: Context) -> Observation:
-    before = most = resident()
-    run = asyncio.ensure_future(context.run())
-    while not run.done():
-        most = max(most, resident())
-        await asyncio.sleep(0.01)
-    return replace(await run, notes={"growth": most - before})
-
-
 def resident() -> int:
     """Memory of this process, in bytes."""
     pages = Path("/proc/self/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def little_is_kept(seen: Observation) -> Verdict:
-    result = seen.result
+async def little_is_kept(context: Context) -> Verdict:
+    before = most = resident()
+    run = asyncio.ensure_future(context.run())
+    while not run.done():
+        most = max(most, resident())
+        await asyncio.sleep(0.01)
+    result, growth = (await run).result, most - before
     kept = [len(each.text.encode()) for each in (result.stdout, result.stderr)]
     if result.end is not End.OUTPUT:
-        return reached(f"it ended as {result.end}: {seen.report}")
+        return reached(f"it ended as {result.end}: {(await run).report}")
     if max(kept) > 3 * OUTPUT_KEPT + 100:  # a byte that is no text becomes three
         return reached(f"{max(kept)} bytes of an output were kept")
-    if seen.notes["growth"] > HOST_GROWTH:
-        return reached(f"the host's process grew by {seen.notes['growth']} bytes")
-    return held(f"{kept} bytes kept, the host grew by {seen.notes['growth']} bytes")
+    if growth > HOST_GROWTH:
+        return reached(f"the host's process grew by {growth} bytes")
+    return held(f"{kept} bytes kept, the host grew by {growth} bytes")
 
 
 @attack(
     limits=Limits(output_bytes=OUTPUT_KEPT, wall_seconds=30.0),
-    drive=measuring_the_host,
-    judge=little_is_kept,
+    drive=little_is_kept,
     alone=True,
 )
 def output_flood() -> str | None:
