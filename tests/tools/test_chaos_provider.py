@@ -5,7 +5,6 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from agents.recordings.recording import load
 from drills.chaos.deployment import provider
 from drills.chaos.oplog import Called, OperationLog
 
@@ -59,17 +58,3 @@ def test_what_no_job_of_the_run_asks_is_refused_and_not_counted(text: str) -> No
     with provider.provider(log) as server:
         assert asked(server.url, text, PLANNER).status_code == 400
     assert log.entries == ()
-
-
-def test_no_setting_of_the_machine_leads_to_a_model_that_is_paid() -> None:
-    with provider.provider(OperationLog()) as server:
-        found = provider.settings(server)
-        assert found["FETTLE_GROQ_BASE_URL"] == server.url
-    models = [value for name, value in found.items() if name.endswith("MODEL")]
-    assert len(models) == 4
-    assert set(models) == {"groq:chaos"}
-
-
-def test_the_recordings_are_well_written() -> None:
-    for name in provider.NAMES:
-        assert load(provider.RECORDINGS, name).turns

@@ -44,16 +44,6 @@ def test_the_usual_engine_is_the_workers() -> None:
     assert USUAL == address.DEFAULT
 
 
-def test_one_that_does_not_answer_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    settings = SandboxSettings(sandbox=Backend.DOCKER)
-    with (
-        pytest.raises(CliError, match="takes root"),
-        engine(settings, print, f"unix://{tmp_path}/docker.sock"),
-    ):
-        pass
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_an_attack_is_tried_on_what_a_worker_has(
     name: str, monkeypatch: pytest.MonkeyPatch

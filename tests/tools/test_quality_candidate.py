@@ -38,19 +38,9 @@ def test_the_workspace_as_the_first_run_has_left_it():
     assert (found.versions, found.program) == ({"solution.py": "one", "other.py": "y"}, None)
 
 
-def test_a_run_that_writes_the_file_itself():
-    found = first_attempt(told(ran(1, solution="one"), ran(2, solution="two")), "solution.py")
-    assert (found.versions, found.program) == ({"solution.py": "one"}, None)
-
-
 def test_the_first_program_stands_for_a_file_that_is_not_there():
     found = first_attempt(told(ran(1), wrote("solution.py", "repaired")), "solution.py")
     assert (found.versions, found.program) == ({}, 1)
-
-
-def test_a_file_that_was_given_is_there():
-    found = first_attempt(told(ran(1)), "solution.py", given=["solution.py"])
-    assert found.program is None
 
 
 def test_an_answer_before_any_run_ends_the_attempt():
@@ -64,10 +54,6 @@ def test_what_was_given_up_does_not_count():
     events = told(wrote("solution.py", "old"), ("begun_anew", {}), wrote("a.py", "x"), ran(1))
     found = first_attempt(events, "solution.py")
     assert (found.versions, found.program) == ({"a.py": "x"}, 1)
-
-
-def test_a_job_that_made_nothing():
-    assert first_attempt([], "solution.py").versions == {}
 
 
 def test_the_last_run_that_succeeded_stands_in_at_the_end():

@@ -19,11 +19,9 @@ from evals.report import bars, tables
 from evals.report.results import Header, Result, Verdict
 from evals.report.statistics import wilson
 from evals.report.summing import sum_up
-from evals.run.designed import PATTERN, Design
 from evals.run.exercise_job import result_of
 from evals.run.hidden_tests import verdict_of, why
 from evals.run.tries import each
-from evals.sources.exercise import Exercise
 
 
 def test_few_are_under_way_and_all_are_done():
@@ -46,26 +44,6 @@ def test_few_are_under_way_and_all_are_done():
     each(list(range(20)), work, 3, got.append)
     assert sorted(got) == [2 * n for n in range(20)]
     assert most == 3
-
-
-def test_a_failure_of_one_ends_it_and_begins_no_more():
-    begun: list[int] = []
-
-    def work(item: int) -> int:
-        begun.append(item)
-        if item == 2:
-            raise CliError("the service is gone")
-        time.sleep(0.1)
-        return item
-
-    with pytest.raises(CliError, match="gone"):
-        each(list(range(1_000)), work, 2, lambda _: None)
-    time.sleep(0.15)
-    assert len(begun) < 100
-
-
-def test_nothing_is_done_at_once():
-    each([], lambda item: item, 4, lambda _: pytest.fail("nothing was there"))
 
 
 @pytest.mark.parametrize(
@@ -195,12 +173,3 @@ def test_without_its_libraries_a_plot_names_the_command(monkeypatch):
     with pytest.raises(CliError, match="matplotlib is not installed") as missing:
         extra.plots()
     assert missing.value.next_step == install_command("plots")
-
-
-def test_the_design_counts_what_it_will_do():
-    exercises = [Exercise(f"e{n}", f"Task {n}", right={"solution.py": ""}) for n in range(15)]
-    design = Design(exercises)
-    kinds = [PATTERN[n % len(PATTERN)] for n in range(15)]
-    assert design.first == kinds.count("right")
-    assert design.final == kinds.count("right") + kinds.count("repairs")
-    assert sum(design.counts.values()) == 15

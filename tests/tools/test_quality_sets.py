@@ -11,7 +11,7 @@ from support.cases.tiny_humaneval import GOOD, WRONG, written
 from support.servers.tiny_service import Answer, serving
 
 from evals.errors import BadSet
-from evals.sources import download, from_mbpp, sets
+from evals.sources import download, sets
 
 MBPP = {
     "task_id": 2,
@@ -69,15 +69,6 @@ def test_mbpp_shows_one_test_and_hides_the_others(tmp_path):
     assert shown not in found.tests["hidden.py"]
 
 
-def test_mbpp_with_one_test_shows_the_signature():
-    lone = {**MBPP, "test_list": MBPP["test_list"][:1], "prompt": "Sanitized.", "test_imports": []}
-    del lone["text"]
-    found = from_mbpp.exercise(lone)
-    assert "def similar(a, b): ..." in found.task
-    assert "Sanitized." in found.task
-    assert MBPP["test_list"][0] not in found.task
-
-
 def test_our_own_are_13_of_graded_difficulty():
     of = sets.load("custom", None, Path("none"))
     levels = [each.level for each in of.exercises]
@@ -123,11 +114,6 @@ def test_two_of_the_same_id(tmp_path):
     path = lines(tmp_path / "own.jsonl", *[{"id": "a", "task": "x"}] * 2)
     with pytest.raises(BadSet, match="two exercises have the id 'a'"):
         sets.load(str(path), None, tmp_path)
-
-
-def test_a_name_that_is_none():
-    with pytest.raises(BadSet, match="unknown set 'humanevil'"):
-        sets.load("humanevil", None, Path("none"))
 
 
 def test_the_digest_is_of_what_is_asked_and_judged(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -26,10 +25,3 @@ def test_a_process_and_what_it_has_started_count_apart() -> None:
         assert 1 < each.own < 40
         assert 48 < each.below < 90
         assert each.together == each.own + each.below
-
-
-def test_a_process_that_has_ended_takes_nothing() -> None:
-    with subprocess.Popen([sys.executable, "-I", "-c", ""]) as process:
-        process.wait()
-    assert taken([process.pid]).together == 0
-    assert taken([os.getpid()]).own > 1
