@@ -11,9 +11,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
 
+from agents.checks.check_reports import report_data, report_summary
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
-from agents.checks.report_format import report_data, report_summary
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
 from agents.ports import CallKey, Earlier, Event, Ports

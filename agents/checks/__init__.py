@@ -4,7 +4,6 @@ judge         the entry point: files and checks in, a Report out
 checks        what is asked for: test files with a command, and cases
 cases         programs that are started with given input and judged by what they leave
 supervised/   what runs inside the sandbox for test files
-notices       lines of the solution that touch test machinery
 vacuous_tests which tests of the job's own tester are useful
 
 docs/checks.md says what a check is protected from, and what it is not.

@@ -1,14 +1,17 @@
-"""The checks of a job, and their reports in the state. Pure."""
+"""The checks of a job, and their reports in the state, events and prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from agents.checks.checks import Checks
+from agents.checks.report import Report
 from agents.ports import Ports
+from agents.runs.record import kept_stream
 from agents.texts import head_and_tail
+from sandbox.protocol import Stream
 
 FAILING_SHOWN = 8
 DETAIL_SHOWN = 800
@@ -21,6 +24,40 @@ def checks_of(state: State, ports: Ports) -> Checks:
     """The caller's checks and those of the tester; for equal names the caller's."""
     given = ports.checks or Checks()
     return replace(given, files={**state.get("tests", {}), **given.files})
+
+
+async def report_data(report: Report, ports: Ports) -> dict[str, Any]:
+    """{passed, judged_by, problem, tests: [{id, outcome, detail}], run: {end, exit_code, signal,
+    stdout}, seconds}. `stdout` is the output of the tests, or both streams of one case, cut to size
+    like a run's."""
+    result = report.result
+    both = Stream(
+        result.stdout.text + result.stderr.text,
+        result.stdout.dropped_bytes + result.stderr.dropped_bytes,
+    )
+    return {
+        "passed": report.passed,
+        "judged_by": report.judged_by,
+        "problem": report.problem,
+        "tests": [asdict(each) for each in report.tests],
+        "run": {
+            "end": result.end.value,
+            "exit_code": result.exit_code,
+            "signal": result.signal,
+            "stdout": await kept_stream(ports.workspace, both, ports.bounds.kept),
+        },
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def report_summary(checked: Mapping[str, Any]) -> str:
+    """One line: how many passed, and the problem."""
+    tests = checked["tests"]
+    passed = sum(test["outcome"] == "passed" for test in tests)
+    counted = f"{passed} of {len(tests)} checks passed"
+    if checked["judged_by"] == "exit_code" and tests:
+        counted += f", `{tests[0]['id']}` judged by its exit code alone"
+    return f"{counted}: {checked['problem']}" if checked["problem"] else counted
 
 
 def report_of(state: State) -> dict[str, Any] | None:
@@ -55,7 +92,7 @@ def shown(state: State) -> dict[str, Any] | None:
         return None
     tests = sorted(checked["tests"], key=lambda test: test["outcome"] == "passed")
     cut = [_cut(test) for test in tests[: 4 * FAILING_SHOWN]]
-    return {"judged_by": None, "notices": [], **checked, "tests": cut}
+    return {"judged_by": None, **checked, "tests": cut}
 
 
 def _cut(test: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,6 @@ Why: docs/decisions/0016-who-judges-the-tests.md
 
 from __future__ import annotations
 
-import asyncio
 import json
 import secrets
 from collections.abc import Mapping
@@ -15,7 +14,6 @@ from typing import Any
 from agents.checks import cases
 from agents.checks.checks import JUDGED_BY, Checks, Plan, plan
 from agents.checks.copied_files import files_under_test
-from agents.checks.notices import notices
 from agents.checks.program import program
 from agents.checks.report import JudgedBy, Report, Test, merged
 from agents.runs.installed import START, with_packages
@@ -59,10 +57,8 @@ async def _of_files(
     work_files = files_under_test(files, checks.files)
     if planned.kind == "command":  # a case whose exit code decides
         case = cases.Case(" ".join(planned.words), planned.words, files=checks.files)
-        report = await cases.run_cases(sandbox, work_files, [case], limits, JUDGED_BY["command"])
-    else:
-        report = await _supervised(sandbox, planned, checks, work_files, limits)
-    return replace(report, notices=await asyncio.to_thread(notices, files, checks.files))
+        return await cases.run_cases(sandbox, work_files, [case], limits, JUDGED_BY["command"])
+    return await _supervised(sandbox, planned, checks, work_files, limits)
 
 
 async def _supervised(

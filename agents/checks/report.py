@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from agents.checks.notices import Notice
 from sandbox.protocol import RunResult
 
 Outcome = Literal["passed", "failed", "error", "missing"]
@@ -30,7 +29,7 @@ class Report:
 
     `problem` is any other reason against it: they could not be read, the report was tampered with,
     the time was used up. `result` is the run of all test files, with its output in `stdout`, or of
-    one case: the first that failed, else the last. `notices` decide nothing.
+    one case: the first that failed, else the last.
     """
 
     tests: tuple[Test, ...]
@@ -38,25 +37,12 @@ class Report:
     result: RunResult
     seconds: float
     judged_by: JudgedBy
-    notices: tuple[Notice, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether every check has passed."""
         every = all(test.outcome == "passed" for test in self.tests)
         return self.problem is None and bool(self.tests) and every
-
-    def as_data(self, run: Mapping[str, Any]) -> dict[str, Any]:
-        """As plain values for events and views; `run` is its run in the same form."""
-        return {
-            "passed": self.passed,
-            "judged_by": self.judged_by,
-            "problem": self.problem,
-            "tests": [asdict(each) for each in self.tests],
-            "notices": [asdict(each) for each in self.notices],
-            "run": dict(run),
-            "seconds": round(self.seconds, 3),
-        }
 
 
 def merged(reports: Sequence[Report]) -> Report:
@@ -68,5 +54,4 @@ def merged(reports: Sequence[Report]) -> Report:
         result=shown.result,
         seconds=sum(each.seconds for each in reports),
         judged_by=reports[0].judged_by,
-        notices=tuple(notice for each in reports for notice in each.notices),
     )

@@ -9,9 +9,8 @@ from langgraph.runtime import Runtime
 
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
-from agents.checks.check_reports import checks_of
+from agents.checks.check_reports import checks_of, report_data
 from agents.checks.judge import judge
-from agents.checks.report_format import report_data
 from agents.evidence.verification import verify_files
 from agents.graph.state import State
 from agents.ports import Event, Finished, Ports

@@ -39,9 +39,6 @@ def checked_parts(data: Data, _detail: object = None) -> Iterator[Part]:
             yield Output(clip(detail, DETAIL_LINES), error=True)
     if len(failing) > FAILING_SHOWN:
         yield Line("", f"and {plural(len(failing) - FAILING_SHOWN, 'more')}", Tone.BAD)
-    for notice in data.get("notices", ()):
-        where = printable(f"{notice['file']}:{notice['line']} names {notice['what']}")
-        yield Line("notice", f"{where}, which tests are run with", Tone.WARN)
 
 
 def written_parts(data: Data, _detail: object = None) -> Iterator[Part]:

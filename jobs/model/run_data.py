@@ -152,18 +152,9 @@ class CheckRunData(TypedDict):
     stdout: TextData
 
 
-class NoticeData(TypedDict):
-    """A line of the solution that names what tests are run with: `gc`, `sys.modules`."""
-
-    file: str
-    line: int
-    what: str
-
-
 class CheckReportData(TypedDict):
     """What the checks came to. `judged_by`: each test by itself, whether a script came to its own
-    end, a command's exit code alone, or cases alone; `problem` says what else stands in the way.
-    `notices` decide nothing."""
+    end, a command's exit code alone, or cases alone; `problem` says what else stands in the way."""
 
     passed: bool
     problem: str | None
@@ -171,4 +162,3 @@ class CheckReportData(TypedDict):
     run: CheckRunData
     seconds: float
     judged_by: NotRequired[JudgedBy]
-    notices: NotRequired[list[NoticeData]]

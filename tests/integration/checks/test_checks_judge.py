@@ -176,7 +176,7 @@ def add(a, b):
 """,
 }
 """What a solution in the same process as its tests can do, as docs/checks.md says: the tests are
-fooled, a case is not, and the notices say where to look, but for what is done with files alone.
+fooled, a case is not.
 """
 BENT = "a test that must fail has passed: the solution has changed how tests are judged"
 PROBLEMS = {
@@ -308,7 +308,6 @@ async def test_what_fools_tests_in_one_process_fools_no_case(
 ) -> None:
     report = await judged(sandbox, OPEN[trick], None, replace(CHECKS, cases=(SUMS,)))
     assert [test.id for test in report.tests if test.outcome != "passed"] == ["case sums"]
-    assert bool(report.notices) is (trick != "the checks rewritten")
 
 
 async def test_what_is_expected_of_a_case_is_not_in_its_sandbox(sandbox: LocalSandbox) -> None:
@@ -319,10 +318,6 @@ async def test_what_is_expected_of_a_case_is_not_in_its_sandbox(sandbox: LocalSa
     checks = Checks({"test_a.py": test}, cases=(SUMS,))
     report = await judged(sandbox, reads, None, checks)
     assert [test.outcome for test in report.tests] == ["passed", "failed"]
-    assert {(each.line, each.what) for each in report.notices} == {
-        (3, "sys._getframe"),
-        (3, "f_locals"),
-    }
 
 
 @pytest.mark.parametrize("attack", SLOW)
