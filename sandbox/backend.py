@@ -55,11 +55,6 @@ class PooledSandbox(ABC, Generic[S]):
         """The layers of isolation, from what a probe has printed."""
 
     @property
-    @abstractmethod
-    def image(self) -> str | None:
-        """Names what code runs in, for a cache of results; None where that is not known yet."""
-
-    @property
     def pool(self) -> PoolCount:
         """The sandboxes that no run has; from any thread."""
         session, pool = self._session, self._pool

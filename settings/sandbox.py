@@ -69,14 +69,6 @@ class SandboxSettings(FettleSettings):
         description="`docker`: another runtime, such as `runsc` (gVisor) or `kata-runtime`, tried "
         "with 50 runs at the start",
     )
-    sandbox_cache: bool = Field(
-        False,
-        description="whether a run that was made before, by the same API key with the same code, "
-        "files and limits, is answered from memory",
-    )
-    sandbox_cache_bytes: int = Field(
-        64 * MIB, gt=0, description="what those answers may take, in each worker"
-    )
     run_seconds: float = Field(15.0, gt=0, description="wall time of one run")
     run_cpu_seconds: int = Field(20, gt=0, description="CPU time of one run")
     run_cpus: float = Field(

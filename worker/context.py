@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,7 +36,7 @@ from worker.adapters.model_choice import chains, models_of
 from worker.adapters.rate_limit import RedisRateLimit
 from worker.adapters.recordings import Recordings, redaction
 from worker.adapters.routing import routed, routes
-from worker.adapters.sandbox import Bounded, Readiness, RunCache
+from worker.adapters.sandbox import Bounded, Readiness, watch_pool
 from worker.adapters.tokens import LiveTokens
 from worker.adapters.tools import packages, tools
 from worker.adapters.workspace import ManifestWorkspace
@@ -45,7 +44,6 @@ from worker.checkpoints import Command, RedisSaver
 from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
-from worker.metrics.sandbox import CountingSandbox, watch_pool
 from worker.store import PatientHolding
 
 
@@ -54,15 +52,13 @@ class WorkerContext:
     """The graph is compiled once a process; all that belongs to a job goes in as its Ports.
 
     A checkpoint is written through the ledger of the current attempt (`ledger.CURRENT`), so that it
-    carries that attempt's epoch. `turns` are the runs of code that may go on at once, over all
-    jobs. `patience` is a Ledger's.
+    carries that attempt's epoch. `patience` is a Ledger's.
     """
 
     store: RedisStore
     blobs: Blobs
     sandbox: Sandbox
     readiness: Readiness
-    run_cache: RunCache | None
     models: ModelPool
     chains: Chains
     routes: Routes
@@ -70,7 +66,6 @@ class WorkerContext:
     limits: Limits
     bounds: Bounds
     spending: Spending
-    turns: asyncio.Semaphore
     tools: Sequence[Body]
     pages: Pages | None
     packages: Packages | None
@@ -112,9 +107,7 @@ class WorkerContext:
             prices=self.spending.prices,
             cancel=StoreCancel(self.store, ledger),
             workspace=workspace,
-            sandbox=Bounded(
-                self.run_cache.of(record) if self.run_cache else self.sandbox, self.turns
-            ),
+            sandbox=self.sandbox,
             models=models,
             limits=self.limits,
             last_try=record.retries >= RETRIES,
@@ -184,14 +177,13 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
     Raises worker.adapters.tools.ToolUnfit.
     """
     own = backend(settings, settings.data_dir)
-    sandbox = CountingSandbox(own, figures)
-    watch_pool(own, figures)
+    sandbox = Bounded(own, settings.runs_at_once, figures)
+    watch_pool(lambda: own.pool, figures)
     return WorkerContext(
         store=store,
         blobs=open_blobs(settings.blobs_dir, settings.bucket()),
         sandbox=sandbox,
         readiness=Readiness(sandbox, settings.sandbox),
-        run_cache=RunCache.over(sandbox, own, settings),
         models=ModelPool(model_options(settings), rate_limit(settings, store), figures),
         chains=chains(settings),
         routes=routes(settings),
@@ -205,7 +197,6 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
             summarize_with_model=bool(settings.summary_model),
         ),
         spending=Spending.allowed(settings, Credentials(store.redis)),
-        turns=asyncio.Semaphore(settings.runs_at_once),
         tools=tools(settings),
         pages=pages(settings),
         packages=packages(settings),

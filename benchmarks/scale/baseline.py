@@ -25,6 +25,7 @@ from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits
 from worker.adapters.sandbox import Bounded
 from worker.context import model_options
+from worker.metrics.figures import Figures
 
 WARM_JOBS = 50
 
@@ -33,9 +34,8 @@ async def fly(jobs: int, seconds: float) -> float:
     """Run so many jobs at once in this loop; returns the seconds until the last end."""
     settings = WorkerSettings()
     pool = ModelPool(model_options(settings))
-    bound = asyncio.Semaphore(settings.runs_at_once)
     pool_backend = backend(settings)
-    sandbox = Bounded(pool_backend, bound)
+    sandbox = Bounded(pool_backend, settings.runs_at_once, Figures(slots=jobs))
     graph, bounds = build(None), limits(settings)
 
     async def run(name: str) -> None:

@@ -41,11 +41,6 @@ class DockerSandbox(PooledSandbox[DockerSession]):
         self._owner: garbage_collection.Owner | None = None
         self._trusted: set[trial.Subject] = set()
 
-    @property
-    def image(self) -> str | None:
-        """The digest of the engine's image, once an engine was found."""
-        return None if self._session is None else self._session.image.id
-
     async def _start(self) -> DockerSession:
         tls = None
         if self._tls is not None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from sandbox import cache, policy
+from sandbox import policy
 from sandbox.backend import PooledSandbox
 from sandbox.layers import layers
 from sandbox.local.client import LocalSession
@@ -45,11 +45,6 @@ class LocalSandbox(PooledSandbox[LocalSession]):
         self._private = tuple(map(os.path.realpath, private))
         self._python, self._bwrap, self._uid = python.absolute(), bwrap, uid
         self._rotation, self._cpus = rotation, cpus
-
-    @property
-    def image(self) -> str | None:
-        """The interpreter and what is installed for it, at this moment."""
-        return cache.environment(self._python)
 
     async def _start(self) -> LocalSession:
         session = LocalSession(self._cpus, own_interpreter=self._own_interpreter)

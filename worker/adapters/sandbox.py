@@ -1,21 +1,25 @@
-"""Sandboxes as attempts use them: only while they work, few runs at once, some results cached."""
+"""Sandboxes as attempts use them: only while they work, few runs at once, and counted."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import structlog
 
-from jobs.model.record import JobRecord
-from sandbox.cache import ResultCache
-from sandbox.docker import DockerSandbox
-from sandbox.local import LocalSandbox
-from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
-from settings.sandbox import SandboxSettings
+from sandbox.protocol import (
+    Command,
+    Layer,
+    Limits,
+    PoolCount,
+    RunResult,
+    Sandbox,
+    SandboxUnavailable,
+)
+from worker.metrics.figures import Figures
 
 AGAIN_SECONDS = 1.0
 MOST_AGAIN_SECONDS = 30.0
@@ -116,21 +120,31 @@ class Readiness:
 
 
 class Bounded:
-    """Implements `sandbox.protocol.Sandbox` over another one.
+    """Implements `sandbox.protocol.Sandbox` over another one; its runs are counted in `figures`.
 
     A worker holds hundreds of jobs, since most of them wait for a model. Runs of code need a
     processor and memory: all at once they would end no sooner, and would use up each other's wall
-    time. A run that waits here has no sandbox yet, and its clock has not started.
+    time. A run that waits here has no sandbox yet, and its clock has not started. A run that is
+    cancelled counts as under way while it lasts, and nowhere else.
     """
 
-    def __init__(self, sandbox: Sandbox, free: asyncio.Semaphore) -> None:
+    def __init__(self, sandbox: Sandbox, at_once: int, figures: Figures) -> None:
         self._sandbox = sandbox
-        self._free = free
+        self._free = asyncio.Semaphore(at_once)
+        self._figures = figures
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         """See Sandbox; waits for its turn first."""
         async with self._free:
-            return await self._sandbox.run(command, limits)
+            began = time.monotonic()
+            with self._figures.runs_now.track_inprogress():
+                try:
+                    result = await self._sandbox.run(command, limits)
+                except SandboxUnavailable:
+                    self._figures.unrun()
+                    raise
+        self._figures.ran(result, time.monotonic() - began)
+        return result
 
     async def check(self) -> tuple[Layer, ...]:
         """See Sandbox; waits for nobody."""
@@ -141,34 +155,16 @@ class Bounded:
         await self._sandbox.close()
 
 
-@dataclass(frozen=True, slots=True)
-class RunCache:
-    """One a worker, in its memory; each job sees what its own key has run. `sandbox` runs what is
-    not known, on `backend`.
-    """
-
-    sandbox: Sandbox
-    backend: LocalSandbox | DockerSandbox
-    answers: ResultCache
-    settings: SandboxSettings
-
-    @classmethod
-    def over(
-        cls, sandbox: Sandbox, backend: LocalSandbox | DockerSandbox, settings: SandboxSettings
-    ) -> RunCache | None:
-        """None where the setting is off, which is the default."""
-        if not settings.sandbox_cache:
-            return None
-        return cls(sandbox, backend, ResultCache(settings.sandbox_cache_bytes), settings)
-
-    def of(self, record: JobRecord) -> Sandbox:
-        """The sandbox of one attempt at a job."""
-        image = self._image()
-        if image is None or not record.key_id:  # the environment or the owner is not known
-            return self.sandbox
-        scope = f"{record.tenant}\n{record.key_id}"
-        return self.answers.scoped(scope, self.sandbox, image=image)
-
-    def _image(self) -> str | None:
-        """The digest of the environment that the code runs in, as it is now."""
-        return self.backend.image
+def watch_pool(pool: Callable[[], PoolCount], figures: Figures) -> None:
+    """Show what stands ready of a backend's sandboxes. `pool` is called from any thread."""
+    figures.watch(
+        "fettle_sandboxes_ready", "Sandboxes that stand ready for a run", lambda: pool().ready
+    )
+    figures.watch(
+        "fettle_sandboxes_making",
+        "Sandboxes that are being made, to stand ready or for a run that waits",
+        lambda: pool().making,
+    )
+    figures.watch(
+        "fettle_sandboxes_wanted", "Sandboxes that are to stand ready", lambda: pool().wanted
+    )

@@ -2,7 +2,6 @@
 
 figures  the metrics, in a registry of the process's own
 store    jobs and money, counted where they are put on record
-sandbox  runs of code
 health   whether this worker lives, and whether it takes jobs
 server   the port
 """

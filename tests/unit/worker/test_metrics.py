@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 from api.metrics import Metrics
 from sandbox.protocol import PoolCount
 from settings.sandbox import REPOSITORY
+from worker.adapters.sandbox import watch_pool
 from worker.metrics.figures import Figures
 from worker.metrics.health import Health
-from worker.metrics.sandbox import watch_pool
 
 STUCK = 30.0
 SEEN = 20.0
@@ -101,18 +101,12 @@ def test_the_operators_page_names_every_figure_and_no_other() -> None:
     figures = Figures(slots=1)
     for name in GAUGES:
         figures.watch(name, "looked at when asked", lambda: worker.health.beat_age)
-    watch_pool(Pool(), figures)
+    watch_pool(lambda: PoolCount(ready=0, making=0, wanted=2), figures)
     page = (REPOSITORY / "docs" / "operations.md").read_text()
     named = {re.sub(r"_(count|sum|bucket)$", "", name) for name in re.findall(r"fettle_\w+", page)}
     own = {sample for sample in shown(figures.registry) if sample.startswith("fettle_")}
     assert own - named == set()
     assert named - own - shown(Metrics().registry) == set()
-
-
-class Pool:
-    """A backend whose pool has nothing ready."""
-
-    pool = PoolCount(ready=0, making=0, wanted=2)
 
 
 def shown(registry: CollectorRegistry) -> set[str]:

@@ -16,6 +16,7 @@ from sandbox.protocol import Command, End, Layer, Limits, RunResult, SandboxUnav
 from worker.adapters.sandbox import Bounded, Readiness
 from worker.attempts import Attempts
 from worker.context import WorkerContext
+from worker.metrics.figures import Figures
 
 
 class Breakable:
@@ -139,12 +140,12 @@ async def settled() -> None:
 
 
 async def test_no_more_go_on_than_are_allowed_over_all_jobs() -> None:
-    slow, free = Slow(), asyncio.Semaphore(2)
-    jobs = [Bounded(slow, free) for _ in range(5)]
-    asked = [asyncio.create_task(job.run(COMMAND, LIMITS)) for job in jobs]
+    slow = Slow()
+    sandbox = Bounded(slow, 2, Figures(slots=5))
+    asked = [asyncio.create_task(sandbox.run(COMMAND, LIMITS)) for _ in range(5)]
     await settled()
     assert slow.under_way == 2
-    assert await jobs[0].check() == ()
+    assert await sandbox.check() == ()
     asked[0].cancel()  # its room is gone, the next has its turn
     asked[4].cancel()  # it never had one
     await settled()
