@@ -110,7 +110,7 @@ async def drain(worker: str, services: ServicesDep, caller: Operator) -> Respons
 
     `worker` is its `id` in GET /system. Its supervisor may start another in its place.
     """
-    if not await services.store.registry.ask_to_drain(worker):
+    if not await services.store.ask_to_drain(worker):
         raise Refused(problems.NOT_FOUND, "no worker with this id was seen lately")
     log.info("worker asked to drain", worker=worker)
     return Response(status_code=202)

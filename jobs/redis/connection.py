@@ -139,6 +139,16 @@ async def ask(call: Any) -> Any:
         return await call
 
 
+async def clock(redis: Redis) -> int:
+    """Redis' time in ms: the only clock that decides anything. Raises StoreUnavailable."""
+    return in_ms(*await ask(redis.time()))
+
+
+def in_ms(seconds: int, micros: int) -> int:
+    """Redis' answer to TIME in ms."""
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
 def texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
     """A hash as Redis gives it, in text."""
     return {key.decode(): value.decode() for key, value in fields.items()}

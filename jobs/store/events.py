@@ -52,15 +52,17 @@ def _packed(stored: Sequence[bytes]) -> list[bytes | None]:
 
 
 class Events:
-    """Appended by the commit script alone; see RedisStore for each method."""
+    """A part of RedisStore. The commit script alone appends them."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self.listener = Listener(redis)
 
-    async def after(self, job_id: str, after: int = 0, limit: int | None = None) -> Sequence[Event]:
-        """Those whose number is above `after`; the first `limit` of them. Events are only appended,
-        so a long list is read in pieces: no other task waits while all of it is parsed."""
+    async def events(
+        self, job_id: str, after: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
+        """The events whose number is above `after`; the first `limit` of them. Events are only
+        appended, so a long list is read in pieces: no other task waits while all is parsed."""
         after, found = max(after, 0), list[Event]()
         while limit is None or len(found) < limit:
             most = PIECE if limit is None else min(PIECE, limit - len(found))
@@ -78,8 +80,9 @@ class Events:
             return _read(found, after)
         return await asyncio.to_thread(_read, found, after)
 
-    async def wait(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
-        """A reader that keeps up gets its events from the channel alone."""
+    async def wait_events(self, job_id: str, after: int, seconds: float) -> Sequence[Event]:
+        """The next few events above `after`, after up to `seconds`; empty when none came. A reader
+        that keeps up gets them from the channel alone, one that is far behind by further calls."""
         ends = time.monotonic() + seconds
         async with (
             translate_redis_errors(),
@@ -89,22 +92,19 @@ class Events:
             if received and received[0].seq <= after + 1 and received[-1].seq >= after:
                 found: Sequence[Event] = [event for event in received if event.seq > after]
             else:
-                found = await self.after(job_id, after, EVENTS_AT_ONCE)
+                found = await self.events(job_id, after, EVENTS_AT_ONCE)
             while not found and (left := ends - time.monotonic()) > 0:
                 message = await heard.next(min(left, LOOK_SECONDS))
                 received = read_message(message) if message else []
                 if received and received[0].seq == after + 1:
                     found = received
                 else:
-                    found = await self.after(job_id, after, EVENTS_AT_ONCE)
+                    found = await self.events(job_id, after, EVENTS_AT_ONCE)
         return found[:EVENTS_AT_ONCE]
 
     @contextlib.asynccontextmanager
     async def stops(self) -> AsyncIterator[asyncio.Queue[str]]:
-        """Ids of jobs whose attempt must stop now."""
+        """A queue of ids of jobs that are cancelled from now on: a signal to look, not the truth.
+        An empty id says that some may have been missed."""
         async with translate_redis_errors(), self.listener.subscribed(keys.STOP) as heard:
             yield heard.queue
-
-    async def close(self) -> None:
-        """End the subscription."""
-        await self.listener.close()

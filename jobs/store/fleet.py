@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from jobs.model.codec import dump
 from jobs.redis import keys
-from jobs.redis.connection import UrgentCommands, ask, lua, urgent_script
+from jobs.redis.connection import UrgentCommands, ask, clock, lua, urgent_script
 
 FORGOTTEN_MS = 3_600_000
 DRAIN_KEPT_SECONDS = 3_600
@@ -18,17 +18,18 @@ DRAIN_KEPT_SECONDS = 3_600
 
 
 class WorkerRegistry:
-    """What each worker has announced; an entry expires. Raises StoreUnavailable."""
+    """A part of RedisStore: what each worker has announced; an entry expires."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._urgently = UrgentCommands(redis)
         self._announce = urgent_script(redis, lua("announce"))
 
-    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int, now: int) -> bool:
-        """Publish what a worker is and can do at `now` (ms); it expires after `seconds`. Returns
-        whether the worker was asked to drain.
+    async def announce(self, worker: str, facts: Mapping[str, Any], seconds: int) -> bool:
+        """Publish what a worker is and can do; it expires after `seconds`. Returns whether the
+        worker was asked to drain.
         """
+        now = await clock(self._redis)
         body = dump({**facts, "id": worker, "seen_at": now})
         args = (body, max(seconds, 1), worker, now, now - FORGOTTEN_MS)
         names = (keys.worker(worker), keys.WORKERS, keys.drain(worker))
@@ -39,7 +40,7 @@ class WorkerRegistry:
         names = (keys.worker(worker), keys.drain(worker))
         await ask(self._urgently([("DEL", *names), ("ZREM", keys.WORKERS, worker)]))
 
-    async def seen(self) -> Sequence[Mapping[str, Any]]:
+    async def workers(self) -> Sequence[Mapping[str, Any]]:
         """What the workers that were seen lately have announced, with `id` and `seen_at`."""
         ids = await ask(self._redis.zrange(keys.WORKERS, 0, -1))
         if not ids:

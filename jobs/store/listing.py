@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Unpack, cast
 
 from redis.asyncio import Redis
 
@@ -19,11 +19,11 @@ from jobs.model.record import Status
 from jobs.model.spec import Kind, Priority
 from jobs.queue.admission import SystemLoad
 from jobs.redis import keys
-from jobs.redis.connection import ask, lua, texts
+from jobs.redis.connection import ask, clock, lua, texts
 from jobs.redis.keys import JobKeys
 from jobs.store.search import AT_ONCE, Words
 from jobs.store.spending import listed
-from jobs.store.types import JobFilter, Page
+from jobs.store.types import JobFilter, JobFilterFields, Page
 
 INDEXED_FIRST = 5
 """Steps of indexing that a search makes first, so that new jobs are found at once."""
@@ -41,7 +41,7 @@ class SearchBounds:
 
 
 class Listing:
-    """See RedisStore for each method."""
+    """A part of RedisStore."""
 
     def __init__(self, redis: Redis, bounds: SearchBounds | None = None) -> None:
         self._redis = redis
@@ -51,24 +51,28 @@ class Listing:
         self._listed = redis.register_script(lua("listed"))
         self._find = redis.register_script(lua("find"))
 
-    async def due(self, now: int, limit: int) -> Sequence[str]:
-        """Ids of jobs whose time has come."""
-        return await self._ids(keys.DUE, str(now), limit)
+    async def due(self, limit: int) -> Sequence[str]:
+        """Ids of jobs that are due: they need a hint, or their lease has expired."""
+        return await self._ids(keys.DUE, str(await clock(self._redis)), limit)
 
-    async def overdue(self, now: int, limit: int) -> Sequence[str]:
+    async def overdue(self, limit: int) -> Sequence[str]:
         """Ids of jobs whose review is to be looked at."""
-        return await self._ids(keys.AWAITING_REVIEW, str(now), limit)
+        return await self._ids(keys.AWAITING_REVIEW, str(await clock(self._redis)), limit)
 
     async def finished(self, before: int, limit: int) -> Sequence[str]:
-        """Ids of final jobs that ended before a time."""
+        """Ids of final jobs that ended before `before` (ms), the oldest first."""
         return await self._ids(keys.FINISHED, f"({before}", limit)
 
     async def _ids(self, index: str, most: str, limit: int) -> Sequence[str]:
         found = await ask(self._listed(keys=[index], args=[most, limit, keys.JOB]))
         return [job_id.decode() for job_id in found]
 
-    async def page(self, tenant: str, job_filter: JobFilter, *, limit: int, offset: int) -> Page:
-        """A tenant's jobs, newest first; what waits for somebody, oldest first."""
+    async def page(
+        self, tenant: str, *, limit: int, offset: int, **wanted: Unpack[JobFilterFields]
+    ) -> Page:
+        """A tenant's jobs, newest first; `text` is searched for (see `jobs.search_terms`);
+        `waits_for`: what waits for this person's decision, oldest first."""
+        job_filter = JobFilter(**wanted)
         groups = [[name] for name in _listings(tenant, job_filter)]
         if job_filter.text:
             found = await self._found(tenant, search_terms.asked(job_filter.text))
@@ -139,11 +143,12 @@ class Listing:
         return total, ids[:limit]
 
     async def changes(self, tenant: str) -> int:
-        """See RedisStore."""
+        """How often a tenant's jobs were added, changed or removed: while it is the same, so is a
+        page of them, except for costs."""
         return int(await ask(self._redis.hget(keys.CHANGES, tenant)) or 0)
 
     async def counts(self) -> Mapping[Status, int]:
-        """How many jobs stand in each status."""
+        """How many jobs stand in each status, over all tenants."""
         found = await self._counts()
         return {status: found.get(status, 0) for status in Status}
 
@@ -155,7 +160,8 @@ class Listing:
             return dict(zip(Status, await ask(pipe.execute()), strict=True))
 
     async def queue_depth(self) -> Mapping[Priority, int]:
-        """See RedisStore."""
+        """How many jobs wait for a worker in each priority, over all tenants. What waits for
+        another job of its conversation is left out."""
         found = await self._counts()
         return {
             each: found.get(keys.queued(each), 0) - found.get(f"behind:{each}", 0)
@@ -163,7 +169,7 @@ class Listing:
         }
 
     async def load_now(self, tenant: str) -> SystemLoad:
-        """See RedisStore."""
+        """How full the store is for a tenant."""
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.info("memory")
             for kind in Kind:

@@ -16,7 +16,7 @@ from jobs.errors import Contended, StaleEpoch
 from jobs.model.codec import read_record
 from jobs.model.record import JobRecord, Status
 from jobs.redis import keys
-from jobs.redis.connection import Command, ask, lua, texts, urgent_script
+from jobs.redis.connection import Command, ask, clock, in_ms, lua, texts, urgent_script
 from jobs.redis.keys import JobKeys
 from jobs.store import decisions, index, outbox
 from jobs.store.commit import Commit, Guard, Step, absent, field_is, head_is, size_is
@@ -37,21 +37,19 @@ from jobs.transitions.retry import of_work
 
 
 class Records:
-    """The half of RedisStore that is about one job; `replicas` must have each step: see Commit."""
+    """The part of RedisStore that is about one job; `replicas` must have each step: see Commit."""
 
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
         self.redis = redis
         self.words = Words(redis)
         self.decisions = decisions.Decisions(redis)
-        self._conversations = Conversations(redis)
         self._commit = Commit(redis, replicas)
         self._charges = Charges(redis, self._commit, self.load)
         self._renew = urgent_script(redis, lua("renew"))
 
     async def now(self) -> int:
         """The store's clock in ms: the only clock that decides anything."""
-        seconds, micros = await ask(self.redis.time())
-        return int(seconds) * 1000 + int(micros) // 1000
+        return await clock(self.redis)
 
     async def create(
         self,
@@ -98,11 +96,8 @@ class Records:
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.hgetall(JobKeys(job_id).record)
             pipe.time()
-            fields, (seconds, micros) = await ask(pipe.execute())
-        if not fields:
-            return None
-        now = int(seconds) * 1000 + int(micros) // 1000
-        return Loaded(read_record(texts(fields)), now)
+            fields, time = await ask(pipe.execute())
+        return Loaded(read_record(texts(fields)), in_ms(*time)) if fields else None
 
     async def commit(
         self,
@@ -193,7 +188,7 @@ class Records:
         guards = (field_is(job.record, "version", record.version),)
         if not await self._forget(job, guards):
             return False
-        entries = await self._conversations.stored_of(record)
+        entries = await self._entries_of(record)
         words = await self.words.of(record)
         notes = await self.decisions.of(record)
         commands = (
@@ -217,35 +212,26 @@ class Records:
         lost = await ask(self._renew(keys=[keys.DUE], args=[keys.JOB, lease_ms, *pairs]))
         return [held[place] for place in lost]
 
-
-class Conversations:
-    """Reads alone: a commit writes them."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-
-    async def head(self, tenant: str, conversation_id: str) -> str | None:
-        """The job at the head of a line."""
-        found = await ask(self._redis.lindex(keys.line(tenant, conversation_id), 0))
+    async def next_in_line(self, tenant: str, conversation_id: str) -> str | None:
+        """The job at the head of a conversation's line."""
+        found = await ask(self.redis.lindex(keys.line(tenant, conversation_id), 0))
         return found.decode() if found else None
 
-    async def entries(
+    async def conversation(
         self, tenant: str, conversation_id: str, limit: int
     ) -> Sequence[ConversationEntry]:
-        """The last of them, newest first."""
-        if limit < 1:
-            return []
-        return [_entry(body) for body in await self._stored(tenant, conversation_id, limit - 1)]
+        """The last `limit` finished jobs, newest first."""
+        found = await self._entries(tenant, conversation_id, limit - 1) if limit > 0 else ()
+        return [_entry(body) for body in found]
 
-    async def stored_of(self, record: JobRecord) -> list[str]:
-        """A job's entries, as they are stored."""
-        stored = await self._stored(record.tenant, record.conversation_id, -1)
+    async def _entries_of(self, record: JobRecord) -> list[str]:
+        """A job's entries in its conversation, as they are stored."""
+        stored = await self._entries(record.tenant, record.conversation_id, -1)
         return [body.decode() for body in stored if _entry(body).job_id == record.id]
 
-    async def _stored(self, tenant: str, conversation_id: str, last: int) -> Sequence[bytes]:
-        found: Sequence[bytes] = await ask(
-            self._redis.lrange(keys.conversation(tenant, conversation_id), 0, last)
-        )
+    async def _entries(self, tenant: str, conversation_id: str, last: int) -> Sequence[bytes]:
+        name = keys.conversation(tenant, conversation_id)
+        found: Sequence[bytes] = await ask(self.redis.lrange(name, 0, last))
         return found
 
 

@@ -17,7 +17,7 @@ from jobs.counting import day_of, paid
 from jobs.errors import Contended, StaleEpoch
 from jobs.model.codec import dump
 from jobs.redis import keys
-from jobs.redis.connection import Argument, Command, ask, lua
+from jobs.redis.connection import Argument, Command, ask, clock, lua
 from jobs.redis.keys import JobKeys
 from jobs.store.commit import Commit, Step, field_is
 from jobs.store.types import Charge, Loaded
@@ -136,8 +136,7 @@ class Budgets:
         return found
 
     async def _today(self) -> str:
-        seconds, _ = await ask(self._redis.time())
-        return str(int(seconds) * 1000 // DAY_MS)
+        return str(await clock(self._redis) // DAY_MS)
 
     async def _read(self, accounts: Sequence[str]) -> Sequence[Amount]:
         async with self._redis.pipeline(transaction=False) as pipe:

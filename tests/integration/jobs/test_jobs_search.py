@@ -11,7 +11,6 @@ from jobs import search_terms
 from jobs.store import listing as store_listing
 from jobs.store.listing import LOOKS_A_CALL, Listing, SearchBounds
 from jobs.store.redis_store import RedisStore, connect
-from jobs.store.types import JobFilter
 
 WORDS = ("sort", "sorted", "sorter", "list", "listing", "tuple", "prime", "a")
 
@@ -80,8 +79,8 @@ async def test_one_call_looks_so_often_and_one_search_too(service, looks):
     assert max(looks) <= 3 * LOOKS_A_CALL
     looks.clear()
     store = Listing(service.store.redis, SearchBounds(looks=2_000, counted=0))
-    page = await store.page(TENANT, JobFilter(text=everything), limit=20, offset=0)
+    page = await store.page(TENANT, text=everything, limit=20, offset=0)
     assert (len(page.records), page.total, page.exact) == (20, 21, False)
     assert len(looks) == 1
-    await store.page(TENANT, JobFilter(text=everything), limit=20, offset=1_000_000)
+    await store.page(TENANT, text=everything, limit=20, offset=1_000_000)
     assert sum(looks[1:]) <= 2_000 + 2 * LOOKS_A_CALL, "however far the page is"
