@@ -10,7 +10,6 @@ from jobs.model.events import last_known
 from jobs.model.record import JobRecord
 from jobs.transitions import expiry, lifecycle
 from jobs.transitions.change import Change, Refusal
-from jobs.transitions.reviews import proven
 
 
 async def sweep(commits: Commits, together: int) -> int:
@@ -55,13 +54,7 @@ async def _first(commits: Commits, record: JobRecord) -> bool:
 
 
 async def _look_at_review(commits: Commits, job_id: str) -> bool:
-    events = await commits.store.events(job_id)
-
-    def look(record: JobRecord, now: int) -> Change | Refusal:
-        evidence = record.review is not None and proven(record.review, events)
-        return expiry.look(record, now, evidence=evidence)
-
-    looked = await commits.change(job_id, look)
+    looked = await commits.change(job_id, expiry.look)
     return isinstance(await commits.nudged(looked), JobRecord)
 
 

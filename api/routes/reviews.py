@@ -26,7 +26,6 @@ from jobs.model.review import Action, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_of
 from jobs.store import Loaded, decisions
 from jobs.transitions.lifecycle import Refusal
-from jobs.transitions.reviews import proven
 from jobs.view.job import iso
 
 MOST = 1_000
@@ -79,7 +78,7 @@ async def settle(
     job_id = loaded.record.id
     review = _open_review(loaded.record)
     judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
-    override = judges and not proven(review, await services.store.events(job_id))
+    override = judges and not review.proven
     decision = Decision(
         review_id=asked.review_id or review.id,
         action=asked.action,

@@ -67,6 +67,12 @@ class Review:
     escalate_at: int | None = None
 
     @property
+    def proven(self) -> bool:
+        """Whether an approval would rest on a verification that holds. The graph says in the
+        payload why not (`unproven`: null where it would)."""
+        return "unproven" in self.payload and self.payload["unproven"] is None
+
+    @property
     def look_at(self) -> int | None:
         """When the sweeper has to look at it; None: never."""
         expires_at = None if self.expired else self.expires_at

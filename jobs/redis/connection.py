@@ -139,9 +139,15 @@ async def ask(call: Any) -> Any:
         return await call
 
 
-async def clock(redis: Redis) -> int:
-    """Redis' time in ms: the only clock that decides anything. Raises StoreUnavailable."""
-    return in_ms(*await ask(redis.time()))
+class Clock:
+    """The store's clock: the only one that decides anything."""
+
+    def __init__(self, redis: Redis) -> None:
+        self.redis = redis
+
+    async def now(self) -> int:
+        """Redis' time in ms. Raises StoreUnavailable."""
+        return in_ms(*await ask(self.redis.time()))
 
 
 def in_ms(seconds: int, micros: int) -> int:

@@ -5,8 +5,7 @@ fettle:job:{id}:events      list    "at body": its number is its place; packed w
 fettle:job:{id}:facts       set     keys of the events that were appended  } as long as an attempt,
 fettle:job:{id}:journal     hash    finished calls                         } or a retry, goes on
 fettle:job:{id}:charges     hash    what was paid, by call id
-fettle:job:{id}:spend       hash    its account, see lua/reserve.lua; and of each call
-                                    (cached:{call}) the input tokens out of a cache
+fettle:job:{id}:spend       hash    its account, see lua/reserve.lua
 fettle:spend:{key}:{day}    hash    a key's account of a day (days since 1970, UTC); expires
 fettle:spend:tenant:{t}:{d} hash    a tenant's
 fettle:job:{id}:decided     list    what of it is in the decisions

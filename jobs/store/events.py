@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from jobs.model.codec import packed, read_event, read_message
 from jobs.model.events import EVENTS_AT_ONCE, Event
 from jobs.redis import keys
-from jobs.redis.connection import Command, ask, translate_redis_errors
+from jobs.redis.connection import Clock, Command, ask, translate_redis_errors
 from jobs.redis.keys import JobKeys
 from jobs.redis.listener import Listener
 
@@ -51,11 +51,11 @@ def _packed(stored: Sequence[bytes]) -> list[bytes | None]:
     return [packed(body) for body in stored]
 
 
-class Events:
+class Events(Clock):
     """A part of RedisStore. The commit script alone appends them."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        super().__init__(redis)
         self.listener = Listener(redis)
 
     async def events(
@@ -74,7 +74,7 @@ class Events:
 
     async def _piece(self, job_id: str, after: int, most: int) -> Sequence[Event]:
         found: Sequence[bytes] = await ask(
-            self._redis.lrange(JobKeys(job_id).events, after, after + most - 1)
+            self.redis.lrange(JobKeys(job_id).events, after, after + most - 1)
         )
         if sum(map(len, found)) < READ_HERE_BYTES:
             return _read(found, after)

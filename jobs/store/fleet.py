@@ -10,18 +10,18 @@ from redis.asyncio import Redis
 
 from jobs.model.codec import dump
 from jobs.redis import keys
-from jobs.redis.connection import UrgentCommands, ask, clock, lua, urgent_script
+from jobs.redis.connection import Clock, UrgentCommands, ask, lua, urgent_script
 
 FORGOTTEN_MS = 3_600_000
 DRAIN_KEPT_SECONDS = 3_600
 """How long a request to drain is kept that its worker has not read."""
 
 
-class WorkerRegistry:
+class WorkerRegistry(Clock):
     """A part of RedisStore: what each worker has announced; an entry expires."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        super().__init__(redis)
         self._urgently = UrgentCommands(redis)
         self._announce = urgent_script(redis, lua("announce"))
 
@@ -29,7 +29,7 @@ class WorkerRegistry:
         """Publish what a worker is and can do; it expires after `seconds`. Returns whether the
         worker was asked to drain.
         """
-        now = await clock(self._redis)
+        now = await self.now()
         body = dump({**facts, "id": worker, "seen_at": now})
         args = (body, max(seconds, 1), worker, now, now - FORGOTTEN_MS)
         names = (keys.worker(worker), keys.WORKERS, keys.drain(worker))
@@ -42,17 +42,17 @@ class WorkerRegistry:
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
         """What the workers that were seen lately have announced, with `id` and `seen_at`."""
-        ids = await ask(self._redis.zrange(keys.WORKERS, 0, -1))
+        ids = await ask(self.redis.zrange(keys.WORKERS, 0, -1))
         if not ids:
             return []
-        found = await ask(self._redis.mget([keys.worker(worker.decode()) for worker in ids]))
+        found = await ask(self.redis.mget([keys.worker(worker.decode()) for worker in ids]))
         return [json.loads(body) for body in found if body]
 
     async def ask_to_drain(self, worker: str) -> bool:
         """Ask a worker to drain, which it reads at its next heartbeat. False where none of that
         name was seen lately.
         """
-        if not await ask(self._redis.exists(keys.worker(worker))):
+        if not await ask(self.redis.exists(keys.worker(worker))):
             return False
         await ask(self._urgently([("SET", keys.drain(worker), "", "EX", DRAIN_KEPT_SECONDS)]))
         return True

@@ -19,7 +19,7 @@ from jobs.model.record import Status
 from jobs.model.spec import Kind, Priority
 from jobs.queue.admission import SystemLoad
 from jobs.redis import keys
-from jobs.redis.connection import ask, clock, lua, texts
+from jobs.redis.connection import Clock, ask, lua, texts
 from jobs.redis.keys import JobKeys
 from jobs.store.search import AT_ONCE, Words
 from jobs.store.spending import listed
@@ -40,11 +40,11 @@ class SearchBounds:
     counted: int = 5_000
 
 
-class Listing:
+class Listing(Clock):
     """A part of RedisStore."""
 
     def __init__(self, redis: Redis, bounds: SearchBounds | None = None) -> None:
-        self._redis = redis
+        super().__init__(redis)
         self._bounds = bounds or SearchBounds()
         self._words = Words(redis)
         self._one_call = asyncio.Lock()
@@ -53,11 +53,11 @@ class Listing:
 
     async def due(self, limit: int) -> Sequence[str]:
         """Ids of jobs that are due: they need a hint, or their lease has expired."""
-        return await self._ids(keys.DUE, str(await clock(self._redis)), limit)
+        return await self._ids(keys.DUE, str(await self.now()), limit)
 
     async def overdue(self, limit: int) -> Sequence[str]:
         """Ids of jobs whose review is to be looked at."""
-        return await self._ids(keys.AWAITING_REVIEW, str(await clock(self._redis)), limit)
+        return await self._ids(keys.AWAITING_REVIEW, str(await self.now()), limit)
 
     async def finished(self, before: int, limit: int) -> Sequence[str]:
         """Ids of final jobs that ended before `before` (ms), the oldest first."""
@@ -135,7 +135,7 @@ class Listing:
         return groups if groups and all(groups) else None
 
     async def _part_of(self, listing: str, limit: int, offset: int) -> tuple[int, list[bytes]]:
-        async with self._redis.pipeline(transaction=False) as pipe:
+        async with self.redis.pipeline(transaction=False) as pipe:
             pipe.zcard(listing)
             # by place and not by time: Redis walks to an offset by time step by step
             pipe.zrevrange(listing, offset, offset + max(limit, 1) - 1)  # -1 would be the last one
@@ -145,7 +145,7 @@ class Listing:
     async def changes(self, tenant: str) -> int:
         """How often a tenant's jobs were added, changed or removed: while it is the same, so is a
         page of them, except for costs."""
-        return int(await ask(self._redis.hget(keys.CHANGES, tenant)) or 0)
+        return int(await ask(self.redis.hget(keys.CHANGES, tenant)) or 0)
 
     async def counts(self) -> Mapping[Status, int]:
         """How many jobs stand in each status, over all tenants."""
@@ -154,7 +154,7 @@ class Listing:
 
     async def standing(self, tenant: str) -> Mapping[Status, int]:
         """How many of a tenant's jobs stand in each status."""
-        async with self._redis.pipeline(transaction=False) as pipe:
+        async with self.redis.pipeline(transaction=False) as pipe:
             for status in Status:
                 pipe.zcard(keys.listing(tenant, status=status))
             return dict(zip(Status, await ask(pipe.execute()), strict=True))
@@ -170,7 +170,7 @@ class Listing:
 
     async def load_now(self, tenant: str) -> SystemLoad:
         """How full the store is for a tenant."""
-        async with self._redis.pipeline(transaction=False) as pipe:
+        async with self.redis.pipeline(transaction=False) as pipe:
             pipe.info("memory")
             for kind in Kind:
                 pipe.zcard(keys.listing(tenant, status=Status.QUEUED, kind=kind))
@@ -180,13 +180,13 @@ class Listing:
         return SystemLoad(int(memory["used_memory"]), most, sum(queued) - behind)
 
     async def _counts(self) -> dict[str, int]:
-        stored = await ask(self._redis.hgetall(keys.COUNTS))
+        stored = await ask(self.redis.hgetall(keys.COUNTS))
         return {name.decode(): int(count) for name, count in stored.items()}
 
     async def _shown(self, found_ids: Sequence[bytes], total: int) -> Page:
         """The jobs with these ids, and what was paid for them."""
         ids = [job_id.decode() for job_id in found_ids]
-        async with self._redis.pipeline(transaction=False) as pipe:
+        async with self.redis.pipeline(transaction=False) as pipe:
             for job_id in ids:
                 pipe.hgetall(JobKeys(job_id).record)
                 pipe.hgetall(JobKeys(job_id).charges)

@@ -16,7 +16,7 @@ from jobs.errors import Contended, StaleEpoch
 from jobs.model.codec import read_record
 from jobs.model.record import JobRecord, Status
 from jobs.redis import keys
-from jobs.redis.connection import Command, ask, clock, in_ms, lua, texts, urgent_script
+from jobs.redis.connection import Clock, Command, ask, in_ms, lua, texts, urgent_script
 from jobs.redis.keys import JobKeys
 from jobs.store import decisions, index, outbox
 from jobs.store.commit import Commit, Guard, Step, absent, field_is, head_is, size_is
@@ -36,20 +36,16 @@ from jobs.transitions.lifecycle import Change
 from jobs.transitions.retry import of_work
 
 
-class Records:
+class Records(Clock):
     """The part of RedisStore that is about one job; `replicas` must have each step: see Commit."""
 
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
-        self.redis = redis
+        super().__init__(redis)
         self.words = Words(redis)
         self.decisions = decisions.Decisions(redis)
         self._commit = Commit(redis, replicas)
         self._charges = Charges(redis, self._commit, self.load)
         self._renew = urgent_script(redis, lua("renew"))
-
-    async def now(self) -> int:
-        """The store's clock in ms: the only clock that decides anything."""
-        return await clock(self.redis)
 
     async def create(
         self,

@@ -24,10 +24,7 @@ class RedisStore(Records, Events, Listing, WorkerRegistry):
     """
 
     def __init__(self, redis: Redis, replicas: int = 0) -> None:
-        Records.__init__(self, redis, replicas)
-        Events.__init__(self, redis)
-        Listing.__init__(self, redis)
-        WorkerRegistry.__init__(self, redis)
+        super().__init__(redis, replicas)
         self.blobs = BlobIndex(redis)
         self.budgets = Budgets(redis, self._commit)
         self.day_counts = DayCounts(redis)

@@ -11,16 +11,15 @@ from collections.abc import Iterator, Sequence
 from redis.asyncio import Redis
 
 from jobs import search_terms
-from jobs.model.codec import dump, read_record
+from jobs.model.codec import dump
 from jobs.model.record import JobRecord
 from jobs.model.spec import Kind
 from jobs.redis import keys
-from jobs.redis.connection import Command, ask, lua, texts
+from jobs.redis.connection import Command, ask, lua
 from jobs.redis.keys import JobKeys
 
 AT_ONCE = 10
 """Jobs that one step enters: it blocks Redis for a millisecond or two."""
-ADOPTED_AT_ONCE = 50
 MOST_WORDS = 8
 """Words that one beginning stands for at most, the first by their letters."""
 
@@ -50,26 +49,6 @@ class Words:
         """The words under which a job stands in the index."""
         found = await ask(self._redis.hget(JobKeys(record.id).record, "words"))
         return found.decode().split() if found else ()
-
-    async def adopt(self, index: str, start: int) -> int:
-        """Queue the jobs of `index` that an older release has made for their entry, a few of them
-        from place `start` on; how many were visited."""
-        found: Sequence[bytes] = await ask(
-            self._redis.zrange(index, start, start + ADOPTED_AT_ONCE - 1)
-        )
-        names = [JobKeys(job_id.decode()).record for job_id in found]
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for name in names:
-                pipe.hexists(name, "words")
-            known = await ask(pipe.execute())
-            for name, there in zip(names, known, strict=True):
-                if not there:
-                    pipe.hgetall(name)
-            for fields in await ask(pipe.execute()):
-                for command in entered(read_record(texts(fields))) if fields else ():
-                    pipe.execute_command(*command)
-            await ask(pipe.execute())
-        return len(found)
 
 
 def entered(record: JobRecord) -> Iterator[Command]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from redis.asyncio import Redis
 
@@ -17,7 +16,7 @@ from jobs.counting import day_of, paid
 from jobs.errors import Contended, StaleEpoch
 from jobs.model.codec import dump
 from jobs.redis import keys
-from jobs.redis.connection import Argument, Command, ask, clock, lua
+from jobs.redis.connection import Argument, Clock, Command, ask, lua
 from jobs.redis.keys import JobKeys
 from jobs.store.commit import Commit, Step, field_is
 from jobs.store.types import Charge, Loaded
@@ -66,29 +65,19 @@ class Charges:
 
     async def of(self, job_id: str) -> Sequence[Charge]:
         """Everything that was paid for a job."""
-        job = JobKeys(job_id)
-        async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.hgetall(job.charges)
-            pipe.hgetall(job.spend)
-            posted, beside = await ask(pipe.execute())
-        return [
-            replace(
-                charge, cached_input_tokens=int(beside.get(f"cached:{charge.call}".encode(), 0))
-            )
-            for charge in listed(posted)
-        ]
+        return listed(await ask(self._redis.hgetall(JobKeys(job_id).charges)))
 
 
 def listed(posted: Mapping[bytes, bytes]) -> list[Charge]:
-    """The charges of a hash, without what stands beside it."""
-    return [Charge(call.decode(), *json.loads(body)[:5]) for call, body in posted.items()]
+    """The charges of a hash."""
+    return [Charge(call.decode(), *json.loads(body)) for call, body in posted.items()]
 
 
-class Budgets:
+class Budgets(Clock):
     """Where spend is counted; `commit` is the store's own. Raises StoreUnavailable."""
 
     def __init__(self, redis: Redis, commit: Commit) -> None:
-        self._redis = redis
+        super().__init__(redis)
         self._commit = commit
         self._reserve = redis.register_script(lua("reserve"))
 
@@ -136,10 +125,10 @@ class Budgets:
         return found
 
     async def _today(self) -> str:
-        return str(await clock(self._redis) // DAY_MS)
+        return str(await self.now() // DAY_MS)
 
     async def _read(self, accounts: Sequence[str]) -> Sequence[Amount]:
-        async with self._redis.pipeline(transaction=False) as pipe:
+        async with self.redis.pipeline(transaction=False) as pipe:
             for account in accounts:
                 pipe.hmget(account, ["cost", "tokens"])
             found = await ask(pipe.execute())
@@ -171,16 +160,10 @@ class DayCounts:
 
 
 def charged(job: JobKeys, charge: Charge) -> Iterator[Command]:
-    """A payment, once per call id; what was set aside for it is settled.
-
-    Cached tokens are stored beside it: an older release reads five values, and no sixth.
-    """
-    body = dump(
-        [charge.role, charge.model, charge.input_tokens, charge.output_tokens, charge.cost_usd]
-    )
-    yield ("HSETNX", job.charges, charge.call, body)
-    if charge.cached_input_tokens:
-        yield ("HSETNX", job.spend, f"cached:{charge.call}", charge.cached_input_tokens)
+    """A payment, once per call id; what was set aside for it is settled."""
+    tokens = (charge.input_tokens, charge.output_tokens)
+    paid_for = [charge.role, charge.model, *tokens, charge.cost_usd, charge.cached_input_tokens]
+    yield ("HSETNX", job.charges, charge.call, dump(paid_for))
     if charge.reservation is not None:
         yield settled(job, charge.reservation, charge.spent)
 

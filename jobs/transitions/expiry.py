@@ -32,7 +32,7 @@ def timed(review: Review, spec: JobSpec, now: int) -> Review:
     )
 
 
-def look(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
+def look(record: JobRecord, now: int) -> Change | Refusal:
     """The sweeper's step for a review that is due: expiry, else escalation, else a reminder."""
     review = record.review
     if review is None:
@@ -40,7 +40,7 @@ def look(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
     if review.look_at is None or review.look_at > now:
         return Refusal("not_expired", "the review may wait longer", record.status)
     if not review.expired and review.expires_at is not None and review.expires_at <= now:
-        return expire(record, now, evidence=evidence)
+        return expire(record, now)
     if review.escalate_at is not None and review.escalate_at <= now:
         event, silent = "review_escalated", replace(review, escalate_at=None, remind_at=None)
     else:
@@ -51,11 +51,11 @@ def look(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
     )
 
 
-def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
+def expire(record: JobRecord, now: int) -> Change | Refusal:
     """Apply what the spec says, by a Decision like any other (J10).
 
-    `evidence`: a run has succeeded. Without it nothing is approved, nor is work that needs two
-    people's approval. For a review that stays open, one event says that it has expired; it can
+    Without a verification that holds nothing is approved, nor is work that needs two people's
+    approval. For a review that stays open, one event says that it has expired; it can
     still be decided.
     """
     review = record.review
@@ -68,7 +68,7 @@ def expire(record: JobRecord, now: int, *, evidence: bool) -> Change | Refusal:
         event = NewEvent(f"review_expired:{record.epoch}", "review_expired", data)
         return _decided(record, now, Decision(review.id, Action.ANSWER, EXPIRY), event)
     then = record.spec.on_expiry
-    vouched = evidence and review.kind is ReviewKind.REVIEW and needed(record, review) == 1
+    vouched = review.proven and review.kind is ReviewKind.REVIEW and needed(record, review) == 1
     if then is OnExpiry.APPROVE and not vouched:
         then = OnExpiry.STAY
     data = {"review_id": review.id, "then": then}

@@ -7,12 +7,12 @@ critic is not possible then. Every other answer closes the Review at once, whoev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from jobs.model.credentials import Person
-from jobs.model.events import Event, NewEvent, current
+from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_of
@@ -199,16 +199,3 @@ def _signed(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
     if decision.action is not Action.APPROVE:
         return decision
     return replace(decision, by=" and ".join(vote.by for vote in approvals))
-
-
-def proven(review: Review, events: Sequence[Event]) -> bool:
-    """Whether an approval would rest on a verification that holds. The graph says so in the payload
-    (`unproven`: null, or why not); in a review of an older release, a successful run among the
-    job's `events` does."""
-    if "unproven" in review.payload:
-        return review.payload["unproven"] is None
-    return any(_succeeded(current(events)))
-
-
-def _succeeded(events: Iterable[Event]) -> Iterable[bool]:
-    return (bool(event.data["succeeded"]) for event in events if event.kind == "run_finished")

@@ -7,20 +7,20 @@ import asyncio
 import pytest
 from support.jobs.job_examples import JobService, decision, held, job, review
 
-from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.spec import OnExpiry
-from jobs.store import Writes
 
 
 async def paused(
-    service: JobService, on_expiry: OnExpiry, seconds: int | None = 1, *, run: bool = True
+    service: JobService,
+    on_expiry: OnExpiry,
+    seconds: int | None = 1,
+    *,
+    unproven: str | None = None,
 ) -> JobRecord:
-    """A job that waits for a person, with a run that has succeeded."""
+    """A job that waits for a person."""
     record = await service.running(review_expires_seconds=seconds, on_expiry=on_expiry)
-    fact = NewEvent("run", "run_finished", {"number": 1, "succeeded": run})
-    await service.store.write(record.id, record.epoch, Writes(events=[fact]))
-    return job(await service.operations.pause(held(record), review()))
+    return job(await service.operations.pause(held(record), review(unproven=unproven)))
 
 
 async def test_the_sweeper_lets_reviews_expire_as_their_specs_say(service):
@@ -30,7 +30,7 @@ async def test_the_sweeper_lets_reviews_expire_as_their_specs_say(service):
     approved = await paused(service, OnExpiry.APPROVE)
     rejected = await paused(service, OnExpiry.REJECT)
     stays = await paused(service, OnExpiry.STAY)
-    unproven = await paused(service, OnExpiry.APPROVE, run=False)
+    unproven = await paused(service, OnExpiry.APPROVE, unproven="nothing has run")
     service.hints.clear()
     await asyncio.sleep(1.05)
     assert len(await service.store.overdue(3)) == 3

@@ -1,4 +1,4 @@
-"""The index of words in a real Redis: filled behind submissions, for older jobs too; emptied."""
+"""The index of words in a real Redis: filled after submissions; emptied."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from jobs.redis import keys
 from jobs.redis.keys import JobKeys
 from jobs.retention import Retention, remove_finished
 from jobs.store.redis_store import RedisStore, connect
-from worker.background.search_index import adopt
 
 
 @pytest.fixture
@@ -22,22 +21,6 @@ async def service(redis_url):
 async def found(service, text: str) -> set[str]:
     page = await service.store.page(TENANT, limit=500, offset=0, text=text)
     return {record.id for record in page.records}
-
-
-async def test_a_job_of_an_older_release_is_found_once_it_was_adopted(service):
-    redis, store = service.store.redis, service.store
-    made = {(await service.submit(f"old job {number}")).id for number in range(150)}
-    ended = [job_id for job_id in made if hash(job_id) % 2]
-    for job_id in ended:
-        job(await service.operations.cancel(job_id, "ann"))
-    await redis.delete(keys.UNINDEXED)  # an older release has not put them there
-    assert await found(service, "old") == set()
-    await adopt(store)
-    while await store.words.index():
-        pass
-    assert await found(service, "old job") == made
-    await adopt(store)
-    assert await redis.llen(keys.UNINDEXED) == 0, "what is known is not entered again"
 
 
 async def test_nothing_is_left_of_a_job_that_was_removed(service):

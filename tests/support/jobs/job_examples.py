@@ -81,9 +81,10 @@ def held(record: JobRecord) -> LeaseRef:
     return LeaseRef(record.id, record.epoch)
 
 
-def review(name: str = "r1") -> Review:
-    """A question to a person."""
-    return Review(name, ReviewKind.REVIEW, {"plan": ["one", "two"], "answer": "42"}, NOW)
+def review(name: str = "r1", *, unproven: str | None = None) -> Review:
+    """A question to a person; `unproven`: why the work is not verified."""
+    payload = {"plan": ["one", "two"], "answer": "42", "unproven": unproven}
+    return Review(name, ReviewKind.REVIEW, payload, NOW)
 
 
 def decision(name: str = "r1", action: Action = Action.APPROVE, **fields: Any) -> Decision:

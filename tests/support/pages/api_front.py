@@ -114,7 +114,8 @@ class Front:
         held = await self.claim(job_id)
         run = a_run(succeeded=succeeded)
         await self.add_events(held, ("run_finished", run))
-        payload = {"plan": ["one"], "answer": "42", "runs": [run]}
+        unproven = None if succeeded else "nothing has run"
+        payload = {"plan": ["one"], "answer": "42", "runs": [run], "unproven": unproven}
         review = Review(review_id, ReviewKind.REVIEW, payload, await self.services.store.now())
         done(await self.services.operations.pause(held, review))
         return job_id

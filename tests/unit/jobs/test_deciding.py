@@ -119,8 +119,8 @@ def test_after_their_time_the_defaults_count():
     opened = replace(review(), kind=ReviewKind.QUESTIONS, payload={"questions": []})
     waits = lifecycle.pause(claimed(submitted.after), NOW, review=opened).after
     assert waits.review.expires_at == NOW + 60_000
-    assert isinstance(expire(waits, NOW + 59_999, evidence=False), Refusal)
-    change = expire(waits, NOW + 60_000, evidence=False)
+    assert isinstance(expire(waits, NOW + 59_999), Refusal)
+    change = expire(waits, NOW + 60_000)
     assert isinstance(change, Change)
     assert change.after.status is Status.QUEUED
     assert (change.after.decision.action, change.after.decision.by) == (Action.ANSWER, "expiry")

@@ -17,17 +17,20 @@ LATE = NOW + 60_000
 
 
 def paused(
-    on_expiry: OnExpiry, kind: ReviewKind = ReviewKind.REVIEW, seconds: int | None = 60
+    on_expiry: OnExpiry,
+    kind: ReviewKind = ReviewKind.REVIEW,
+    seconds: int | None = 60,
+    unproven: str | None = None,
 ) -> JobRecord:
     """A job whose review was opened at NOW."""
     record = claimed(queued(review_expires_seconds=seconds, on_expiry=on_expiry))
-    change = lifecycle.pause(record, NOW, review=replace(review(), kind=kind))
+    change = lifecycle.pause(record, NOW, review=replace(review(unproven=unproven), kind=kind))
     assert isinstance(change, Change)
     return change.after
 
 
-def expired(record: JobRecord, *, evidence: bool = True) -> Change:
-    change = expiry.expire(record, LATE, evidence=evidence)
+def expired(record: JobRecord) -> Change:
+    change = expiry.expire(record, LATE)
     assert isinstance(change, Change)
     return change
 
@@ -48,27 +51,27 @@ def test_approval_resumes_the_job_and_is_signed_by_nobody():
 
 
 def test_rejection_ends_the_job():
-    change = expired(paused(OnExpiry.REJECT), evidence=False)
+    change = expired(paused(OnExpiry.REJECT))
     assert kinds(change) == ["review_expired", "decided", "failed"]
     assert (change.after.status, change.after.reason) == (Status.FAILED, Reason.REJECTED)
 
 
 @pytest.mark.parametrize(
-    ("on_expiry", "kind", "evidence"),
+    ("on_expiry", "kind", "unproven"),
     [
-        (OnExpiry.STAY, ReviewKind.REVIEW, True),
-        (OnExpiry.APPROVE, ReviewKind.REVIEW, False),
-        (OnExpiry.APPROVE, ReviewKind.UPGRADE, True),
+        (OnExpiry.STAY, ReviewKind.REVIEW, None),
+        (OnExpiry.APPROVE, ReviewKind.REVIEW, "nothing has run"),
+        (OnExpiry.APPROVE, ReviewKind.UPGRADE, None),
     ],
 )
-def test_a_review_that_stays_open_expires_once_and_can_still_be_decided(on_expiry, kind, evidence):
-    change = expired(paused(on_expiry, kind), evidence=evidence)
+def test_a_review_that_stays_open_expires_once_and_can_still_be_decided(on_expiry, kind, unproven):
+    change = expired(paused(on_expiry, kind, unproven=unproven))
     assert [dict(event.data) for event in change.events] == [{"review_id": "r1", "then": "stay"}]
     after = change.after
     assert after.status is Status.AWAITING_REVIEW
     assert after.review is not None
     assert (after.review.expired, after.review.expires_at) == (True, LATE)
-    again = expiry.expire(after, LATE + 1, evidence=evidence)
+    again = expiry.expire(after, LATE + 1)
     assert isinstance(again, Refusal)
     assert again.code == "not_expired"
     assert isinstance(lifecycle.decide(after, LATE + 1, decision=decision()), Change)
@@ -77,13 +80,11 @@ def test_a_review_that_stays_open_expires_once_and_can_still_be_decided(on_expir
 def test_not_before_its_time_nor_where_there_is_none():
     record = paused(OnExpiry.APPROVE)
     for early in (NOW, LATE - 1):
-        answer = expiry.expire(record, early, evidence=True)
+        answer = expiry.expire(record, early)
         assert isinstance(answer, Refusal)
         assert answer.code == "not_expired"
-    assert isinstance(
-        expiry.expire(paused(OnExpiry.REJECT, seconds=None), LATE, evidence=True), Refusal
-    )
-    running = expiry.expire(claimed(queued()), LATE, evidence=True)
+    assert isinstance(expiry.expire(paused(OnExpiry.REJECT, seconds=None), LATE), Refusal)
+    running = expiry.expire(claimed(queued()), LATE)
     assert isinstance(running, Refusal)
     assert running.code == "no_open_review"
 
@@ -98,7 +99,7 @@ def policed(**seconds: int) -> JobRecord:
 
 
 def looked(record: JobRecord, seconds: int) -> Change:
-    change = expiry.look(record, NOW + seconds * 1000, evidence=True)
+    change = expiry.look(record, NOW + seconds * 1000)
     assert isinstance(change, Change)
     return change
 
@@ -107,7 +108,7 @@ def test_a_review_is_reminded_of_then_escalated_then_expires_each_once():
     record = policed(remind=10, escalate=20, expires=30)
     for seconds, shown in ((10, "review_reminded"), (21, "review_escalated")):
         assert record.review is not None
-        assert isinstance(expiry.look(record, NOW + seconds * 1000 - 1_001, evidence=True), Refusal)
+        assert isinstance(expiry.look(record, NOW + seconds * 1000 - 1_001), Refusal)
         change = looked(record, seconds)
         assert kinds(change) == [shown]
         assert change.events[0].data == {"review_id": "r1", "waited_seconds": seconds}
