@@ -66,13 +66,13 @@ class Census:
         return sum(map(_resident, _below()))
 
     def _groups(self) -> Iterator[str]:
-        """Control groups that a supervisor or an engine of the drill has made, with those below."""
+        """Control groups of sandboxes: below one that a supervisor or an engine of the drill has
+        made. A supervisor's own stays, empty, until the next one starts.
+        """
         own = (*(f"fettle-{pid}-" for pid in self.supervisors), *self._engine_group())
         for place, names, _ in os.walk(_GROUPS):
-            within = any(part.startswith(own) for part in place.split("/"))
-            for name in names:
-                if within or name.startswith(own):
-                    yield f"{place}/{name}"
+            if any(part.startswith(own) for part in place.split("/")):
+                yield from (f"{place}/{name}" for name in names)
 
     def _engine_group(self) -> Iterator[str]:
         """What `deploy/engine.sh` names the control group of an engine's containers."""

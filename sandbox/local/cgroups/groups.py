@@ -16,7 +16,7 @@ import itertools
 import os
 import time
 
-from sandbox.local.cgroups import delegation, reaper
+from sandbox.local.cgroups import delegation, removal
 from sandbox.local.cgroups.detection import NoCgroup, Place, look
 from sandbox.local.cgroups.sandbox_group import SandboxGroup
 
@@ -29,8 +29,8 @@ _GIVEN = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads", "tasks")
 class Cgroups:
     """The groups of one supervisor. `detail` says which limits they hold, for the doctor."""
 
-    def __init__(self, tops: tuple[Place, ...], own_reaper: reaper.Reaper) -> None:
-        self._tops, self._reaper = tops, own_reaper
+    def __init__(self, tops: tuple[Place, ...]) -> None:
+        self._tops = tops
         self._numbers = itertools.count(1)
         self._leaving: list[Place] = []
         names = [name for top in tops for name in sorted(top.controllers)]
@@ -40,8 +40,7 @@ class Cgroups:
     def open(cls, uid: int) -> Cgroups | NoCgroup:
         """Make this process's group and give it to `uid`; clear those of dead supervisors.
 
-        To be called before a supervisor steps down from root, by a process of one thread: it
-        forks a `Reaper`.
+        To be called before a supervisor steps down from root.
         """
         places = look()
         if isinstance(places, NoCgroup):
@@ -49,21 +48,19 @@ class Cgroups:
         try:
             bases = tuple(_base(place) for place in places)
             for base in bases:
-                reaper.clear(reaper.leftovers(base.directory), time.monotonic() + _CLEAR_SECONDS)
+                removal.clear(removal.leftovers(base.directory), time.monotonic() + _CLEAR_SECONDS)
             tops = tuple(
-                Place(base.directory / reaper.name(), base.controllers, base.version)
+                Place(base.directory / removal.name(), base.controllers, base.version)
                 for base in bases
             )
-            own_reaper = reaper.Reaper(top.directory for top in tops)
         except (OSError, delegation.NotDelegatedError) as error:
             return NoCgroup(str(error))
         try:
             for top in tops:
                 _make(top, uid)
         except OSError as error:
-            own_reaper.release(wait=True)
             return NoCgroup(f"no control group could be made: {error}")
-        return cls(tops, own_reaper)
+        return cls(tops)
 
     def take(self) -> SandboxGroup:
         """A group for a new sandbox, without limits. Raises OSError."""
@@ -78,13 +75,15 @@ class Cgroups:
 
     def sweep(self) -> bool:
         """Try again to remove groups that still had a process in them; whether all are gone."""
-        self._leaving = [each for each in self._leaving if not reaper.removed(each.directory)]
+        self._leaving = [each for each in self._leaving if not removal.removed(each.directory)]
         return not self._leaving
 
     def close(self) -> None:
-        """Remove everything, killing what is left in a sandbox."""
-        # In version 2 this process is in the group itself: the reaper goes on when it has ended.
-        self._reaper.release(wait=self._tops[0].version == 1)
+        """Remove everything that this user may, killing what is left in a sandbox."""
+        sandboxes = [each for top in self._tops for each in top.directory.glob("[0-9]*")]
+        removal.clear(sandboxes, time.monotonic() + _CLEAR_SECONDS)
+        for top in self._tops:
+            removal.removed(top.directory)
 
     def give_back(self, group: SandboxGroup) -> None:
         """Its sandbox is gone: it is removed, or will be when nothing is left in it."""
@@ -112,7 +111,7 @@ def _make(top: Place, uid: int) -> None:
     given = [top.directory]
     if top.version != 1:
         delegation.enable(top.directory, top.controllers)
-        own = top.directory / reaper.OWN
+        own = top.directory / removal.OWN
         own.mkdir()
         (own / "cgroup.procs").write_text(str(os.getpid()))
         given.append(own)

@@ -7,7 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 
-from sandbox.local.cgroups import reaper
+from sandbox.local.cgroups import removal
 from sandbox.local.cgroups.detection import Place
 from sandbox.result import ExitReport
 
@@ -74,11 +74,11 @@ class SandboxGroup:
             with contextlib.suppress(OSError):
                 for file, value in _processors(place, None):
                     _write(f"{place.directory}/{file}", value)
-            reaper.kill(place.directory)
+            removal.kill(place.directory)
 
     def discard(self) -> list[Place]:
         """Remove it; returns the places that cannot go yet, with a process in them."""
-        return [place for place in self._places if not reaper.removed(place.directory)]
+        return [place for place in self._places if not removal.removed(place.directory)]
 
     def outcome(self) -> ExitReport:
         """What its sandbox has hit."""

@@ -20,7 +20,7 @@ import pytest
 
 from drills import process_tree
 from sandbox.local.backend import LocalSandbox
-from sandbox.local.cgroups import delegation, reaper
+from sandbox.local.cgroups import delegation, removal
 from sandbox.local.cgroups.detection import Place, look, mounts
 from sandbox.local.cgroups.groups import Cgroups, NoCgroup, SandboxGroup
 from sandbox.protocol import MIB, Command, End, Limits
@@ -209,7 +209,7 @@ time.sleep(60)
 """
 
 
-def test_one_that_stepped_down_uses_its_groups_and_leaves_nothing_when_killed() -> None:
+def test_what_one_that_stepped_down_leaves_when_killed_goes_with_the_next_start() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER],
         stdout=subprocess.PIPE,
@@ -224,8 +224,11 @@ def test_one_that_stepped_down_uses_its_groups_and_leaves_nothing_when_killed() 
         assert len(tops) == len(places)
         assert all(str(member) in (top / "1/cgroup.procs").read_text().split() for top in tops)
         owner.kill()
-    until(lambda: not any(top.exists() for top in tops))
+    following = Cgroups.open(os.getuid())
+    assert isinstance(following, Cgroups)
+    assert not any(top.exists() for top in tops)
     assert not process_tree.is_alive(member)
+    following.close()
 
 
 def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
@@ -234,13 +237,13 @@ def test_leftovers_of_the_dead_are_removed_and_of_the_living_are_not() -> None:
     base = places[0].directory
     namespace = Path("/proc/self/ns/pid").stat().st_ino
     dead = base / f"fettle-{os.getpid()}-1-{namespace}"  # our pid, and another start
-    alive = base / reaper.name()
+    alive = base / removal.name()
     foreign = base / f"fettle-1-1-{namespace + 1}"
     for each in (dead, dead / "7", alive, foreign):
         each.mkdir()
     try:
-        assert reaper.leftovers(base) == [dead]
-        assert reaper.clear(reaper.leftovers(base), time.monotonic() + 5)
+        assert removal.leftovers(base) == [dead]
+        assert removal.clear(removal.leftovers(base), time.monotonic() + 5)
         assert (dead.exists(), alive.exists(), foreign.exists()) == (False, True, True)
     finally:
         alive.rmdir()
@@ -268,7 +271,7 @@ def delegated() -> Iterator[Path]:
     unit = Path(at, f"test-{os.getpid()}")
     unit.mkdir()
     yield unit
-    assert reaper.clear([unit], time.monotonic() + 10)
+    assert removal.clear([unit], time.monotonic() + 10)
     Path(at, "cgroup.subtree_control").write_text(" ".join(f"-{each}" for each in added))
 
 

@@ -1,70 +1,22 @@
-"""The reaper of a supervisor's control groups: a process that removes them when it is gone.
+"""Removing control groups: of a sandbox that has ended, and what a dead supervisor left.
 
-A supervisor that has stepped down from root may not remove the group that root made for it, and one
-that was killed removes nothing. So a child stays as it was, in a session of its own, and
-waits for the supervisor's end or its word. Then it kills whatever is left in the groups, removes
-them and ends. It reads nothing of anyone else's.
+With a supervisor its sandboxes end, but not its groups: one that has stepped down from root may not
+remove the group that root made for it, and one that was killed removes nothing. They stay, empty,
+until the next supervisor on the machine starts.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import select
 import signal
 import time
 from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 
 OWN = "supervisor"
 """The group of the supervisor itself (version 2): it ends by itself and is not killed."""
 _PREFIX = "fettle-"
-_SECONDS = 10.0
-
-
-class Reaper:
-    """A child that was forked for the groups `tops`; ends with this process or with `release`."""
-
-    def __init__(self, tops: Iterable[Path]) -> None:
-        kept = tuple(tops)
-        read, write = os.pipe2(os.O_CLOEXEC)
-        self._write: int | None = write
-        # Its end itself, not only that of the pipe, whose other end a forked child may still hold.
-        supervisor = os.pidfd_open(os.getpid())
-        self._pid = os.fork()
-        if self._pid == 0:
-            _wait_and_clear((supervisor, read), kept)
-        os.close(supervisor)
-        os.close(read)
-
-    def release(self, *, wait: bool) -> None:
-        """Let it do its work now; `wait` until it is done. A second call does nothing."""
-        if self._write is None:
-            return
-        os.write(self._write, b".")
-        os.close(self._write)
-        self._write = None
-        if wait:
-            with contextlib.suppress(ChildProcessError):  # somebody has reaped it
-                os.waitpid(self._pid, 0)
-
-
-def _wait_and_clear(signs: tuple[int, int], tops: tuple[Path, ...]) -> None:
-    """The reaper's whole life; never returns."""
-    try:
-        os.setsid()
-        os.chdir("/")
-        # No other end of the supervisor's pipes and sockets may stay open here: a process that
-        # waits for its end would wait for this one's.
-        kept = sorted(fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in signs)
-        for after, before in pairwise((-1, *kept, os.sysconf("SC_OPEN_MAX"))):
-            os.closerange(after + 1, before)
-        select.select(kept, [], [])
-        clear(tops, time.monotonic() + _SECONDS)
-    finally:
-        os._exit(0)
 
 
 def name() -> str:
