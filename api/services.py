@@ -5,27 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 import structlog
 from fastapi import Depends, Request
-from redis.asyncio import Redis
 
 from api import problems
 from api.auth.attempts import Attempts
 from api.auth.rate_limit import RateLimit
 from api.auth.slots import Slots, searches, streams
-from api.fail_points import MortalStore, mortal
 from api.metrics import Metrics
 from api.pages.session import Sessions
 from api.problems import Refused
 from api.submission.admission import Admission
 from jobs.blobs.directory import Blobs, open_blobs
-from jobs.fail_point import FailPoint
 from jobs.model.credentials import Credential
-from jobs.model.record import JobRecord
 from jobs.queue.admission import AdmissionLimits
 from jobs.queue.hints import Hints
 from jobs.queue.ready import Waiting
@@ -72,12 +68,12 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
     hints = Hints(settings.broker_url)
     broker = connect(settings.broker_url, seconds=settings.redis_seconds)
     rate_limit = RateLimit(broker, settings.rate_limit)
-    store, hint = _parts(settings, redis, hints)
+    store = RedisStore(redis, settings.redis_replicas)
     try:
         yield Services(
             settings=settings,
             store=store,
-            operations=Operations(store, hint, webhooks=bool(settings.webhook_url)),
+            operations=Operations(store, hints.hint, webhooks=bool(settings.webhook_url)),
             blobs=open_blobs(settings.blobs_dir, settings.bucket()),
             credentials=Credentials(redis),
             rate_limit=rate_limit,
@@ -92,17 +88,6 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
         await asyncio.to_thread(hints.close)
         await rate_limit.close()
         await store.close()
-
-
-def _parts(
-    settings: ApiSettings, redis: Redis, hints: Hints
-) -> tuple[RedisStore, Callable[[JobRecord], None]]:
-    if settings.fail_point is None:
-        return RedisStore(redis, settings.redis_replicas), hints.hint
-    log.warning("this process kills itself on purpose", fail_point=settings.fail_point)
-    point = FailPoint(settings.fail_point)
-    store = MortalStore(redis, settings.redis_replicas, point)
-    return store, mortal(hints.hint, point)
 
 
 async def services(request: Request) -> Services:  # a plain function would cost a thread

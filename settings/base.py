@@ -25,12 +25,6 @@ DEVELOPMENT_KEY = "fettle-development-key"
 """Known to everyone; `FETTLE_ENV=production` refuses it."""
 
 
-FAIL_POINTS = (
-    *("claim", "journal", "checkpoint", "pause", "release", "end"),  # of a worker
-    *("accept", "decision", "cancel", "hint"),  # of the API
-)
-
-
 def config_file() -> Path:
     """The TOML file that settings are read from, whether or not it exists."""
     return Path(os.environ.get("FETTLE_CONFIG", "fettle.toml"))
@@ -128,19 +122,6 @@ class StoreSettings(FettleSettings):
         "json", description="json: one object a line; console: for people"
     )
     log_level: LogLevel = Field("INFO", description="DEBUG, INFO, WARNING, ERROR or CRITICAL")
-    fail_point: str | None = Field(
-        None,
-        pattern=rf"^(before|after)_({'|'.join(FAIL_POINTS)})(:[1-9]\d*(:stuck)?)?$",
-        description="for tests of what survives: the process that gets to this point kills itself, "
-        "`NAME` or `NAME:N` for the N-th time, or hangs there (`NAME:N:stuck`); refused in "
-        "production",
-    )
-
-    @model_validator(mode="after")
-    def _no_fail_point_in_production(self) -> Self:
-        if self.fail_point is not None and self.env is Environment.PRODUCTION:
-            raise ValueError("FETTLE_FAIL_POINT kills processes: it has no place in production")
-        return self
 
     @model_validator(mode="after")
     def _whole_bucket(self) -> Self:

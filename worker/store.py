@@ -11,13 +11,11 @@ from typing import TypeVar
 import structlog
 
 from jobs.errors import StoreUnavailable, StoreUnfit
-from jobs.fail_point import FailPoint
 from jobs.redis.check import check_redis
 from jobs.store.blob_index import BlobPins
 from jobs.store.redis_store import RedisStore, connect
 from settings.base import Environment
 from settings.worker import WorkerSettings
-from worker.fail_points import MortalStore
 from worker.metrics.figures import Figures
 from worker.metrics.store import CountingStore
 
@@ -28,11 +26,7 @@ log = structlog.get_logger("worker.store")
 
 def open_store(settings: WorkerSettings, figures: Figures) -> RedisStore:
     """Connects on first use."""
-    redis = connect(settings.redis_url)
-    if settings.fail_point is not None:
-        log.warning("this worker kills itself on purpose", fail_point=settings.fail_point)
-        return MortalStore(redis, settings.redis_replicas, FailPoint(settings.fail_point))
-    return CountingStore(redis, settings.redis_replicas, figures)
+    return CountingStore(connect(settings.redis_url), settings.redis_replicas, figures)
 
 
 async def usable(settings: WorkerSettings, store: RedisStore, draining: Callable[[], bool]) -> bool:

@@ -156,7 +156,7 @@ async def test_a_worker_whose_loop_hangs_ends_itself(scene: Scene) -> None:
     await until(lambda: stuck.poll() is not None, 30, scene.deployment.logs)
     assert stuck.returncode == EXIT_CODE
     assert "event loop does not answer" in scene.deployment.logs()
-    assert "fail_point.py" in scene.deployment.logs(), "it says where it hung"
+    assert "fail_points.py" in scene.deployment.logs(), "it says where it hung"
     await scene.succeeds("held")
     shown = await scene.event_kinds("held")
     assert (shown.count("lease_lost"), shown.count("run_finished")) == (1, 2)

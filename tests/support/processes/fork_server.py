@@ -100,6 +100,9 @@ def main(control: int, package: str, *lazy: str) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(wanted["env"])
+    if named := os.environ.get("FETTLE_FAIL_POINT"):
+        sys.path.append(str(REPOSITORY / "tests"))
+        importlib.import_module("support.processes.fail_points").install(named)
     sys.argv = [package]
     runpy.run_module(package, run_name="__main__", alter_sys=True)
 

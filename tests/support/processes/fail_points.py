@@ -1,0 +1,116 @@
+"""Fail points: named places at which a process of a test kills itself, as `kill -9` would.
+
+`FETTLE_FAIL_POINT=NAME` or `NAME:N` names one, and the process dies when it gets there for the N-th
+time; with `NAME:N:stuck` its thread hangs there for good instead. `install` puts them around the
+writes of the store: no code of the product knows of them.
+
+Each is right before or right after a write, since a crash between two writes has the same effect.
+
+| before_, after_ | what is written |
+|---|---|
+| claim | the lease: before it, a hint was taken and no worker has the job |
+| journal | a finished model call or tool call, with its cost and its events |
+| checkpoint | a step of the graph, or what one of its nodes has returned |
+| pause | the question to a person |
+| release | the job goes back to the queue: a drain, a retry, a lease that ran out |
+| end | the final state |
+| accept, decision, cancel | a new job, a person's Decision, a cancel, as the API takes them |
+| hint | workers are sent a hint; after it, the caller has no answer yet |
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from jobs.model.record import JobRecord, Status
+from jobs.queue.hints import Hints
+from jobs.store import Writes
+from jobs.store.redis_store import RedisStore
+from jobs.transitions.change import Change
+
+NAMED = "FETTLE_FAIL_POINT"
+_TESTS = Path(__file__).resolve().parents[2]
+INHERITED = f"{Path(__file__).parent / 'mortal'}:{_TESTS}:{_TESTS.parent}"
+"""The module path of processes that such a process starts: their interpreters install it, too."""
+_STEPS = {
+    Status.RUNNING: "claim",
+    Status.AWAITING_REVIEW: "pause",
+    Status.QUEUED: "release",
+}
+
+
+class FailPoint:
+    """One point, as it was named. Points come in pairs around something done."""
+
+    def __init__(self, named: str) -> None:
+        self._name, number, how = [*named.split(":"), "1", ""][:3]
+        self._left = int(number)
+        self._stuck = how == "stuck"
+
+    @contextmanager
+    def around(self, *done: str) -> Iterator[None]:
+        """`before_` and `after_` something; the latter is not reached where it raised."""
+        for each in done:
+            self._reach(f"before_{each}")
+        yield
+        for each in done:
+            self._reach(f"after_{each}")
+
+    def _reach(self, name: str) -> None:
+        if name != self._name:
+            return
+        self._left -= 1
+        if self._left == 0 and self._stuck:
+            threading.Event().wait()
+        elif self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def install(named: str) -> None:
+    """Have this process, and those that it starts, die at the point."""
+    os.environ["PYTHONPATH"] = INHERITED
+    point = FailPoint(named)
+    create, commit, write = RedisStore.create, RedisStore.commit, RedisStore.write
+    send = Hints.hint
+
+    async def dying_create(self: RedisStore, *args: Any, **kwargs: Any) -> Any:
+        with point.around("accept"):
+            return await create(self, *args, **kwargs)
+
+    async def dying_commit(
+        self: RedisStore, before: JobRecord, change: Change, **kwargs: Any
+    ) -> bool:
+        with point.around(*_written(before.status, change.after.status)):
+            return await commit(self, before, change, **kwargs)
+
+    async def dying_write(self: RedisStore, job_id: str, epoch: int, writes: Writes) -> None:
+        with ExitStack() as both:
+            if writes.journal:
+                both.enter_context(point.around("journal"))
+            if writes.commands:
+                both.enter_context(point.around("checkpoint"))
+            await write(self, job_id, epoch, writes)
+
+    def dying_hint(self: Hints, record: JobRecord) -> None:
+        with point.around("hint"):
+            send(self, record)
+
+    for kind, methods in (
+        (RedisStore, {"create": dying_create, "commit": dying_commit, "write": dying_write}),
+        (Hints, {"hint": dying_hint}),
+    ):
+        for name, method in methods.items():
+            setattr(kind, name, method)
+
+
+def _written(before: Status, after: Status) -> Iterator[str]:
+    """What a change of a job is for a worker, and for the API."""
+    yield "cancel" if after is Status.CANCELLED else "decision"
+    if before is not after:
+        yield "end" if after.final else _STEPS[after]
