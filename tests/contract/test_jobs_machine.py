@@ -274,4 +274,4 @@ async def _all(asked: Iterable[Awaitable[Any]]) -> list[Any]:
 @pytest.mark.invariant("J3")
 def test_the_invariants_hold_through_every_walk(redis_url, monkeypatch):
     monkeypatch.setattr(Jobs, "url", redis_url)
-    run_state_machine_as_test(Jobs, settings=walks(24, 35))
+    run_state_machine_as_test(Jobs, settings=walks(16, 35))

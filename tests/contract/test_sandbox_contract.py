@@ -252,36 +252,32 @@ async def test_a_flood_of_output_is_ended(sandbox: Sandbox) -> None:
     assert result.stdout.dropped_bytes + result.stderr.dropped_bytes > 60 * MIB
 
 
-async def test_cpu_time_is_bounded_for_one_process(sandbox: Sandbox) -> None:
-    limits = Limits(cpu_seconds=1, wall_seconds=60)
-    result = await python(sandbox, "while True: pass", limits)
-    assert (result.end, result.exit_code, result.signal) == (End.CPU, None, None)
+HITS: dict[str, tuple[str, Limits, End]] = {
+    "processor time of a process": (
+        "while True: pass", Limits(cpu_seconds=1, wall_seconds=60.0), End.CPU,
+    ),
+    "processor time of all": (
+        ("import os, time\nfor _ in range(2): os.fork()\nwhile time.process_time() < 0.9: pass\n"
+         "time.sleep(60)"), Limits(cpu_seconds=2, wall_seconds=50.0), End.CPU,
+    ),
+    "memory of a process": (
+        "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))",
+        Limits(memory_bytes=128 * MIB), End.MEMORY,
+    ),
+    "memory of all": (
+        ("import os, time\nfor _ in range(3): os.fork()\nx = bytearray(b'x') * (60 << 20)\n"
+         "time.sleep(5)"), Limits(memory_bytes=256 * MIB), End.MEMORY,
+    ),
+    "empty files": (
+        "n = 0\nwhile True: open(f'/tmp/{n}', 'w').close(); n += 1", QUICK, End.DISK,
+    ),
+}  # fmt: skip
 
 
-async def test_cpu_time_is_bounded_over_all_processes(sandbox: Sandbox) -> None:
-    code = """
-import os, time
-for _ in range(2): os.fork()
-while time.process_time() < 0.9: pass
-time.sleep(60)
-"""
-    assert (await python(sandbox, code, Limits(cpu_seconds=2, wall_seconds=50))).end is End.CPU
-
-
-async def test_memory_is_bounded_for_one_process(sandbox: Sandbox) -> None:
-    code = "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))"
-    result = await python(sandbox, code, Limits(memory_bytes=128 * MIB))
-    assert (result.end, result.exit_code, result.signal) == (End.MEMORY, None, None)
-
-
-async def test_memory_is_bounded_over_all_processes(sandbox: Sandbox) -> None:
-    code = """
-import os, time
-for _ in range(3): os.fork()
-x = bytearray(b'x') * (60 << 20)
-time.sleep(5)
-"""
-    assert (await python(sandbox, code, Limits(memory_bytes=256 * MIB))).end is End.MEMORY
+@pytest.mark.parametrize(("code", "limits", "end"), HITS.values(), ids=HITS)
+async def test_a_limit_ends_a_run(sandbox: Sandbox, code: str, limits: Limits, end: End) -> None:
+    result = await python(sandbox, code, limits)
+    assert (result.end, result.exit_code, result.signal) == (end, None, None)
 
 
 async def test_a_fork_bomb_stays_within_its_count(sandbox: Sandbox) -> None:
@@ -318,11 +314,6 @@ async def test_a_failure_on_a_full_disk_is_reported_as_one(sandbox: Sandbox) -> 
     coped = f"try:\n  {code}\nexcept OSError: print('coped')"
     result = await python(sandbox, coped, Limits(workspace_bytes=4 * MIB))
     assert (result.end, result.stdout.text) == (End.EXITED, "coped\n")
-
-
-async def test_a_flood_of_empty_files_is_ended(sandbox: Sandbox) -> None:
-    code = "n = 0\nwhile True: open(f'/tmp/{n}', 'w').close(); n += 1"
-    assert (await python(sandbox, code)).end is End.DISK
 
 
 # Isolation

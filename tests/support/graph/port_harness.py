@@ -1,4 +1,4 @@
-"""What the contract tests of the ports need of each kind of port. Add a kind to HARNESSES."""
+"""What the contract tests of the ports need of each kind of port. Add a kind to `Harness`."""
 
 from __future__ import annotations
 
