@@ -96,21 +96,3 @@ def test_it_submits_a_job_follows_and_reads_it(generated: Generated) -> None:
     (run,) = [event for event in shown.events if isinstance(event, schemas.RunFinishedEvent)]
     assert (run.data.stdout.text, run.data.succeeded) == ("x\n", True)
     assert run.data.end is schemas.RunEnd.EXITED
-
-
-def test_it_reads_refusals_and_figures(generated: Generated) -> None:
-    schemas = generated.schemas
-    body = schemas.JobRequest(task="x", model="recording:none", files={"a.txt": "text"})
-    job_id = generated.submit_job(data=body).id
-    stopped = generated.cancel_job(job_id=job_id)
-    assert stopped.status is schemas.Status.CANCELLED
-    assert generated.cancel_job(job_id=job_id) == stopped
-    decision = schemas.ReviewRequest(action=schemas.Action.APPROVE)
-    late = generated.decide_review(job_id=job_id, data=decision)
-    assert isinstance(late, schemas.Problem)
-    assert late.type is schemas.ProblemType("/problems/no-open-review")
-    assert (late.status, late.state) == (409, schemas.Status.CANCELLED)
-    files = generated.list_files(job_id=job_id)
-    assert [(file.path, file.size) for file in files.files] == [("a.txt", 4)]
-    assert generated.read_stats(days=1).days[0].cancelled == 1
-    assert [key.id for key in generated.list_keys().keys] == ["configured"]

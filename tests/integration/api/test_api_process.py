@@ -299,22 +299,6 @@ async def test_a_redis_that_is_away_is_503_within_five_seconds(how, tmp_path):
                 assert (await client.get(f"/jobs/{job_id}")).status_code == 200
 
 
-async def test_a_stream_ends_when_redis_goes_and_says_so(tmp_path):
-    with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:
-        env = environment(server.url, tmp_path, stream_heartbeat_seconds="0.2")
-        with running(env, tmp_path / "log") as api:
-            async with api.client() as client:
-                job_id = await submit(client)
-                async with stream(client, job_id) as source:
-                    lines = source.response.aiter_lines()
-                    while await anext(lines) != "id: 1":
-                        pass
-                    server.kill()
-                    async with asyncio.timeout(20):
-                        rest = [line async for line in lines if line]
-    assert rest[-1] == ": the record is unavailable: connect again"
-
-
 @pytest.mark.invariant("J1")
 async def test_no_accepted_job_is_lost_when_redis_is_killed(tmp_path):
     with redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server:

@@ -95,31 +95,6 @@ def test_what_has_ended_is_signalled_no_more(monkeypatch):
     assert reached == []
 
 
-def test_tiers_end_in_order(tmp_path):
-    code = """
-import pathlib, signal, sys, time
-def stop(*_):
-    pathlib.Path(sys.argv[1]).write_text(str(time.monotonic()))
-    sys.exit()
-signal.signal(signal.SIGTERM, stop)
-pathlib.Path(sys.argv[1] + "-waits").touch()
-time.sleep(60)
-"""
-    with Signals() as signals:
-        children = Processes(signals)
-        for tier in (0, 1):
-            argv = (sys.executable, "-c", code, str(tmp_path / str(tier)))
-            program = Program(f"tier {tier}", argv, dict(os.environ), tier)
-            children.start(program, subprocess.DEVNULL)
-        ends = time.monotonic() + 20
-        while not all((tmp_path / f"{tier}-waits").exists() for tier in (0, 1)):
-            assert time.monotonic() < ends
-            time.sleep(0.01)
-        children.stop()
-    ended = [float((tmp_path / str(tier)).read_text()) for tier in (0, 1)]
-    assert ended[0] > ended[1]
-
-
 @pytest.mark.parametrize("name", sorted(redis_servers.binaries()))
 def test_every_server_is_started_as_we_ship_it(tmp_path, monkeypatch, name):
     binary = str(redis_servers.binaries()[name])

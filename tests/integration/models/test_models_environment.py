@@ -62,21 +62,3 @@ async def test_a_key_of_the_environment_goes_nowhere(provider: str, decoy: Provi
         options = ModelOptions(base_urls=server.base_urls())
         await build(ModelName(provider, "some-model"), options, "planner").ainvoke("hi")
     assert "key-of-the-environment" not in str(server.requests[0].headers)
-
-
-@pytest.mark.usefixtures("decoy")
-def test_without_one_it_is_the_providers_public_address() -> None:
-    found = {
-        provider.name: ModelOptions().base_url(ModelName(provider.name, "x"))
-        for provider in PROVIDERS.values()
-        if provider.public is not None
-    }
-    assert found == {
-        "groq": "https://api.groq.com",
-        "google_genai": "https://generativelanguage.googleapis.com",
-        "openai": "https://api.openai.com/v1",
-        "anthropic": "https://api.anthropic.com",
-        "deepseek": "https://api.deepseek.com/v1",
-        "openrouter": "https://openrouter.ai/api/v1",
-        "ollama": "http://127.0.0.1:11434",
-    }

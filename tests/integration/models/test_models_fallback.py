@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -94,22 +94,6 @@ async def test_the_next_answers_and_is_charged(fault: Turn) -> None:
     (over,) = it.told["fell_back_from"]
     assert over["model"] == FIRST
     assert over["reason"]
-
-
-async def test_after_a_crash_the_answer_is_the_one_on_record() -> None:
-    with scene([Refusal(503)], [Reply("yes")]) as it:
-        await it.ask()
-        again = replace(it, ports=replace(it.ports, models=fresh(it)))
-        assert (await again.ask()).text == "yes"
-        assert (len(it.groq.requests), len(it.gemini.requests)) == (1, 1)
-    assert len(it.record.charges) == len(it.record.outcomes) == 1
-
-
-def fresh(it: Scene) -> RoleModels:
-    """The models of another worker, which knows of no absence."""
-    models = it.ports.models
-    assert isinstance(models, RoleModels)
-    return RoleModels(ModelPool(models.pool._options), models.chains)
 
 
 async def test_who_is_away_is_not_waited_for_by_the_next_call() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,11 +12,8 @@ from support.pages.api_front import a_run, charge, done, settings_for, started, 
 from support.pages.pages_browser import visiting
 
 from api.auth import access_recheck
-from api.pages.format import difference
 from api.pages.views.new import LEFT_OUT
-from api.pages.views.review import MOST_FILES, files_since
 from api.schemas.job_request import JobRequest
-from jobs.blobs import manifest
 from jobs.model.events import NewEvent
 from jobs.model.record import Reason
 from jobs.model.review import Review, ReviewKind
@@ -227,18 +224,6 @@ async def test_questions_are_answered_one_by_one(front):
     assert (await front.job(job_id))["decisions"][0]["answers"] == ["ISO\ndates", ""]
 
 
-async def test_a_review_of_no_known_shape_does_not_take_the_page_away(front):
-    job_id = await front.submit(review=True)
-    held = await front.claim(job_id)
-    payload = {"questions": 3, "runs": 5, "artifacts": {"a": 1}, "answer": ["x"]}
-    review = Review("q1", ReviewKind.QUESTIONS, payload, await front.services.store.now())
-    done(await front.services.operations.pause(held, review))
-    async with visiting(front.app) as visit:
-        with capture_logs():
-            page = await visit.get(f"/app/jobs/{job_id}")
-        assert (page.status_code, "cannot be shown" in page.text) == (200, True)
-
-
 async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_side(front):
     long = "\n".join(f"x{n} = {n}" for n in range(2_000))
     digest = await front.services.blobs.put(long.encode())
@@ -256,36 +241,6 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
         report = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
         assert 'class="s-changed"' in report
         assert "1,989 lines unchanged" in report
-
-
-async def test_no_change_is_left_out_without_a_word(front):
-    blobs = front.services.blobs
-    count = MOST_FILES + 2
-    long = "x\n" * (difference.MOST + 1)
-    brought = {f"f{n:02}.txt": b"old\n" for n in range(count)} | {"gone.txt": b"x"}
-    start = await manifest.save(blobs, {**brought, "a.txt": long.encode()})
-    job_id = await front.submit(review=True)
-    held = await front.claim(job_id)
-    files = {f"f{n:02}.txt": b"new\n" for n in range(count)} | {"a.txt": f"{long}y".encode()}
-    now = await manifest.save(blobs, files)
-    made = [await front.made(name, files[name], "text/plain") for name in sorted(files)]
-    finished = NewEvent("r", "run_finished", a_run(artifacts=made))
-    await front.services.store.write(
-        held.job_id, held.epoch, Writes(events=[finished], workspace=now)
-    )
-    loaded = await front.services.store.load(job_id)
-    spec = replace(loaded.record.spec, workspace=start)
-    record = replace(loaded.record, spec=spec)
-    report = await files_since(
-        front.services, record, (), await front.services.store.events(job_id, 0)
-    )
-    said = {one.name: one.why for one in report}
-    assert said["a.txt"] == "changed; too large to show"
-    assert said["f00.txt"] == ""
-    assert said["gone.txt"] == "deleted"
-    assert len(said) == count + 2
-    not_compared = [name for name, why in said.items() if why == "changed, NOT shown here"]
-    assert not_compared == [f"f{n:02}.txt" for n in range(MOST_FILES - 1, count)]
 
 
 async def test_an_open_page_ends_with_its_session(redis_url, tmp_path, monkeypatch):

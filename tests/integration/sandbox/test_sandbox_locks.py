@@ -13,24 +13,6 @@ from sandbox.protocol import Command, End, Limits
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 
-LOCK = """
-import fcntl, os, sys, time
-files = ("/usr", os.__file__, os.path.realpath(sys.executable))
-fds = [os.open(each, os.O_RDONLY) for each in files]
-for fd in fds:
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-"""
-HOLD = f"""{LOCK}
-end = time.monotonic() + 20
-while time.monotonic() < end:
-    time.sleep(0.1)
-"""
-MEET = f"""{LOCK}
-try:
-    fcntl.flock(os.open("/usr", os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
-except BlockingIOError:
-    print("meets its own")
-"""
 
 MANY = """
 import fcntl, sys, time
@@ -74,17 +56,6 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
     opened = LocalSandbox(SYSTEM_PYTHON, pool_size=0)
     yield opened
     await opened.close()
-
-
-async def test_a_lock_of_one_sandbox_is_met_in_no_other(sandbox: LocalSandbox) -> None:
-    holder = asyncio.create_task(sandbox.run(Command.python(HOLD), Limits()))
-    for _ in range(3):  # at least the last one while the other holds
-        await asyncio.sleep(0.5)
-        met = await sandbox.run(Command.python(MEET), Limits())
-        assert (met.stdout.text, met.stderr.text) == ("meets its own\n", "")
-    assert not holder.done()
-    holder.cancel()
-    await asyncio.gather(holder, return_exceptions=True)
 
 
 async def test_locks_without_number_end_a_run_as_memory_does(sandbox: LocalSandbox) -> None:

@@ -40,13 +40,6 @@ async def test_listed_hosts_are_reached_and_others_are_not(server: WebServer) ->
     assert "proxy-connection" not in server.headers[0]
 
 
-async def test_addresses_are_checked_as_for_pages(server: WebServer) -> None:
-    proxy = a_proxy(f"localhost:{server.port}", private=False)
-    (answer,) = await get(proxy, server.url("/page", "localhost"))
-    assert (answer.status_code, server.asked) == (403, [])
-    assert "is not public" in proxy.refused[0]
-
-
 async def test_what_comes_back_is_bounded_over_all_connections(server: WebServer) -> None:
     server.answers["/page"] = Answer(b"x" * 60_000, headers={"Content-Length": "60000"})
     proxy = a_proxy(f"127.0.0.1:{server.port}")

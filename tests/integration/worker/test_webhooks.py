@@ -145,14 +145,6 @@ async def test_a_receiver_that_hangs_is_given_up(service, receiver):
     assert waits.error == "no answer within 0.2 s"
 
 
-async def test_two_workers_never_send_one_message_at_the_same_moment(service, receiver):
-    receiver.slow = 0.1
-    made = {await ended(service) for _ in range(10)}
-    sends = (send_some(service.store, endpoint(receiver)) for _ in range(6))
-    assert sum(await asyncio.gather(*sends)) == 10
-    assert sorted(json.loads(body)["data"]["job_id"] for _, body in receiver.got) == sorted(made)
-
-
 async def test_a_sender_that_is_killed_before_it_could_note_the_arrival(
     service, receiver, redis_url
 ):

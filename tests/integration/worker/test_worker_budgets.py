@@ -17,7 +17,7 @@ from support.processes.deployment import MORTAL, TENANT, Deployment, running_dep
 
 from benchmarks.provider import Hang, ProviderServer, Reply, Request, Tokens, Turn
 from jobs.budgets import PER_DOLLAR
-from jobs.model.credentials import Credential, Scope, TenantLimits, digest_of
+from jobs.model.credentials import Credential, Scope, digest_of
 from jobs.model.record import Reason, Status
 from jobs.model.spec import JobSpec
 from jobs.service import Operations, Submitted
@@ -91,24 +91,6 @@ async def test_fifty_jobs_of_a_key_over_two_workers_never_spend_more_than_its_da
         assert "fettle keys limit" in failed[0].detail
         assert Decimal(today.cost) / PER_DOLLAR == paid.dollars <= cap
         assert paid.dollars > cap - Decimal("0.006")  # what is left is less than a call can cost
-
-
-@pytest.mark.usefixtures("one_day")
-async def test_keys_of_a_tenant_never_spend_more_than_its_day(deployment: Deployment) -> None:
-    """However many keys its admin makes, and whatever each may spend."""
-    paid, cap = Paid(), Decimal("0.05")
-    with ProviderServer(paid) as server:
-        deployment.worker(groq_base_url=server.groq_url, tenant_cost_usd_per_day="900")
-        async with deployment.operations() as operations:
-            credentials = Credentials(operations.store.redis)  # type: ignore[attr-defined]
-            await credentials.limit_tenant(TENANT, TenantLimits(str(cap)))
-            jobs = [await submit(operations, key_id=f"k{n}") for n in range(12)]
-            ended = [await deployment.until(operations, job_id, seconds=60) for job_id in jobs]
-            today = await operations.store.budgets.of_tenant_today(TENANT)
-        failed = [job for job in ended if job.status is Status.FAILED]
-        assert {job.reason for job in failed} == {Reason.BUDGET_EXHAUSTED}, deployment.logs()
-        assert "fettle tenants limit" in failed[0].detail
-        assert Decimal(today.cost) / PER_DOLLAR == paid.dollars <= cap
 
 
 async def test_a_call_that_a_kill_cuts_off_counts_as_spent(deployment: Deployment) -> None:

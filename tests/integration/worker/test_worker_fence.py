@@ -2,64 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import operator
 from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
-import pytest
 from langgraph.graph import END, START, StateGraph
 from support.graph.checkpoint_savers import unfenced
-from support.jobs.job_examples import JobService, held
+from support.jobs.job_examples import JobService
 
-from jobs.errors import StaleEpoch
-from jobs.model.record import JobRecord
 from jobs.store.redis_store import RedisStore, connect
 from worker.checkpoints import Command, RedisSaver
-from worker.context import checkpoint
-from worker.ledger import CURRENT, Ledger
 from worker.resumption import Begin, Ended, GoOn, resumption
-
-
-class State(TypedDict, total=False):
-    by: str
-
-
-async def test_what_is_left_of_an_old_attempt_saves_nothing(redis_url: str) -> None:
-    store = RedisStore(connect(redis_url, seconds=20))
-    service = JobService(store)
-    may_go, arrived = asyncio.Event(), asyncio.Event()
-
-    async def node(state: State) -> State:
-        if CURRENT.get().held.epoch == 1:
-            arrived.set()
-            await may_go.wait()
-        return {"by": f"epoch {CURRENT.get().held.epoch}"}
-
-    graph = (
-        StateGraph(State)
-        .add_node("node", node)
-        .add_edge(START, "node")
-        .add_edge("node", END)
-        .compile(RedisSaver(store.redis, checkpoint))
-    )
-
-    async def attempt(record: JobRecord) -> State:
-        CURRENT.set(Ledger(store, held(record), {}))
-        config = {"configurable": {"thread_id": record.id}}
-        return await graph.ainvoke({"by": "nobody"}, config, durability="sync")
-
-    job = await service.running()
-    old = asyncio.create_task(attempt(job))
-    await arrived.wait()
-    await service.operations.requeue(held(job), "")
-    new = await asyncio.create_task(attempt(await service.claim(job.id)))
-    may_go.set()
-    with pytest.raises(StaleEpoch):
-        await old
-    saved = await graph.aget_state({"configurable": {"thread_id": job.id}})
-    assert (new["by"], saved.values["by"]) == ("epoch 2", "epoch 2")
-    await store.close()
 
 
 class Log(TypedDict, total=False):

@@ -244,17 +244,3 @@ async def test_a_worker_that_starts_while_redis_is_away_waits_for_it(
             job_id = await deployment.submit(operations, JobSpec(task="late", model=model))
             assert (await deployment.until(operations, job_id)).status is Status.SUCCEEDED
         assert worker.poll() is None
-
-
-async def test_a_worker_that_waits_for_redis_stops_in_order_or_says_why_it_cannot_start(
-    deployment: Deployment,
-) -> None:
-    deployment.server.kill()
-    patient, hasty = deployment.worker(), deployment.worker(patience_seconds="0.1")
-    assert await asyncio.to_thread(hasty.wait, 60) == 1
-    async with asyncio.timeout(60):
-        while deployment.logs().count("worker waits for Redis") < 2:
-            await asyncio.sleep(0.02)
-    patient.send_signal(signal.SIGTERM)
-    assert await asyncio.to_thread(patient.wait, 60) == 0
-    assert deployment.logs().count('"worker cannot start"') == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -144,18 +143,3 @@ async def test_a_worker_whose_sandbox_is_broken_is_not_ready_and_says_why(scene:
     assert "make install" in said
     assert (await figures(url))["fettle_worker_sandbox_up",] == 0
     assert await until_answered(f"{url}/metric", 404) == "/metrics, /healthz, /readyz\n"
-
-
-async def test_a_port_that_is_taken_is_said_and_none_is_opened_unless_wanted(scene: Scene) -> None:
-    scene.deployment.worker()
-    port = (await address(scene)).rpartition(":")[2]
-    second = scene.deployment.worker(worker_metrics_port=port)
-    assert await asyncio.to_thread(second.wait, 60) == 1
-    shown = [
-        json.loads(line) for line in scene.deployment.logs().splitlines() if "cannot start" in line
-    ]
-    assert f"FETTLE_WORKER_METRICS_PORT: 127.0.0.1:{port}" in shown[0]["why"]
-    del scene.deployment.env["FETTLE_WORKER_METRICS_PORT"]
-    scene.deployment.worker()
-    await scene.deployment.ready(2)
-    assert scene.deployment.logs().count("metrics served") == 1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.graph.working_model import works
-from support.processes.deployment import Deployment, ok, running_deployment
+from support.processes.deployment import Deployment, running_deployment
 
 from benchmarks.provider import ProviderServer, Refusal, Request, Turn
 from jobs.model.record import Status
@@ -56,25 +55,3 @@ async def test_two_workers_together_keep_to_a_rate_and_to_a_hold(
             assert at - begun > place // RATE * PERIOD - 0.1
         (refused,) = refused_at
         assert not [at for at in times if refused + LATE < at < refused + 2.5 - 0.05]
-
-
-async def test_a_job_that_waits_for_its_turn_can_be_cancelled_and_drained(
-    deployment: Deployment,
-) -> None:
-    with ProviderServer(works) as server:
-        slow = {"rate_groq": "1/hour", "rate_wait_seconds": "7200", "drain_seconds": "0.5"}
-        deployment.worker(groq_base_url=server.groq_url, **slow)
-        async with deployment.operations() as operations:
-            spec = JobSpec(task="work", model=LLAMA)
-            first = await deployment.submit(operations, spec)
-            await deployment.wait_for_event(operations, first, "planned")
-            second = await deployment.submit(operations, spec)
-            await deployment.wait_for_event(operations, second, "started")
-            begun = time.monotonic()
-            ok(await operations.cancel(second, "ann"))
-            await asyncio.sleep(0.1)
-            assert deployment.stop_workers() == [0]
-            assert time.monotonic() - begun < 12
-            record = await deployment.record_of(operations, first)
-            assert (record.status, record.crashes) == (Status.QUEUED, 0)
-        assert len(server.requests) == 1

@@ -51,20 +51,6 @@ async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) 
         assert (await deployment.record_of(operations, first)).status is Status.CANCELLED
 
 
-async def test_a_job_cancelled_before_its_first_step_begins_at_its_start(
-    deployment: Deployment,
-) -> None:
-    model = deployment.record("simple", one_run("simple", "print('x')"))
-    deployment.stop_workers()
-    async with deployment.operations() as operations:
-        first = await deployment.submit(operations, JobSpec("simple", model=model))
-        ok(await operations.cancel(first, "test"))
-        heir = ok(await operations.retry_as_new_job(first, by="test"))
-        deployment.worker()
-        job = await deployment.until(operations, heir.id)
-        assert job.status is Status.SUCCEEDED, deployment.logs()
-
-
 async def test_a_rejected_job_restarts_and_asks_again(deployment: Deployment) -> None:
     model = deployment.record("asks", one_run("asks", "print('x')"))
     async with deployment.operations() as operations:

@@ -112,27 +112,6 @@ async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Dep
         assert shown.count("model_called") == len(await operations.store.charges(job_id)) == 4
 
 
-async def test_a_redis_that_hangs_makes_nothing_happen_twice(deployment: Deployment) -> None:
-    code = "import time; time.sleep(0.5); print('x')"
-    model = deployment.record("hung", one_run("hung", code))
-    deployment.worker(lease_seconds="15")
-    await deployment.ready()
-    async with deployment.operations() as operations:
-        spec = JobSpec(task="hung", model=model)
-        ids = [await deployment.submit(operations, spec) for _ in range(6)]
-        await deployment.wait_for_event(operations, ids[0], "planned")
-        deployment.server.process.send_signal(signal.SIGSTOP)
-        await asyncio.sleep(3)  # longer than a call waits: writes whose answer never came
-        deployment.server.process.send_signal(signal.SIGCONT)
-        for job_id in ids:
-            job = await deployment.until(operations, job_id)
-            assert job.status is Status.SUCCEEDED, deployment.logs()
-            shown = await deployment.kinds(operations, job_id)
-            assert "lease_lost" not in shown
-            assert {shown.count(kind) for kind in ("planned", "run_finished", "succeeded")} == {1}
-            assert shown.count("model_called") == len(await operations.store.charges(job_id)) == 4
-
-
 def test_a_setting_that_does_not_fit_is_named_and_ends_the_worker(deployment: Deployment) -> None:
     worker = deployment.worker(sandbox="other")
     assert worker.wait(60) == 2
