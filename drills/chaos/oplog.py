@@ -12,10 +12,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +153,6 @@ class Left(Entry):
     why: str
 
 
-KINDS: dict[str, type[Entry]] = {
-    kind.__name__.lower(): kind
-    for kind in (
-        *(Submitted, Decided, Cancelled, Retried, Seen),
-        *(Connected, Told, Called, Struck, Mended, Left),
-    )
-}
-
-
 class OperationLog:
     """Entries in the order in which they became known; safe to use from any thread.
 
@@ -199,19 +189,3 @@ def written(entry: Entry) -> str:
     """An entry as its line."""
     line = {"what": type(entry).__name__.lower(), **asdict(entry)}
     return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-
-
-def read(lines: Iterable[str]) -> Iterator[Entry]:
-    """The entries in these lines. Raises ValueError for a line that is none."""
-    for line in lines:
-        fields: dict[str, Any] = json.loads(line)
-        kind = KINDS.get(fields.pop("what", ""))
-        if kind is None:
-            raise ValueError(f"no entry of a log: {line!r}")
-        for name in ("at", "asked"):
-            if name in fields:
-                fields[name] = Moment(**fields[name])
-        for name in ("pids", "jobs"):
-            if name in fields:
-                fields[name] = tuple(fields[name])
-        yield kind(**fields)

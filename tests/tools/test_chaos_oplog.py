@@ -1,33 +1,12 @@
-"""The operation log: what is written comes back, from any thread, in order."""
+"""The operation log is on disk at once, and takes entries from any thread."""
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
-import pytest
-from support.cases.chaos_story import a_story
-
-from drills.chaos.oplog import Left, Mended, OperationLog, Retried, Seen, Struck, read, written
-
-
-def test_every_kind_of_entry_comes_back_as_it_was() -> None:
-    story = a_story()
-    moment = story.moment()
-    entries = [
-        *story.log,
-        Seen(at=moment, job_id="plain", status="succeeded"),
-        Struck(at=moment, fault="redis-kill", pids=(1, 2), blinds=True),
-        Mended(at=moment, fault="redis-kill"),
-        Left(at=moment, pid=3, command="bwrap", why="outlives its worker"),
-        Retried(at=moment, asked=moment, status=None, job_id="cancelled"),
-    ]
-    assert list(read(map(written, entries))) == entries
-
-
-def test_a_line_that_is_no_entry_is_refused() -> None:
-    with pytest.raises(ValueError, match="no entry"):
-        list(read(['{"what": "nonsense"}']))
+from drills.chaos.oplog import OperationLog, Seen
 
 
 def test_the_log_is_on_disk_at_once_and_takes_entries_from_any_thread(tmp_path: Path) -> None:
@@ -43,6 +22,7 @@ def test_the_log_is_on_disk_at_once_and_takes_entries_from_any_thread(tmp_path: 
         thread.start()
     for thread in threads:
         thread.join()
-    assert list(read(path.read_text().splitlines())) == list(log.entries)
-    assert len(log.entries) == 200
+    written = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [each["job_id"] for each in written] == [each.job_id for each in log.entries]
+    assert (len(written), written[0]["what"], written[0]["status"]) == (200, "seen", "queued")
     log.close()
