@@ -14,12 +14,12 @@ from drills import process_tree
 from drills.engine import engine
 from drills.leaks.census import Census, uids
 from drills.leaks.drill import Outcome, drill
-from drills.leaks.growth import MIB, spark
+from drills.leaks.growth import MIB
 from drills.outer import report_errors
 from settings.sandbox import Backend, SandboxSettings
 from worker.adapters.backend import backend
 
-HEADS = ("WHAT", "BEFORE", "AFTER", "CLOSED", "ALONG THE WAY", "")
+HEADS = ("WHAT", "BEFORE", "AFTER", "CLOSED", "")
 
 
 @click.command()
@@ -61,11 +61,11 @@ def _show(screen: Screen, outcome: Outcome) -> None:
 def _rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
     for row in outcome.rows:
         counts = (str(row.before), str(row.after), str(row.closed))
-        yield row.what, *counts, spark(row.line), "grown" if row.grown else ""
+        yield row.what, *counts, "grown" if row.grown else ""
     for each in outcome.memory:
         growth = f"{each.growth / MIB:+.1f} MiB" + (" grown" if each.grown else "")
         sizes = (f"{each.line[0] / MIB:.1f} MiB", f"{each.line[-1] / MIB:.1f} MiB")
-        yield f"memory of the {each.what}", *sizes, "", spark(each.line), growth
+        yield f"memory of the {each.what}", *sizes, "", growth
 
 
 def _plain(name: Backend, outcome: Outcome) -> dict[str, object]:

@@ -79,7 +79,6 @@ async def drill(
     first = await _at_rest(census)
     sandbox = make()
     wrong: Counter[str] = Counter()
-    lines: defaultdict[str, list[int]] = defaultdict(list)
     memory: defaultdict[str, list[int]] = defaultdict(list)
     made = 0
 
@@ -87,8 +86,6 @@ async def drill(
         nonlocal made
         made += 1
         if made * POINTS // runs != (made - 1) * POINTS // runs:
-            for what, count in census.count().items():
-                lines[what].append(count)
             for what, size in census.memory().items():
                 memory[what].append(size)
         if made * 10 // runs != (made - 1) * 10 // runs:
@@ -114,7 +111,7 @@ async def drill(
     return Outcome(
         runs,
         round(seconds, 1),
-        tuple(growth.rows(first, before, after, closed, lines)),
+        tuple(growth.rows(first, before, after, closed)),
         tuple(Memory(what, line) for what, line in memory.items()),
         dict(wrong),
     )

@@ -12,8 +12,6 @@ ALLOWED_BYTES = 4 * MIB
 WARM_PART = 0.25
 """The first part of a line is left out: caches fill, an allocator finds its size."""
 
-_BARS = "▁▂▃▄▅▆▇█"
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -24,7 +22,6 @@ class Row:
     after: int
     closed: int
     first: int
-    line: Sequence[int] = ()
 
     @property
     def grown(self) -> bool:
@@ -55,13 +52,9 @@ def rows(
     before: Mapping[str, int],
     after: Mapping[str, int],
     closed: Mapping[str, int],
-    lines: Mapping[str, Sequence[int]],
 ) -> list[Row]:
     """`first`: before anything was opened; `before` and `after`: at rest; `closed`: at the end."""
-    return [
-        Row(what, before[what], after[what], closed[what], first[what], lines.get(what, ()))
-        for what in before
-    ]
+    return [Row(what, before[what], after[what], closed[what], first[what]) for what in before]
 
 
 def slope(line: Sequence[int]) -> float:
@@ -69,13 +62,3 @@ def slope(line: Sequence[int]) -> float:
     if len(line) < 2:
         return 0.0
     return statistics.linear_regression(range(len(line)), line).slope
-
-
-def spark(line: Sequence[int], width: int = 24) -> str:
-    """The line as bars of eight heights, from its least value to its greatest."""
-    if not line:
-        return ""
-    parts = min(width, len(line))
-    shown = [line[number * len(line) // parts] for number in range(parts)]
-    low, span = min(shown), max(shown) - min(shown)
-    return "".join(_BARS[(each - low) * 7 // span if span else 0] for each in shown)

@@ -19,9 +19,9 @@ def test_one_more_is_growth_and_so_is_what_a_close_leaves(before, after, closed,
 
 def test_rows_bring_together_what_was_counted_of_each():
     counts = {"mounts": 20, "files": 0}
-    (mounts, files) = growth.rows(counts, counts, {**counts, "files": 3}, counts, {"files": [0, 3]})
+    (mounts, files) = growth.rows(counts, counts, {**counts, "files": 3}, counts)
     assert (mounts.grown, files.grown) == (False, True)
-    assert files == Row("files", 0, 3, 0, 0, [0, 3])
+    assert files == Row("files", 0, 3, 0, 0)
 
 
 def test_memory_that_settles_after_a_start_has_not_grown():
@@ -43,18 +43,6 @@ def test_a_saw_is_no_slope():
 @pytest.mark.parametrize(("line", "slope"), [([], 0), ([5], 0), ([5, 5, 5], 0), ([1, 3, 5], 2)])
 def test_a_slope_is_the_change_from_one_to_the_next(line, slope):
     assert growth.slope(line) == slope
-
-
-@pytest.mark.parametrize(
-    ("line", "drawn"),
-    [([], ""), ([4, 4], "▁▁"), ([0, 7], "▁█"), ([0, 1, 2, 3], "▁▃▅█"), (list(range(48)), None)],
-)
-def test_a_sparkline_goes_from_least_to_greatest(line, drawn):
-    shown = growth.spark(line)
-    if drawn is None:
-        assert (len(shown), shown[0], shown[-1]) == (24, "▁", "█")
-    else:
-        assert shown == drawn
 
 
 def test_the_mix_is_the_same_each_time_and_has_every_kind():
