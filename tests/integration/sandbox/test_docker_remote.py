@@ -11,7 +11,7 @@ import datetime as dt
 import ipaddress
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,6 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from support.servers.engine_relay import pump
 
 from sandbox.docker import DockerSandbox
 from sandbox.protocol import Command, Limits, SandboxUnavailable
@@ -79,6 +78,14 @@ def _signed(subject, key, issuer, issuer_key, extension) -> x509.Certificate:
 @pytest.fixture(scope="module")
 def authority() -> Authority:
     return Authority.made()
+
+
+async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on what comes until one side has gone."""
+    with suppress(OSError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
 
 
 @asynccontextmanager
