@@ -5,20 +5,23 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cli.signals import Signals, Stopped
-from settings.sandbox import SandboxSettings
+from settings.client import inherited
 
 
-def drill(name: str, words: Sequence[str]) -> int:
-    """The exit code of `python -m drills.NAME`. Raises Stopped when it has ended, if we shall."""
+def drill(name: str, words: Sequence[str], env: Mapping[str, str] | None = None) -> int:
+    """The exit code of `python -m drills.NAME`, with `env` over this environment.
+
+    Raises Stopped when it has ended, if we shall.
+    """
     # -P: a folder `drills` in the user's own project must not shadow Fettle's.
     argv = [sys.executable, "-P", "-m", f"drills.{name}", *words]
     with Signals() as signals:
         try:
             with signals.held():  # from its start on, this process must end it
-                process = subprocess.Popen(argv)
+                process = subprocess.Popen(argv, env=inherited(env or {}))
             return process.wait()
         except Stopped as stopped:
             signals.hold()  # it clears up first, however often we are asked
@@ -26,14 +29,3 @@ def drill(name: str, words: Sequence[str]) -> int:
                 process.terminate()  # a terminal's Ctrl-C has reached it too, this has not
             process.wait()
             raise
-
-
-def engine_flags(settings: SandboxSettings) -> list[str]:
-    """What is set of it, as `sandbox.doctor` and `drills.attacks` take it."""
-    flags = {
-        "--image": settings.sandbox_image,
-        "--engine": settings.sandbox_engine,
-        "--tls": settings.sandbox_engine_tls,
-        "--runtime": settings.sandbox_runtime,
-    }
-    return [word for flag, value in flags.items() if value for word in (flag, str(value))]

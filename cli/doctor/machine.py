@@ -13,7 +13,6 @@ from redis.asyncio import Redis
 
 from cli.doctor import deployment
 from cli.doctor.deployment import Finding, Health
-from cli.drill import engine_flags
 from cli.errors import CliError
 from cli.local import redis_server
 from jobs.errors import StoreUnavailable
@@ -75,5 +74,12 @@ def _sandbox(settings: WorkerSettings) -> Iterator[Finding]:
 
 def _flags(settings: WorkerSettings) -> list[str]:
     """The options of the configured backend."""
-    backend = ["--backend", settings.sandbox, "--python", str(settings.sandbox_python)]
-    return [*backend, *engine_flags(settings)]
+    flags = {
+        "--backend": settings.sandbox,
+        "--python": settings.sandbox_python,
+        "--image": settings.sandbox_image,
+        "--engine": settings.sandbox_engine,
+        "--tls": settings.sandbox_engine_tls,
+        "--runtime": settings.sandbox_runtime,
+    }
+    return [word for flag, value in flags.items() if value for word in (flag, str(value))]

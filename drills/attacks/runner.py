@@ -110,7 +110,7 @@ class Runner:
                 uid=next(self._uids),
             )
             # Not this mark: a canary server has it from the attack itself, if that did reach one.
-            backend = Backend("baseline", context.backend.options, lambda: baseline)
+            backend = Backend("baseline", lambda: baseline)
             again = Context(
                 context.attack, baseline, self._host, backend, context.limits, is_control=True
             )

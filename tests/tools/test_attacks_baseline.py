@@ -12,7 +12,7 @@ import pytest
 
 from drills.attacks import suite
 from drills.attacks.attack import Attack
-from drills.attacks.backends import Backend, BackendOptions
+from drills.attacks.backends import Backend
 from drills.attacks.context import Context, marked
 from drills.attacks.environment.baseline import BaselineSandbox
 from drills.attacks.environment.host import HostEnvironment, host_environment
@@ -90,7 +90,6 @@ async def outcomes(
 def baseline(place: HostEnvironment) -> Backend:
     return Backend(
         "baseline",
-        BackendOptions(PYTHON),
         lambda: BaselineSandbox(PYTHON, environment=environment(place)),
     )
 
@@ -115,7 +114,7 @@ async def test_a_probe_that_never_notices_is_blind(place: HostEnvironment) -> No
 async def test_a_backend_or_an_attack_out_of_order_proves_nothing(place: HostEnvironment) -> None:
     attack = suite.attacks(["hostdata/canary_files"])["hostdata/canary_files"]
     backend = Raising()
-    raising = Backend("raising", BackendOptions(PYTHON), lambda: backend)
+    raising = Backend("raising", lambda: backend)
     found = await outcomes(place, raising, {"a/b": attack})
     assert found["a/b"].verdict == Verdict(Kind.BROKEN, "the backend failed: out of order")
     assert backend.closed

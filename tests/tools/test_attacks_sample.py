@@ -73,16 +73,17 @@ def drill(
 ) -> subprocess.CompletedProcess[str]:
     words = ["-m", "drills.attacks", "--json", "--backend", backend.removesuffix("-as-nobody")]
     words += [word for name in SAMPLES[backend] for word in ("--only", name)]
+    env = {**os.environ, "HOME": str(home)}
     if backend == "docker":
-        words += ["--engine", request.getfixturevalue("docker_engine").host]
-        words += ["--image", engines.IMAGE]
+        env["FETTLE_SANDBOX_ENGINE"] = request.getfixturevalue("docker_engine").host
+        env["FETTLE_SANDBOX_IMAGE"] = engines.IMAGE
     if backend in UNPRIVILEGED:
-        return _as_nobody([*words, "--python", str(PYTHON)])
+        return _as_nobody(words)
     return subprocess.run(
         [sys.executable, *words],
         check=False,
         cwd=TOP,
-        env={**os.environ, "HOME": str(home)},
+        env=env,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -96,7 +97,12 @@ def _as_nobody(words: list[str]) -> subprocess.CompletedProcess[str]:
         [str(PYTHON), "-B", *words],
         check=False,
         cwd=TOP,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(PACKAGES)},
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": "/nonexistent",
+            "PYTHONPATH": str(PACKAGES),
+            "FETTLE_SANDBOX_PYTHON": str(PYTHON),
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

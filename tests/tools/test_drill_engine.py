@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.errors import CliError
-from drills.attacks.backends import NAMES, BackendOptions, backend
+from drills.attacks.backends import NAMES, backend
 from drills.engine import USUAL, engine
 from sandbox.docker import address
 from settings.sandbox import Backend, SandboxSettings
@@ -49,7 +49,7 @@ def test_an_attack_is_tried_on_what_a_worker_has(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FETTLE_RUN_CPUS", "0.5")
-    made = backend(name, BackendOptions(Path("/usr/bin/python3"))).make()
+    made = backend(name).make()
     assert vars(made)["_cpus"] == 0.5
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.context import load
-from cli.drill import drill, engine_flags
+from cli.drill import drill
 from cli.local import bubblewrap
 from cli.output import Screen
 from drills.engine import USUAL, engine
@@ -53,7 +53,6 @@ def command(
     flags += ["--json"] if as_json else []
     if listing:
         return drill("attacks", [*flags, "--list"])
-    flags += ["--python", str(settings.sandbox_python)]
     if Backend.LOCAL in wanted:
         bubblewrap.ensure()
     if Backend.DOCKER not in wanted:
@@ -62,4 +61,4 @@ def command(
     docker = settings.model_copy(update={"sandbox": Backend.DOCKER})
     usual = None if own_engine else USUAL
     with engine(docker, lambda text: screen.line("engine", text), usual) as ready:
-        return drill("attacks", [*flags, *engine_flags(ready)])
+        return drill("attacks", flags, {"FETTLE_SANDBOX_ENGINE": str(ready.sandbox_engine)})

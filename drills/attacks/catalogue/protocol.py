@@ -273,7 +273,7 @@ async def killing_the_supervisor(context: Context) -> Verdict:
 async def killing_the_worker(context: Context) -> Verdict:
     code = program(defies_signals, context.host.facts(context.mark))
     process = await asyncio.create_subprocess_exec(
-        *worker.command_line(context.backend.name, context.backend.options),
+        *(sys.executable, "-m", worker.__name__, context.backend.name),
         stdin=asyncio.subprocess.PIPE,
         cwd=Path(__file__).parents[3],
     )

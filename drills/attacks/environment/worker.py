@@ -1,24 +1,17 @@
 """A worker that runs one program, given on its standard input, and may be killed.
 
-python -m drills.attacks.environment.worker PYTHON NAME IMAGE ENGINE TLS RUNTIME
+python -m drills.attacks.environment.worker NAME
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
 
 from drills.attacks import backends
-from drills.attacks.backends import BackendOptions
 from drills.attacks.environment.baseline import BaselineSandbox, interpreter
 from sandbox.protocol import Command, Limits, Sandbox
-
-
-def command_line(name: str, options: BackendOptions) -> list[str]:
-    """Its command line."""
-    own = [sys.executable, "-m", __name__, str(options.python), name]
-    return [*own, options.image, options.engine, options.tls, options.runtime]
+from settings.sandbox import SandboxSettings
 
 
 async def _run(sandbox: Sandbox, code: str) -> None:
@@ -27,13 +20,12 @@ async def _run(sandbox: Sandbox, code: str) -> None:
 
 def main() -> None:
     """Run what comes on standard input; see the module."""
-    python, name, *rest = sys.argv[1:]
-    options = BackendOptions(Path(python), *rest)
+    name = sys.argv[1]
     sandbox: Sandbox
     if name == "baseline":
-        sandbox = BaselineSandbox(interpreter(options.python))
+        sandbox = BaselineSandbox(interpreter(SandboxSettings().sandbox_python))
     else:
-        sandbox = backends.backend(name, options).make()
+        sandbox = backends.backend(name).make()
     asyncio.run(_run(sandbox, sys.stdin.read()))
 
 
