@@ -1,8 +1,7 @@
-"""Code with syntax colours as Pygments' spans, one string a line. Pure."""
+"""Code with syntax colours as Pygments' spans. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from markupsafe import Markup, escape
@@ -20,20 +19,20 @@ MOST_KEPT = 5_000
 code, and a full cache takes some MB."""
 
 
-def lines(code: str, language: str = "python", name: str = "") -> Sequence[Markup]:
-    """The lines of a program, coloured; `name`, a file's name, determines the language."""
-    text = visible(code)
-    return (_kept if len(text) <= MOST_KEPT else _lines)(text, language, name)
+def coloured(code: str, language: str = "python", name: str = "") -> Markup:
+    """A program, coloured; `name`, a file's name, determines the language."""
+    text = visible(code.rstrip("\n"))
+    return (_kept if len(text) <= MOST_KEPT else _drawn)(text, language, name)
 
 
 @lru_cache(maxsize=128)
-def _kept(text: str, language: str, name: str) -> Sequence[Markup]:
-    return _lines(text, language, name)
+def _kept(text: str, language: str, name: str) -> Markup:
+    return _drawn(text, language, name)
 
 
-def _lines(text: str, language: str, name: str) -> Sequence[Markup]:
+def _drawn(text: str, language: str, name: str) -> Markup:
     if len(text) > MOST:
-        return tuple(escape(line) for line in text.split("\n"))
+        return escape(text)
     options = {"stripnl": False, "ensurenl": False}
     try:
         lexer = (
@@ -43,10 +42,4 @@ def _lines(text: str, language: str, name: str) -> Sequence[Markup]:
         )
     except ClassNotFound:
         lexer = get_lexer_by_name("text", **options)
-    drawn = highlight(text, lexer, HtmlFormatter(nowrap=True))
-    return tuple(Markup(line) for line in drawn.split("\n"))  # noqa: S704 - Pygments escapes
-
-
-def coloured(code: str, language: str = "python", name: str = "") -> Markup:
-    """A program, coloured."""
-    return Markup("\n").join(lines(code.rstrip("\n"), language, name))
+    return Markup(highlight(text, lexer, HtmlFormatter(nowrap=True)))  # noqa: S704 - it escapes

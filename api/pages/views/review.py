@@ -13,7 +13,7 @@ from markupsafe import Markup
 from api.pages import form
 from api.pages.format import job_view
 from api.pages.format.code import coloured
-from api.pages.format.difference import Row, side_by_side
+from api.pages.format.difference import compared
 from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Reviewer
 from api.routes.reviews import settle
@@ -40,11 +40,11 @@ DECISION = ("action", "feedback", "code", "review_id", "digest", *LISTS)
 class Changed:
     """A changed file, or the last run's code.
 
-    `rows` shows it before and after, `code` shows a new one; `why` explains what is not shown.
+    `diff` shows what changed, `code` a new one; `why` explains what is not shown.
     """
 
     name: str
-    rows: Sequence[Row] = ()
+    diff: str = ""
     why: str = ""
     code: Markup | None = None
 
@@ -141,19 +141,15 @@ async def _file(blobs: Blobs, name: str, digest: str | None, made: Mapping[str, 
         return Changed(name, why="new", code=drawn)
     if len(old) > MOST_BYTES:
         return Changed(name, why="changed; it was too large to show")
-    return await _compared(name, _decoded(old), _decoded(new), name)
+    return await _compared(name, _decoded(old), _decoded(new))
 
 
-async def _compared(title: str, old: str, new: str, name: str = "code.py") -> Changed:
+async def _compared(title: str, old: str, new: str) -> Changed:
     """Two texts that differ; in a thread, since comparing is slow."""
-    rows = await asyncio.to_thread(side_by_side, old, new, name)
-    if rows is None:
+    diff = await asyncio.to_thread(compared, old, new)
+    if diff is None:
         return Changed(title, why="changed; too large to show")
-    return Changed(
-        title,
-        rows,
-        "" if rows else "changed: only the end of its last line, or bytes that are not text",
-    )
+    return Changed(title, diff, "" if diff else "changed: only bytes that are not text")
 
 
 def _decoded(content: bytes) -> str:

@@ -239,8 +239,8 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
         after = await front.services.blobs.put(changed.encode())
         await pause(front, job_id, "r2", 2, code=text("x0 = 0\n...", digest=after))
         report = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
-        assert 'class="s-changed"' in report
-        assert "1,989 lines unchanged" in report
+        assert '<span class="d-added">+x7 = 8</span>' in report
+        assert "x1999" not in report
 
 
 async def test_an_open_page_ends_with_its_session(redis_url, tmp_path, monkeypatch):
