@@ -59,8 +59,7 @@ class ModelSettings(ProviderSettings):
         None,
         ge=4_096,
         description="tokens of a request with its reply, at most; unset: what the model's "
-        "library knows, or its provider reports in a refusal. Ollama is asked for a context of "
-        "this size (`num_ctx`; else 32768)",
+        "library knows. Ollama is asked for a context of this size (`num_ctx`; else 32768)",
     )
 
     @model_validator(mode="after")

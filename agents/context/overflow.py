@@ -1,8 +1,7 @@
 """Fits each role's request into the context of the model.
 
-The context is known from the model's library, from the settings, or from an earlier refusal that
-named its limit. A request is cut to all of these. Only a limit from the library or the settings
-makes a request fail unsent, and only if it cannot fit.
+The context is known from the model's library or from the settings, and a request that cannot fit
+into it fails unsent. What a provider still refuses as too long is halved.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ MOST_BYTES_A_TOKEN = 5
 MIN_MESSAGE_BYTES = 4_000
 TOOL_BYTES = 1_000
 """An estimate of a tool's description with its arguments, if only its name is known."""
-_MARGIN = 0.95
-"""Part of what a refusal allows: the next request may have shorter tokens."""
 _TRIES = 10
 """Tries of one request. Halved each time, it ends at a five-hundredth."""
 _STEPS = tuple((int(32_000 * 0.75**step), max(1, 14 - step)) for step in range(21))
@@ -59,9 +56,8 @@ class Draft:
 async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -> AIMessage:
     """The reply to as much of the request as fits into the model's context.
 
-    If the provider refuses it as too long, less is sent: what the refusal allows, else half. Raises
-    ContextExceeded, with the role, the model, the tokens and what to do, if nothing more can be
-    cut; before sending, if it cannot fit.
+    If the provider refuses it as too long, half is sent. Raises ContextExceeded, with the role, the
+    model, the tokens and what to do, if nothing more can be cut; before sending, if it cannot fit.
     """
     known = model if isinstance(model, ProviderModel) else None
     given = cut(draft.messages, _space(known, draft))
@@ -72,7 +68,7 @@ async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -
             return await send(given)
         except ContextExceeded as error:
             refused = error
-        less = cut(draft.messages, _allowed(refused, known, given, draft))
+        less = cut(draft.messages, size(given) // 2)
         if size(less) >= size(given):
             break
         given = less
@@ -127,9 +123,9 @@ def _space(model: ProviderModel | None, draft: Draft) -> int | None:
 
     If tools and instructions leave almost nothing, part of the reply's share is used.
     """
-    if model is None or model.allowed is None or model.most_input is None:
+    if model is None or model.context is None or model.most_input is None:
         return None
-    least = min(MIN_MESSAGE_BYTES, model.allowed * BYTES_A_TOKEN - draft.beside)
+    least = min(MIN_MESSAGE_BYTES, model.context * BYTES_A_TOKEN - draft.beside)
     return max(least, model.most_input * BYTES_A_TOKEN - draft.beside)
 
 
@@ -146,18 +142,6 @@ def _unsendable(model: ProviderModel, taken: int) -> str | None:
         at = f"of {model.context:,} tokens, at {BYTES_A_TOKEN} bytes each"
         return f"{at}; it silently cuts what is longer"
     return f"of {model.context:,} tokens, as far as is known"
-
-
-def _allowed(
-    error: ContextExceeded, model: ProviderModel | None, given: Messages, of: Draft
-) -> int:
-    """The bytes of the next request, after one of `given` was refused."""
-    sent = size(given)
-    allowed = _space(model, of) or 0
-    if model and model.most_input and error.used:
-        bytes_a_token = (sent + of.beside) / error.used
-        allowed = int(bytes_a_token * model.most_input * _MARGIN) - of.beside
-    return allowed if 0 < allowed < sent else sent // 2
 
 
 def _error(role: Role, given: Messages, draft: Draft, why: object) -> str:

@@ -42,22 +42,7 @@ class ModelRefused(ModelError):
 
 
 class ContextExceeded(ModelRefused):
-    """The request was refused for its length alone.
-
-    `limit` is the number of tokens that it may have, `used` the number that it had, if known.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int | None = None,
-        limit: int | None = None,
-        used: int | None = None,
-    ) -> None:
-        super().__init__(message, status=status)
-        self.limit = limit
-        self.used = used
+    """The request was refused for its length alone."""
 
 
 class ModelUnavailable(ModelError):

@@ -19,13 +19,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
-from pydantic import Field
 from typing_extensions import override
 
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.describe import describe_error
-from agents.models.error_mapping.overlong import LearnedLimit
-from agents.models.errors import ContextExceeded, ModelError, ModelUnavailable
+from agents.models.errors import ModelError, ModelUnavailable
 from agents.models.listener import LISTENER
 from agents.models.providers import PROVIDERS
 from agents.models.replies.ending import separate_broken_calls
@@ -59,9 +57,6 @@ class ProviderModel(BaseChatModel):
     context: int | None
     """Tokens of a request with its reply, by the model's library and the settings; None: not
     known."""
-    learned: LearnedLimit = Field(default_factory=LearnedLimit)
-    """The same, as far as a refusal named it. It can be a limit per minute (Groq), so requests are
-    cut to it, and none is rejected by it."""
     rate_limit: RateLimit
     meter: Meter
     caching: dict[str, Any]
@@ -96,16 +91,11 @@ class ProviderModel(BaseChatModel):
         return PROVIDERS[self.provider].context is not None
 
     @property
-    def allowed(self) -> int | None:
-        """The tokens of a request with its reply to aim at; None: not known."""
-        return min((each for each in (self.context, self.learned.tokens) if each), default=None)
-
-    @property
     def most_input(self) -> int | None:
-        """The tokens of a request: at least half of what is allowed, whatever the reply takes."""
-        if (allowed := self.allowed) is None:
+        """The tokens of a request: at least half of the context, whatever the reply takes."""
+        if self.context is None:
             return None
-        return max(allowed - self.most_output, allowed // 2)
+        return max(self.context - self.most_output, self.context // 2)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -140,8 +130,6 @@ class ProviderModel(BaseChatModel):
             except ModelError as error:
                 self.meter.record(self.provider, time.monotonic() - asked_at, error)
                 await guard.failed(error)
-                if isinstance(error, ContextExceeded) and error.limit is not None:
-                    self.learned.note(error.limit)
                 if not isinstance(error, ModelUnavailable):
                     raise
                 if error.status == httpx.codes.TOO_MANY_REQUESTS and error.retry_after_seconds:

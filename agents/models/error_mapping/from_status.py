@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agents.models.error_mapping.overlong import limits_in
 from agents.models.error_mapping.retry_after import retry_after_seconds
 from agents.models.errors import (
     ContextExceeded,
@@ -58,8 +57,7 @@ def error_from_status(
         wait = retry_after_seconds(headers, details)
         return ModelUnavailable(message, status=status, retry_after_seconds=wait)
     if status == 413 or (status == 400 and _TOO_LONG.search(f"{details.get('code')} {message}")):
-        limit, used = limits_in(message, details)
-        return ContextExceeded(message, status=status, limit=limit, used=used)
+        return ContextExceeded(message, status=status)
     return ModelRefused(message, status=status)
 
 

@@ -1,4 +1,4 @@
-"""What every provider tells of its context in a refusal, through its true client."""
+"""What every provider says of a request that is too long, through its true client."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def characters(request: Request) -> int:
 
 
 @pytest.mark.parametrize("name", ITS_WORDS)
-async def test_it_is_asked_again_with_as_much_as_it_has_room_for(name: str) -> None:
-    with ProviderServer([ITS_WORDS[name], Reply("ok"), Reply("ok")]) as server:
+async def test_it_is_asked_again_with_half(name: str) -> None:
+    with ProviderServer([ITS_WORDS[name], Reply("ok")]) as server:
         keys = dict.fromkeys(PROVIDERS, "key")
         options = ModelOptions(keys, server.base_urls())
         model = build(ModelName.parse(name), options, "summary")
@@ -62,15 +62,10 @@ async def test_it_is_asked_again_with_as_much_as_it_has_room_for(name: str) -> N
         async def send(given: Sequence[BaseMessage]) -> AIMessage:
             return await model.ainvoke(list(given))
 
-        for _ in range(2):
-            reply = await ask_within_context(
-                model, "summary", Draft.of(MESSAGES, ["Summary"]), send
-            )
-            assert reply.text == "ok"
+        reply = await ask_within_context(model, "summary", Draft.of(MESSAGES, ["Summary"]), send)
+        assert reply.text == "ok"
         await model.aclose()
-    refused, less, at_once = server.requests
-    assert model.learned.tokens == model.allowed == 8_192
+    refused, less = server.requests
     assert characters(refused) > 31_000
-    assert 12_000 < characters(less) < 31_000 * (model.most_input or 0) / 9_021
-    assert characters(at_once) < 3 * (model.most_input or 0)
+    assert 12_000 < characters(less) < 16_000
     assert not any('"spare"' in json.dumps(each.body) for each in server.requests)
