@@ -8,14 +8,10 @@ that the wave started with until the branches are merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from agents.errors import BudgetExhausted, PriceUnknown
 from agents.executor.tool_call_sequencer import ToolCallSequencer
-from agents.parallel.coordinator import BranchCoordinator
 from agents.ports import Charge, Event, Events, Finished, Journal, Ports, Workspace
-from agents.spending.budget import Budget, MaxSpend
 
 _END = b"\n"
 
@@ -25,7 +21,6 @@ class BranchJournal:
 
     def __init__(self, ports: Ports, workspace: Workspace, step: int) -> None:
         self._journal: Journal = ports.journal
-        self._coordinator = ports.coordinator
         self._workspace = workspace
         self._step = step
 
@@ -48,13 +43,10 @@ class BranchJournal:
             workspace=None,
         )
         await self._journal.record(key, entry)
-        if finished.charge is not None:
-            self._coordinator.call_ends(self._step)
 
     async def paid(self, charge: Charge) -> None:
         """See `agents.ports.Journal`."""
         await self._journal.paid(charge)
-        self._coordinator.call_ends(self._step)
 
 
 class BranchEvents:
@@ -69,37 +61,6 @@ class BranchEvents:
         await self._events.emit(_of_step(event, self._step))
 
 
-class BranchBudget:
-    """A budget for calls in parallel. A reservation is far above what most replies use, so a branch
-    waits for other branches' calls before it gives up."""
-
-    def __init__(self, budget: Budget, coordinator: BranchCoordinator, step: int) -> None:
-        self._budget = budget
-        self._coordinator = coordinator
-        self._step = step
-
-    async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
-        """See `Budget`; waits while calls of other branches are under way."""
-        self._coordinator.call_ends(self._step)  # a retry's first try
-        while True:
-            since = self._coordinator.moves
-            try:
-                reservation = await self._budget.reserve(most)
-            except PriceUnknown:
-                raise
-            except BudgetExhausted:
-                if not await self._coordinator.others_call_ends(self._step, since):
-                    raise
-            else:
-                self._coordinator.call_begins(self._step)
-                return reservation
-
-    async def release(self, reservation: str) -> None:
-        """See `agents.spending.budget.Budget`."""
-        await self._budget.release(reservation)
-        self._coordinator.call_ends(self._step)
-
-
 async def branch_ports(ports: Ports, step: int, base: str | None) -> Ports:
     """The ports of the branch for `step`, with the files of digest `base`."""
     workspace = ports.workspace.fork()
@@ -108,7 +69,6 @@ async def branch_ports(ports: Ports, step: int, base: str | None) -> Ports:
         ports,
         workspace=workspace,
         journal=BranchJournal(ports, workspace, step),
-        budget=BranchBudget(ports.budget, ports.coordinator, step),
         events=BranchEvents(ports.events, step),
         sequencer=ToolCallSequencer(),
     )
