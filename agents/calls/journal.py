@@ -19,15 +19,14 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from agents.calls.call_key import digest, message_values
 from agents.calls.serializable import make_serializable
 from agents.context.overflow import Draft, Messages, ask_within_context
+from agents.models.call_context import calling
 from agents.models.chains import Role
 from agents.models.fallback import ask_first_available
-from agents.models.listener import listened_by
 from agents.models.name import ModelName
 from agents.ports import CallKey, Charge, Event, Finished, Ports
 from agents.recordings.dump import dump_turn, record_turn
 from agents.spending.budget import BudgetGuard
 from agents.spending.pricing import Usage
-from agents.spending.spend_guard import guarded
 from agents.spending.usage_bound import ANSWERED_BY
 
 M = TypeVar("M", bound=BaseMessage)
@@ -98,12 +97,13 @@ async def model_call(
     async def ask(name: str, model: Any) -> AIMessage:
         nonlocal guard
         guard = BudgetGuard(ports.budget, ports.prices, name, ports.cancel.check)
-        with guarded(guard):
+        with calling(guard=guard):
             return await ask_within_context(model, role, drawn, partial(call, model))
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()
-        with listened_by(ports.tokens.of(at.key(), role) if ports.tokens is not None else None):
+        listener = ports.tokens.of(at.key(), role) if ports.tokens is not None else None
+        with calling(listener=listener):
             got = await ask_first_available(ports.models, role, level, ask)
         message = _signed(make_serializable(got.message, _SERDE), got.model)
         seconds = time.monotonic() - started

@@ -6,5 +6,5 @@ provider, providers        what every provider has in common; one file for each
 fallback, retry, router    when a call is repeated, goes to another model, or chooses one
 transport, streams         the HTTP client, and the assembly of streamed replies by protocol
 replies, error_mapping     what a reply holds; from a provider's error to Fettle's
-listener                   who receives the parts of a reply as they come
+call_context               who receives the parts of a reply, and who checks each request
 """

@@ -21,19 +21,17 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from typing_extensions import override
 
+from agents.models.call_context import CALL, calling
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.describe import describe_error
 from agents.models.errors import ModelError, ModelUnavailable
-from agents.models.listener import LISTENER
 from agents.models.providers import PROVIDERS
 from agents.models.replies.ending import separate_broken_calls
 from agents.models.replies.history import normalize_history_for
 from agents.models.replies.surrogates import fix_surrogates
 from agents.models.retry import RetryPolicy
-from agents.models.transport.delivery import track_delivery
 from agents.spending.meter import Meter
 from agents.spending.rate_limit import RateLimit
-from agents.spending.spend_guard import current_guard
 from agents.spending.usage_bound import estimated_usage, max_usage
 
 
@@ -112,16 +110,17 @@ class ProviderModel(BaseChatModel):
         messages = normalize_history_for(self.provider, messages)
         if "tool_choice" not in kwargs:
             kwargs = {**self.caching, **kwargs}
-        guard = current_guard()
+        guard = CALL.get().guard
         started = time.monotonic()
         tries = 0
         while True:
             tries += 1
             waiting = time.monotonic()
             await self.rate_limit.wait(self.full_name, estimated_usage(messages, self.most_output))
-            await guard.before(
-                lambda: max_usage(self.full_name, messages, kwargs, self.most_output)
-            )
+            if guard is not None:
+                await guard.before(
+                    lambda: max_usage(self.full_name, messages, kwargs, self.most_output)
+                )
             started += time.monotonic() - waiting  # the wait for the rate limit does not count
             left = self.retry_policy.total_seconds - (time.monotonic() - started)
             asked_at = time.monotonic()
@@ -129,7 +128,8 @@ class ProviderModel(BaseChatModel):
                 result = await self._try(left, messages, stop, run_manager, kwargs)
             except ModelError as error:
                 self.meter.record(self.provider, time.monotonic() - asked_at, error)
-                await guard.failed(error)
+                if guard is not None:
+                    await guard.failed(error)
                 if not isinstance(error, ModelUnavailable):
                     raise
                 if error.status == httpx.codes.TOO_MANY_REQUESTS and error.retry_after_seconds:
@@ -154,10 +154,10 @@ class ProviderModel(BaseChatModel):
         kwargs: dict[str, Any],
     ) -> ChatResult:
         """One request, with any error mapped to Fettle's."""
-        if (listener := LISTENER.get()) is not None:
-            listener.begin()
         try:
-            with track_delivery() as delivery:
+            with calling() as call:
+                if call.listener is not None:
+                    call.listener.begin()
                 async with asyncio.timeout(left) as clock:
                     result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
                         messages, stop=stop, run_manager=run_manager, **kwargs
@@ -168,7 +168,7 @@ class ProviderModel(BaseChatModel):
                 total = self.retry_policy.total_seconds
                 raise ModelUnavailable(f"no whole reply within {total:g} s") from raised
             error = classify(raised)
-            if error is None and delivery.delivered:
+            if error is None and call.delivered:
                 error = ModelUnavailable(f"unreadable reply: {raised!r}", status=200)
             if error is None:
                 raise

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from agents.checks.checks import Checks
 from agents.executor.tool_call_sequencer import ToolCallSequencer
+from agents.models.call_context import Listener
 from agents.models.errors import ModelUnavailable
-from agents.models.listener import Listener
 from agents.parallel.coordinator import BranchCoordinator
 from agents.ports.network import Packages, Pages
 from agents.recordings.redaction import Redaction

@@ -21,13 +21,13 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
+from agents.models.call_context import CALL
 from agents.models.chains import Role
 from agents.recordings import mismatch
 from agents.recordings.recording import RecordedReply, RecordedTurn, RecordedUsage, Recording
 from agents.recordings.redaction import Redaction
 from agents.recordings.request import own_messages, request_of
 from agents.spending.pricing import Usage
-from agents.spending.spend_guard import current_guard
 
 
 class RecordedModel(BaseChatModel):
@@ -90,7 +90,8 @@ class RecordedModel(BaseChatModel):
         played = self._generate(messages, stop, None, **kwargs)
         message = played.generations[0].message
         used = Usage.of(message) if isinstance(message, AIMessage) else None
-        await current_guard().before(lambda: used or Usage(0, 0))
+        if (guard := CALL.get().guard) is not None:
+            await guard.before(lambda: used or Usage(0, 0))
         return played
 
     def _turn(self, messages: list[BaseMessage], tools: list[str]) -> tuple[int, RecordedTurn]:

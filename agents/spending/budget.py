@@ -55,13 +55,14 @@ class BudgetGuard:
     reservation: str | None = field(default=None, init=False)
 
     async def before(self, most: Callable[[], Usage]) -> None:
-        """See SpendGuard. Raises BudgetExhausted, and Stopped as `check` does."""
+        """A request that can use so much is about to be sent. Raises BudgetExhausted to forbid it,
+        and Stopped as `check` does."""
         self.reservation = await self.budget.reserve(lambda: self._most(most()))
         if self.reservation is None:  # a reservation checks the epoch itself
             await self.check()
 
     async def failed(self, error: ModelError) -> None:
-        """See SpendGuard."""
+        """The request has failed. Whether it is retried is not decided yet."""
         reserved, self.reservation = self.reservation, None
         if reserved is not None and not may_be_billed(error):
             await self.budget.release(reserved)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.models.listener import Listener
+from agents.models.call_context import Listener
 from agents.models.streams import Chunk
 from jobs.errors import StoreUnavailable
 from jobs.redis.channels import Tokens

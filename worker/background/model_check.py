@@ -11,8 +11,8 @@ from typing import Any
 import structlog
 from langchain_core.messages import HumanMessage
 
+from agents.models.call_context import calling
 from agents.models.errors import ModelError
-from agents.models.listener import listened_by
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
 from agents.models.provider import ProviderModel
@@ -86,7 +86,7 @@ async def _checked(pool: ModelPool, prices: Prices, text: str) -> dict[str, Any]
         ear = _Ear(begun)
         if not isinstance(model, ProviderModel):
             return {**result, "ok": True, "cost_usd": "0"}  # a recording: it is there
-        with listened_by(ear):
+        with calling(listener=ear):
             reply = await model.model_copy(update={"patience": PATIENCE}).ainvoke(
                 [HumanMessage(QUESTION)]
             )

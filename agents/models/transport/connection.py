@@ -17,12 +17,11 @@ from typing import Any
 import httpx
 from typing_extensions import override
 
+from agents.models.call_context import CALL
 from agents.models.error_mapping.from_status import error_from_status
 from agents.models.errors import ModelError, ModelRefused, ModelUnavailable
-from agents.models.listener import LISTENER
 from agents.models.replies.surrogates import fix_surrogates
 from agents.models.streams import StreamProtocol
-from agents.models.transport.delivery import mark_delivered
 from agents.models.transport.sharded import ShardedTransport
 
 _SHOWN_CHARACTERS = 120
@@ -99,7 +98,7 @@ class ProviderClient(httpx.AsyncClient):
                 raise _unreadable(kind, json.dumps(body))
             if (why := self._protocol.declined(body)) is not None:
                 raise ModelRefused(f"the model declined to answer: {why}", status=200)
-        mark_delivered()
+        CALL.get().delivered = True
         headers = [(k, v) for k, v in response.headers.items() if k not in _OF_THE_BODY]
         return httpx.Response(
             200,
@@ -112,7 +111,7 @@ class ProviderClient(httpx.AsyncClient):
     async def _folded(
         self, response: httpx.Response, kind: str, clock: asyncio.Timeout
     ) -> dict[str, Any]:
-        listener = LISTENER.get()
+        listener = CALL.get().listener
         assembler = self._protocol.assembler()
         loop = asyncio.get_running_loop()
         async for event in _events(response):

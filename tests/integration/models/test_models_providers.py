@@ -17,8 +17,8 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.tools import tool
 
 from agents.models.build import build
+from agents.models.call_context import calling
 from agents.models.errors import ModelRefused, ModelUnavailable, ReplyMalformed
-from agents.models.listener import LISTENER
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -239,9 +239,8 @@ class Ear:
 @pytest.fixture
 def ear() -> Iterator[Ear]:
     found = Ear()
-    token = LISTENER.set(found)
-    yield found
-    LISTENER.reset(token)
+    with calling(listener=found):
+        yield found
 
 
 @EACH_CLIENT
