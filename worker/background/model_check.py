@@ -87,7 +87,7 @@ async def _checked(pool: ModelPool, prices: Prices, text: str) -> dict[str, Any]
         if not isinstance(model, ProviderModel):
             return {**result, "ok": True, "cost_usd": "0"}  # a recording: it is there
         with calling(listener=ear):
-            reply = await model.model_copy(update={"patience": PATIENCE}).ainvoke(
+            reply = await model.model_copy(update={"retry_policy": PATIENCE}).ainvoke(
                 [HumanMessage(QUESTION)]
             )
     except ModelError as error:
