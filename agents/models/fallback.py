@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage
 
 from agents.models.errors import ModelError, ModelRefused, ModelUnavailable, another_may_answer
-from agents.ports import Models
+from agents.models.role_models import RoleModels
 
 Ask = Callable[[str, Any], Awaitable[AIMessage]]
 """Calls a model: `provider:model`, and the model itself."""
@@ -39,16 +39,16 @@ class FallbackReply:
         return {"fell_back_from": listed}
 
 
-async def ask_first_available(models: Models, role: str, level: int, ask: Ask) -> FallbackReply:
+async def ask_first_available(models: RoleModels, role: str, level: int, ask: Ask) -> FallbackReply:
     """The first reply of a model of the role's chain.
 
     A model that was unavailable a moment ago is called only if all others were, too. Raises the
     last model's error; but ModelUnavailable if any of them may answer later.
     """
-    chain = models.chain(role, level)
+    chain, breaker = models.chain(role, level), models.pool.breaker
     skipped: list[SkippedModel] = []
     later: ModelUnavailable | None = None
-    absent = {name: why for name in chain if (why := models.skip_reason(name)) is not None}
+    absent = {name: why for name in chain if (why := breaker.skip_reason(name)) is not None}
     if absent and len(absent) < len(chain):
         later = ModelUnavailable(next(iter(absent.values())))
         skipped = [SkippedModel(name, why) for name, why in absent.items()]
@@ -58,7 +58,7 @@ async def ask_first_available(models: Models, role: str, level: int, ask: Ask) -
             message = await ask(name, models.named(name, role))
         except ModelError as error:
             if isinstance(error, ModelUnavailable):
-                models.note_unavailable(name, error)
+                breaker.note(name, error)
                 later = error
             goes_on = another_may_answer(error)
             if not goes_on and not (later and isinstance(error, ModelRefused)):

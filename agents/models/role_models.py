@@ -9,14 +9,17 @@ from typing import cast
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.chains import Chains, Role
-from agents.models.errors import ModelUnavailable
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
 
 
 @dataclass(frozen=True, slots=True)
 class RoleModels:
-    """Implements the port Models: names from `chains`, models from a pool."""
+    """Names from `chains`, as the job and the operator chose them; models from a pool.
+
+    `level` is the position in a role's escalation chain: 0 is the role's own model, each level
+    above it a stronger one. A level beyond the last counts as the last.
+    """
 
     pool: ModelPool
     chains: Chains
@@ -27,25 +30,17 @@ class RoleModels:
         return cls(pool, Chains((name,)))
 
     def name(self, role: str, level: int = 0) -> str:
-        """See `agents.ports.Models`."""
+        """`provider:model` of the first model to call."""
         return self.chain(role, level)[0]
 
     def chain(self, role: str, level: int = 0) -> Sequence[str]:
-        """See `agents.ports.Models`."""
+        """The same, followed by its fallbacks in order."""
         return self.chains.of(role, level)
 
     def levels(self, role: str) -> int:
-        """See `agents.ports.Models`."""
+        """How many levels there are; at least 1."""
         return self.chains.levels(role)
 
     def named(self, name: str, role: str) -> BaseChatModel:
-        """See `agents.ports.Models`."""
+        """The model with a name from `chain`, built once a process. Raises ModelNotConfigured."""
         return self.pool.get(ModelName.parse(name), cast("Role", role))
-
-    def skip_reason(self, name: str) -> str | None:
-        """See `agents.ports.Models`."""
-        return self.pool.breaker.skip_reason(name)
-
-    def note_unavailable(self, name: str, error: ModelUnavailable) -> None:
-        """See `agents.ports.Models`."""
-        self.pool.breaker.note(name, error)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from agents.checks.checks import Checks
 from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.models.call_context import Listener
-from agents.models.errors import ModelUnavailable
+from agents.models.role_models import RoleModels
 from agents.parallel.coordinator import BranchCoordinator
 from agents.ports.network import Packages, Pages
 from agents.recordings.redaction import Redaction
@@ -214,7 +214,7 @@ class Ports:
     cancel: Cancel
     workspace: Workspace
     sandbox: Sandbox
-    models: Models
+    models: RoleModels
     limits: Limits = field(default_factory=Limits)
     bounds: Bounds = field(default_factory=Bounds)
     sequencer: ToolCallSequencer = field(default_factory=ToolCallSequencer)
@@ -240,40 +240,4 @@ class Tokens(Protocol):
 
     def of(self, call: str, role: str) -> Listener:
         """The listener of one call."""
-        ...
-
-
-class Models(Protocol):
-    """Models by role, as the job and the operator chose them.
-
-    Roles are those of `agents.models.Role`. `level` is the position in the role's escalation chain:
-    0 is the role's own model, each level above it a stronger one. A level beyond the last counts as
-    the last.
-    """
-
-    def name(self, role: str, level: int = 0) -> str:
-        """`provider:model` of the first model to call."""
-        ...
-
-    def chain(self, role: str, level: int = 0) -> Sequence[str]:
-        """The same, followed by its fallbacks in order."""
-        ...
-
-    def levels(self, role: str) -> int:
-        """How many levels there are; at least 1."""
-        ...
-
-    def named(self, name: str, role: str) -> Any:
-        """The model with a name from `chain`, for this role: a BaseChatModel, built once a process.
-
-        Raises `agents.models.ModelNotConfigured`.
-        """
-        ...
-
-    def skip_reason(self, name: str) -> str | None:
-        """Why the model should be skipped for now, or None."""
-        ...
-
-    def note_unavailable(self, name: str, error: ModelUnavailable) -> None:
-        """The model did not answer, after all retries."""
         ...

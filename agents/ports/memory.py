@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from agents.errors import BudgetExhausted, PriceUnknown, Stopped
+from agents.models.role_models import RoleModels
 from agents.paths import checked
-from agents.ports import Artifact, Charge, Event, Finished, Models, Ports
+from agents.ports import Artifact, Charge, Event, Finished, Ports
 from agents.spending.budget import MaxSpend
 from sandbox.media import media_type
 from sandbox.protocol import Sandbox
@@ -218,7 +219,7 @@ class MemoryWorkspace:
         return digest
 
 
-def ports_over(record: MemoryRecord, sandbox: Sandbox, models: Models) -> Ports:
+def ports_over(record: MemoryRecord, sandbox: Sandbox, models: RoleModels) -> Ports:
     """All ports of an attempt over a record, without any limits."""
     return Ports(
         journal=MemoryJournal(record),
