@@ -155,7 +155,7 @@ def test_from_a_link_to_an_approval(site):
         page.evaluate("window.here = 1")
         expect(page.locator("#review-panel")).to_be_visible()
         expect(page.locator("#review-panel img")).to_have_js_property("naturalWidth", 64)
-        expect(page.locator("#review-panel .output .t-2")).to_have_text("plotted")
+        expect(page.locator("#review-panel .output").first).to_contain_text("plotted 48 rows")
         page.keyboard.press("r")
         page.keyboard.type("Fewer rows, please.")
         page.get_by_role("button", name="Send back", exact=True).last.click()
