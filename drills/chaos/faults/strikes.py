@@ -83,5 +83,6 @@ class Strikes:
         lone = [each.pid for each in (*victims, *process_tree.below(os.getpid())) if alone(each)]
         spared = {*lone, *(each.pid for each in process_tree.below(*lone))}
         for each in victims:
-            if each.lives and each.pid not in spared:
-                self._log.add(Left(pid=each.pid, command=each.command, why=why))
+            # One without a command has ended, and the kernel is still taking its namespaces down.
+            if each.lives and each.pid not in spared and (command := each.command):
+                self._log.add(Left(pid=each.pid, command=command, why=why))

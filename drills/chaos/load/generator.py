@@ -16,8 +16,9 @@ from drills.chaos.load.job import JobClient
 from drills.chaos.progress import Progress
 from drills.chaos.schedule import JobPlan
 
-MOST_AT_ONCE = 36
-"""More would only wait for a slot: then a lost job waits too, and its recovery is not seen."""
+MOST_AT_ONCE = 20
+"""Jobs under way. A kill hits a share of them, and those that it hits twice are given processes of
+their own, which take two seconds to load: with 36, two cores never recovered from a busy moment."""
 
 STEPS = ["Do it.", "Run it.", "Say what came of it."]
 log = structlog.get_logger("chaos")
