@@ -10,9 +10,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
-from redis.asyncio import Redis
 from support.graph.checkpoint_savers import ListingSaver, unfenced
-from support.servers import redis_servers
 
 from worker.checkpoints.errors import CheckpointUnreadable
 
@@ -20,49 +18,27 @@ ODD_THREADS = ["", "a", "a:", "a:b", "a::b", "%3A", "ü\0\n {}*", "x" * 500]
 ODD_NAMESPACES = ["", "b", "a:1|b:2", "a:1|b", "a", ":", "%3A", "\0", "ü x"]
 
 
-class CountingRedis(Redis):
-    """Counts the round trips that reads make."""
-
-    round_trips = 0
-
-    async def execute_command(self, *args, **options):
-        self.round_trips += 1
-        return await super().execute_command(*args, **options)
-
-
 class Writes:
-    """An unfenced `Write` that notes each call, or refuses it."""
+    """An unfenced `Write`, until it is `refusing`."""
 
     def __init__(self, redis):
         self._write = unfenced(redis)
-        self.calls = []
         self.refusing = False
 
     async def __call__(self, thread_id, commands):
         if self.refusing:
             raise PermissionError(thread_id)
-        self.calls.append((thread_id, list(commands)))
         await self._write(thread_id, commands)
 
 
-@pytest.fixture(scope="module", params=sorted(redis_servers.binaries()))
-def server(request, tmp_path_factory):
-    binary = redis_servers.binaries()[request.param]
-    with redis_servers.start(binary, tmp_path_factory.mktemp("redis")) as running:
-        yield running
-
-
 @pytest.fixture
-async def client(server):
-    async with CountingRedis.from_url(server.url) as connected:
-        await connected.flushall()
-        connected.round_trips = 0
-        yield connected
+def client(store):
+    return store.redis
 
 
 @pytest.fixture
 def writes(client):
-    return Writes(Redis(connection_pool=client.connection_pool))  # which is not counted
+    return Writes(client)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from support.jobs.job_examples import JobService, held
 
 from agents.ports import CallKey, Charge, Event, Finished
-from jobs.errors import StaleEpoch, StoreFull, StoreUnavailable
+from jobs.errors import StaleEpoch, StoreUnavailable
 from jobs.model.record import JobRecord
 from jobs.store import Charge as Payment
 from jobs.store import Writes
@@ -25,7 +25,7 @@ class Moody(RedisStore):
     def __init__(self, redis: Redis) -> None:
         super().__init__(redis)
         self.away = 0
-        self.full = self.mute = False
+        self.mute = False
         self.gate = asyncio.Event()
         self.gate.set()
         self.written: list[Writes] = []
@@ -34,7 +34,7 @@ class Moody(RedisStore):
         await self.gate.wait()
         if self.away:
             self.away -= 1
-            raise StoreFull("full") if self.full else StoreUnavailable("away")
+            raise StoreUnavailable("away")
         await super().write(job_id, epoch, writes)
         self.written.append(writes)
 
