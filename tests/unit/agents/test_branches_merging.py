@@ -51,12 +51,6 @@ def test_a_file_gives_way_to_a_directory() -> None:
     assert [conflict.steps for conflict in found.conflicts] == [(1, 2)]
 
 
-def test_of_two_packages_one_stands_without_a_copy() -> None:
-    found = merged({}, {1: {".packages/x-1-py3.whl": "a"}, 2: {".packages/x-1-py3.whl": "b"}})
-    assert found.files == {".packages/x-1-py3.whl": "a"}
-    assert found.conflicts[0].copies == ()
-
-
 def _possible(files: Mapping[str, str]) -> bool:
     try:
         sandbox_paths.require(files)
