@@ -63,11 +63,6 @@ async def test_what_is_removed_is_missing_and_can_be_put_again(blobs):
     assert await blobs.get(digest) == b"for a while"
 
 
-async def test_two_that_share_a_bucket_see_each_others_bytes(bucket):
-    digest = await S3Blobs(bucket).put(b"shared")
-    assert await S3Blobs(bucket).get(digest) == b"shared"
-
-
 @pytest.mark.parametrize("wrong", [{"name": "no-such-bucket"}, {"endpoint": "http://127.0.0.1:9"}])
 async def test_storage_that_is_away_or_refuses_says_so(bucket, wrong):
     blobs = S3Blobs(dataclasses.replace(bucket, seconds=0.5, **wrong))

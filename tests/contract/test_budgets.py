@@ -59,14 +59,6 @@ async def test_a_charge_settles_what_was_set_aside(store: RedisStore, service: J
     assert list(await store.charges(job.id)) == [replace(paid("c1", "a"), reservation=None)]
 
 
-async def test_a_charge_posted_twice_settles_once(store: RedisStore, service: JobService):
-    job = await service.running()
-    await reserve(store, job, asking("a"))
-    for _ in range(2):
-        await store.charge(job.id, [paid("c1", "a")])
-    assert await store.budgets.of_job(job.id) == Amount(CENT // 2, 4)
-
-
 async def test_what_nobody_knows_stays_as_set_aside(store: RedisStore, service: JobService):
     job = await service.running()
     for name in "abc":

@@ -115,14 +115,6 @@ print(module.VALUE)
     assert (result.deleted, result.refused) == (frozenset({"gone.txt"}), ())
 
 
-@pytest.mark.parametrize(
-    "path", ["../out", "/etc/passwd", "a/../../b", "", "a//b", "./a", "a/", "new\nline", "x" * 300]
-)
-async def test_a_path_that_could_leave_is_refused(sandbox: Sandbox, path: str) -> None:
-    with pytest.raises(ValueError, match="path"):
-        await sandbox.run(Command.python("", {path: b""}), QUICK)
-
-
 async def test_only_regular_files_are_collected(sandbox: Sandbox) -> None:
     code = """
 import os, socket
@@ -163,13 +155,6 @@ for n in range(9): open(f'c{n}', 'w').close()
     assert sorted(result.changed) == ["a-sparse", "b0", "c0", "c1"]
     assert "b1: the workspace would be larger than 3145728 bytes" in result.refused
     assert "c2: the workspace would have more than 5 files" in result.refused
-
-
-async def test_too_much_to_lay_in_is_refused(sandbox: Sandbox) -> None:
-    with pytest.raises(ValueError, match="at most 3"):
-        await sandbox.run(Command.python("", {"f": b"1234"}), Limits(workspace_bytes=3))
-    with pytest.raises(ValueError, match="at most 1"):
-        await sandbox.run(Command.python("", {"f": b"", "g": b""}), Limits(workspace_files=1))
 
 
 async def test_plots_are_found_without_the_codes_help(sandbox: Sandbox) -> None:

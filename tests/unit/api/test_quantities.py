@@ -4,22 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.quantities import duration, money
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.004, "0.00 s"),
-        (9.99, "9.99 s"),
-        (12.34, "12.3 s"),
-        (59.99, "1 min 00 s"),
-        (125, "2 min 05 s"),
-        (7300, "2 h 01 min"),
-    ],
-)
-def test_durations(seconds, text):
-    assert duration(seconds) == text
+from api.quantities import money
 
 
 @pytest.mark.parametrize(

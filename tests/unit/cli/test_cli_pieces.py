@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import signal
 
 import pytest
-from PIL import Image
 
 from cli.doctor import deployment
 from cli.doctor.deployment import Health
 from cli.follow.review_prompt import matching
-from cli.render.picture import picture
 from cli.signals import Signals, Stopped
 from settings.client import inherited, model_keys, sealed
 
@@ -23,22 +20,6 @@ from settings.client import inherited, model_keys, sealed
 )  # fmt: skip
 def test_a_decision_may_be_typed_by_its_first_letters(typed, choice):
     assert matching(typed) == choice
-
-
-def png(width: int, height: int, colour: str) -> bytes:
-    image = Image.new("RGB", (width, height), "white")
-    image.paste(colour, (width // 4, height // 4, width * 3 // 4, height * 3 // 4))
-    held = io.BytesIO()
-    image.save(held, "PNG")
-    return held.getvalue()
-
-
-def test_a_picture_fits_and_keeps_its_colours():
-    drawn = picture(png(400, 200, "red"), columns=40, rows=10)
-    lines = drawn.plain.split("\n")
-    assert (len(lines), {len(line) for line in lines}) == (10, {40})
-    colours = {span.style.color.triplet for span in drawn.spans}
-    assert (255, 0, 0) in colours
 
 
 SYSTEM = {
@@ -77,16 +58,6 @@ def test_what_stops_jobs_is_bad():
     assert bad({**SYSTEM, "workers": [{**worker, "sandbox": broken}]}) == ["sandbox"]
     assert bad({**SYSTEM, "workers": [{**worker, "models": no_models}]}) == ["models"]
     assert bad({**SYSTEM, "redis": {**SYSTEM["redis"], "findings": refused}}) == ["appendonly"]
-
-
-def test_a_broken_sandbox_beside_one_that_works_is_a_warning():
-    worker = SYSTEM["workers"][0]
-    broken = {"backend": "local", "works": False, "why": "no bwrap", "layers": []}
-    system = {**SYSTEM, "workers": [worker, {**worker, "id": "lame", "sandbox": broken}]}
-    assert bad(system) == []
-    (shown,) = [one for one in deployment.findings(system) if one.health is Health.WARN]
-    assert (shown.name, shown.text) == ("sandbox", "of lame: local cannot work: no bwrap")
-    assert "takes no job" in shown.advice
 
 
 def test_a_throw_away_deployment_takes_over_models_and_the_sandbox_alone(monkeypatch):

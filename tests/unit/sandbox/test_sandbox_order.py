@@ -14,20 +14,6 @@ def found(command: Command, limits: Limits | None = None) -> tuple[list[tuple[st
     return lines(made.header), b"|".join(made.blobs)
 
 
-def test_code_is_a_script_not_a_word() -> None:
-    pairs, blobs = found(Command.python("print(1)", {"a/b": b"x"}))
-    assert [pair for pair in pairs if pair[0] in {"file", "stdin", "word", "code"}] == [
-        ("file", "1 a/b"), ("stdin", "0"), ("code", "8"),
-    ]  # fmt: skip
-    assert blobs == b"x||print(1)"
-
-
-def test_python_is_the_sandboxs_interpreter() -> None:
-    assert found(Command(("python", "-m", "pytest")))[1] == f"|{PYTHON}|-m|pytest".encode()
-    assert found(Command(("python", "-c", "x", "word")))[1] == f"|{PYTHON}|-c|x|word".encode()
-    assert found(Command(("python3.9",)))[1] == b"|python3.9"
-
-
 def test_every_limit_is_in_the_header() -> None:
     pairs = dict(found(Command(("x",)), Limits(wall_seconds=1.5, memory_bytes=7))[0])
     assert (pairs["wall_seconds"], pairs["memory_bytes"]) == ("1.5", "7")

@@ -96,20 +96,6 @@ def test_an_exception_decides_what_becomes_of_the_job(error: Exception, meant: o
     assert classify_failure(error) == meant
 
 
-def test_the_report_of_its_checks_stays() -> None:
-    report = {"revision": 1, "tests": [{"id": "t", "outcome": "failed"}]}
-    values: dict[str, Any] = {
-        "job": {"task": "Add."},
-        "revision": 1,
-        "answers": [{"revision": 1, "text": "Sums.", "workspace": None}],
-        "runs": [],
-        "checked": report,
-    }
-    result = best(values, [])
-    assert result is not None
-    assert (result.answer, result.checks) == ("Sums.", report)
-
-
 def wrote(seq: int, name: str) -> Event:
     made = {"name": name, "digest": f"d{seq}", "size": 1, "media_type": "text/x-python"}
     return Event(seq, seq, "tool_used", {"tool": "write_file", "artifacts": [made]})

@@ -58,14 +58,3 @@ async def test_a_file_that_cannot_be_written_fails_no_job(
     assert file.name == f"{record.id}.yaml"
     assert file.read_bytes() == await recording(record.id, await store.events(record.id), blobs)
     assert file.stat().st_mode & 0o077 == 0
-
-
-async def test_a_folder_has_every_job_recorded_and_a_job_may_ask_for_it(
-    tmp_path: Path, redis_store: RedisStore
-) -> None:
-    store, blobs = redis_store, DirectoryBlobs(tmp_path / "blobs")
-    asks = await recorded(store, blobs, record=True)
-    plain = await recorded(store, blobs)
-    every, asked = Recordings(tmp_path, Redaction()), Recordings(None, Redaction())
-    assert every.of(plain) == every.of(asks) == asked.of(asks) == Redaction()
-    assert asked.of(plain) is None
