@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from support.servers.web_server import listening
 
 
 @dataclass
@@ -63,17 +64,10 @@ def stream(*events: str) -> Answer:
 @contextmanager
 def serving() -> Iterator[TinyService]:
     """The server, for the length of a block."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    service = TinyService(f"http://127.0.0.1:{server.server_port}")
-    server.RequestHandlerClass = _handler(service.answer)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    service = TinyService("")
+    with listening(_handler(service.answer)) as port:
+        service.url = f"http://127.0.0.1:{port}"
         yield service
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:

@@ -35,6 +35,25 @@ class WebServer:
 
 
 @contextlib.contextmanager
+def listening(
+    handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None
+) -> Iterator[int]:
+    """A server of these handlers, for the length of a block; its port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextlib.contextmanager
 def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -56,16 +75,6 @@ def web_server(tls: ssl.SSLContext | None = None) -> Iterator[WebServer]:
         def log_message(self, *_: object) -> None:
             """Tests have no use for a log."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    if tls is not None:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    shown = WebServer(server.server_address[1], {})
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    shown = WebServer(0, {})
+    with listening(Handler, tls) as shown.port:
         yield shown
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -1,4 +1,4 @@
-"""Foreign text is harmless to a terminal and to the reader's eye."""
+"""Foreign text and figures as a terminal and a page show them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http.foreign_text import visible
+from api.quantities import money
 
 
 def test_control_characters_and_direction_marks_are_spelled_out():
@@ -38,3 +39,18 @@ def test_invisible_signs_are_spelled_out(first, last):
 def test_no_control_character_is_left_but_line_ends_and_tabs(text):
     assert all(char in "\n\t" or char.isprintable() or ord(char) > 0x9F for char in visible(text))
     assert visible(visible(text)) == visible(text)
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"),
+    [
+        (None, "price unknown"),
+        ("0", "$0"),
+        ("0.00001", "under $0.0001"),
+        ("0.00314", "$0.0031"),
+        ("12.345", "$12.34"),
+        ("1234.5", "$1,234.50"),
+    ],
+)
+def test_money(dollars, text):
+    assert money(dollars) == text

@@ -1,9 +1,10 @@
-"""By which names the service may be called."""
+"""By which names the service may be called, and what counts as one address."""
 
 from __future__ import annotations
 
 import pytest
 
+from api.http.connections import counted_as
 from api.http.hosts import is_known
 
 ALLOWED = ("fettle.example.org", "*.inner.example.org", "192.0.2.80")
@@ -55,3 +56,18 @@ def test_two_names_are_known_if_both_are():
 def test_a_socket_in_a_folder_has_no_address():
     assert is_known(["localhost"], (), "/run/fettle.sock")
     assert not is_known(["10.1.2.3"], (), "/run/fettle.sock")
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("a-name", "a-name"),
+    ],
+)
+def test_a_network_of_a_customer_is_one_address(host, counted):
+    assert counted_as(host) == counted

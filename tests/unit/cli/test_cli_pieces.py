@@ -1,14 +1,17 @@
-"""Small pure pieces: rests, choices, demo specs, pictures, checkup, provenance, ports, signals."""
+"""Small pure pieces: choices, durations, the doctor's findings, settings, signals."""
 
 from __future__ import annotations
 
 import signal
 
+import click
 import pytest
 
 from cli.doctor import deployment
 from cli.doctor.deployment import Health
+from cli.durations import Duration
 from cli.follow.review_prompt import matching
+from cli.render.review import choices, how_to_decide
 from cli.signals import Signals, Stopped
 from settings.client import inherited, model_keys, sealed
 
@@ -97,3 +100,34 @@ def test_a_signal_waits_for_the_end_of_a_change():
     with Signals() as signals, pytest.raises(Stopped):
         change(signals)
     assert done == ["whole"]
+
+
+REASON = "The job's checkpoint is in graph format 9."
+CHOICES = {"approve": "begin anew", "delegate": "leave it", "reject": "end it"}
+REVIEW = {
+    "id": "upgrade-2",
+    "kind": "upgrade",
+    "opened_at": "",
+    "payload": {"reason": REASON, "choices": CHOICES},
+}
+
+
+def test_only_what_it_takes_is_offered():
+    assert choices(REVIEW) == CHOICES
+    assert [matching(typed, choices(REVIEW)) for typed in ("a", "e", "d")] == [
+        "approve", None, "delegate",
+    ]  # fmt: skip
+    assert how_to_decide("j1", REVIEW) == "fettle review j1 approve|delegate|reject [-m TEXT]"
+
+
+@pytest.mark.parametrize(
+    ("typed", "seconds"), [("90", 90), ("90s", 90), ("15m", 900), (" 2H ", 7_200), ("3 d", 259_200)]
+)
+def test_a_number_and_a_unit(typed, seconds):
+    assert Duration().convert(typed, None, None) == seconds
+
+
+@pytest.mark.parametrize("typed", ["", "0", "0h", "-5m", "2w", "1.5h", "soon", "1h30m"])
+def test_what_is_none_is_said(typed):
+    with pytest.raises(click.BadParameter, match="2h"):
+        Duration().convert(typed, None, None)
