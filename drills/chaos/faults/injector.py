@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import redis
 
@@ -27,11 +27,9 @@ LOOK_SECONDS = 0.1
 LATENCY_SECONDS = 0.3
 SUPERVISOR = "sandbox.local"
 
-Strike = Callable[["Faults", Fault], Awaitable[None]]
-
 
 class Faults(Strikes):
-    """Strikes at one deployment."""
+    """Strikes at one deployment: a method for each `Kind`, of the same name."""
 
     def __init__(
         self, deployment: Deployment, log: OperationLog, report: Callable[[Struck], None]
@@ -44,7 +42,7 @@ class Faults(Strikes):
         """Do it, to its end. What is already broken must be whole again first."""
         what = TARGETS.get(fault.kind)
         async with self._busy[what] if what else contextlib.nullcontext():
-            await STRIKES[fault.kind](self, fault)
+            await getattr(self, fault.kind.replace("-", "_"))(fault)
 
     async def child_kill(self, fault: Fault) -> None:
         """kill -9 of a forked worker: every other time the oldest, which holds most."""
@@ -61,7 +59,7 @@ class Faults(Strikes):
                 await asyncio.to_thread(child.process.wait)
                 self._deployment.start("worker")
 
-    async def drain(self, fault: Fault) -> None:
+    async def worker_drain(self, fault: Fault) -> None:
         """SIGTERM: it gives back what it holds."""
         if workers := self._awake():
             self.signal(fault, picked(workers, fault), signal.SIGTERM)
@@ -173,21 +171,6 @@ class Faults(Strikes):
         return []
 
 
-STRIKES: Mapping[Kind, Strike] = {
-    Kind.CHILD_KILL: Faults.child_kill,
-    Kind.WORKER_KILL: Faults.worker_kill,
-    Kind.DRAIN: Faults.drain,
-    Kind.FREEZE: Faults.worker_freeze,
-    Kind.SUPERVISOR_KILL: Faults.supervisor_kill,
-    Kind.API_KILL: Faults.api_kill,
-    Kind.API_STOP: Faults.api_stop,
-    Kind.REDIS_KILL: Faults.redis_kill,
-    Kind.REDIS_FREEZE: Faults.redis_freeze,
-    Kind.HINTS_LOST: Faults.hints_lost,
-    Kind.NET_SLOW: Faults.net_slow,
-    Kind.NET_RESET: Faults.net_reset,
-    Kind.NET_SILENT: Faults.net_silent,
-}
 TARGETS: Mapping[Kind, str] = {
     Kind.WORKER_KILL: "worker",
     Kind.API_KILL: "api",
