@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import fcntl
 import itertools
-import mmap
 import os
 import socket
 import stat
@@ -21,6 +20,7 @@ from typing import Any
 
 from drills.attacks.attack import Attack, Baseline, Given, attack
 from drills.attacks.context import Context
+from drills.attacks.environment.netspace import ACKNOWLEDGE, CREATE, ask, attribute
 from drills.attacks.outcome import Observation
 from drills.attacks.probes.primitives import allowed, apart, attempt, call, read
 
@@ -283,18 +283,10 @@ def other_namespaces(given: Given) -> str | None:
 def netlink_changes() -> str | None:
     """Changes its network: an address, a route, a link and its state (rtnetlink, ioctl)."""
 
-    def attribute(kind: int, data: bytes) -> bytes:
-        return struct.pack("=HH", 4 + len(data), kind) + data + bytes(-len(data) % 4)
-
-    def ask(word: int, flags: int, body: bytes) -> bool:
+    def change(word: int, body: bytes, flags: int = CREATE) -> bool:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as route:
-            route.settimeout(2)
-            head = struct.pack("=IHHII", 16 + len(body), word, flags, 1, 0)
-            route.send(head + body)
-            kind, _, _, _, error = struct.unpack_from("=HHIIi", route.recv(4096), 4)
-            return (kind, error) == (2, 0)
+            return allowed(ask, route, word, body, flags)
 
-    acknowledge, create = 0x005, 0x605
     place = socket.inet_aton("198.51.100.1")  # a block for documentation
     lo = socket.if_nametoindex("lo")
     address = struct.pack("=BBBBI", 2, 32, 0, 0, lo) + attribute(1, place) + attribute(2, place)
@@ -312,9 +304,9 @@ def netlink_changes() -> str | None:
             up = struct.pack("=16sH14x", b"lo", struct.unpack_from("=H", state, 16)[0] | 1)
             passed += ["a link's state"] if allowed(fcntl.ioctl, loose, 0x8914, up) else []
     for name, (word, body) in ways.items():
-        if attempt(ask, word, create, body):
+        if attempt(change, word, body):
             passed.append(name)
-            attempt(ask, word + 1, acknowledge, body)  # takes it away again
+            attempt(change, word + 1, body, ACKNOWLEDGE)  # takes it away again
     return f"it could set {', '.join(passed)}" if passed else None
 
 
@@ -459,29 +451,5 @@ def socket_options() -> str | None:
 @attack()
 def io_uring_socket() -> str | None:
     """Gets a socket that the filter refuses by a ring of io_uring, which no filter sees."""
-    socket_operation = 45
-
-    def get(family: int) -> int:
-        parameters = ctypes.create_string_buffer(120)
-        ring = call("io_uring_setup", 2, parameters)
-        if ring < 0:
-            return 0
-        queues = mmap.mmap(ring, 4096, offset=0)
-        entries = mmap.mmap(ring, 4096, offset=0x10000000)
-        # struct io_uring_params: the offsets of the queue of orders, and of that of answers
-        orders = struct.unpack_from("=10I", parameters, 40)
-        answers = struct.unpack_from("=10I", parameters, 80)
-        done = mmap.mmap(ring, 4096, offset=0x8000000)
-        order = struct.pack("=BBHiQQIIQ", socket_operation, 0, 0, family, 1, 0, 0, 0, 7)
-        entries[: len(order)] = order
-        struct.pack_into("=I", queues, orders[6], 0)
-        struct.pack_into("=I", queues, orders[1], 1)
-        if call("io_uring_enter", ring, 1, 1, 1, 0, 0) < 0:
-            return 0
-        user, answer = struct.unpack_from("=Qi", done, answers[5])
-        return 1 if user == 7 and answer >= 0 else 0
-
-    for family in (40, 1):  # where there is no vsock, a plain unix socket shows the way round
-        if (apart(get, family) or 0) > 0:
-            return f"a socket of family {family}"
-    return None
+    ring = apart(call, "io_uring_setup", 2, ctypes.create_string_buffer(120)) or 0
+    return "a ring, which makes sockets of any family" if ring > 0 else None

@@ -22,7 +22,8 @@ _KINDS = ("dummy", "veth", "bridge")
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _RTM_NEWLINK, _RTM_NEWADDR = 16, 20
-_REQUEST, _CREATE = 1 | 4, 0x400 | 0x200  # NLM_F_REQUEST|ACK, NLM_F_CREATE|EXCL
+ACKNOWLEDGE = 0x005  # NLM_F_REQUEST|ACK
+CREATE = 0x605  # and NLM_F_CREATE|EXCL
 _IFA_LOCAL, _IFA_ADDRESS, _IFA_FLAGS, _NODAD = 2, 1, 8, 2
 _IFLA_NAME, _IFLA_INFO, _INFO_KIND = 3, 18, 1
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _UP = 0x8913, 0x8914, 1
@@ -81,11 +82,11 @@ def _furnish() -> Netspace:
 
 def _made(route: socket.socket, kind: str) -> bool:
     """Whether an interface `lan0` of this kind could be made."""
-    info = _attribute(_INFO_KIND, kind.encode())
+    info = attribute(_INFO_KIND, kind.encode())
     body = struct.pack("=BxHiII", 0, 0, 0, 0, 0)
-    body += _attribute(_IFLA_NAME, b"lan0\0") + _attribute(_IFLA_INFO, info)
+    body += attribute(_IFLA_NAME, b"lan0\0") + attribute(_IFLA_INFO, info)
     try:
-        _ask(route, _RTM_NEWLINK, body)
+        ask(route, _RTM_NEWLINK, body)
     except OSError:
         return False
     return True
@@ -95,20 +96,21 @@ def _add(route: socket.socket, index: int, address: str) -> None:
     packed = ipaddress.ip_address(address).packed
     family = socket.AF_INET if len(packed) == 4 else socket.AF_INET6
     body = struct.pack("=BBBBI", family, _PREFIX[address], 0, 0, index)
-    body += _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
-    body += _attribute(_IFA_FLAGS, struct.pack("=I", _NODAD)) if len(packed) == 16 else b""
-    _ask(route, _RTM_NEWADDR, body)
+    body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
+    body += attribute(_IFA_FLAGS, struct.pack("=I", _NODAD)) if len(packed) == 16 else b""
+    ask(route, _RTM_NEWADDR, body)
 
 
-def _ask(route: socket.socket, word: int, body: bytes) -> None:
+def ask(route: socket.socket, word: int, body: bytes, flags: int = CREATE) -> None:
     """Send one request of rtnetlink(7) and read its acknowledgement. Raises OSError."""
-    route.send(struct.pack("=IHHII", 16 + len(body), word, _REQUEST | _CREATE, 1, 0) + body)
+    route.send(struct.pack("=IHHII", 16 + len(body), word, flags, 1, 0) + body)
     (error,) = struct.unpack_from("=i", route.recv(4096), 16)
     if error:
         raise OSError(-error, os.strerror(-error))
 
 
-def _attribute(kind: int, data: bytes) -> bytes:
+def attribute(kind: int, data: bytes) -> bytes:
+    """An attribute of such a request."""
     return struct.pack("=HH", 4 + len(data), kind) + data + bytes(-len(data) % 4)
 
 

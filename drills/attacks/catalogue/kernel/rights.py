@@ -228,29 +228,24 @@ def setns() -> str | None:
     return None
 
 
-@needs_root
-@attack(control=ROOT)
-def precedence() -> str | None:
+def takes_precedence() -> str | None:
     """Takes precedence over its neighbours: real-time scheduling, nice, I/O classes, OOM score."""
-
-    def realtime() -> int:
-        return allowed(os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1))
-
-    def nice() -> int:
-        return os.nice(-5) < 0
 
     def spared() -> int:
         with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("-500")
+            file.write("-1")  # 0 is what everybody has
         return 1
 
-    def io_first() -> int:
-        first_of_realtime = 1 << 13
-        return call("ioprio_set", 1, 0, first_of_realtime) == 0
+    ways = {
+        "real-time": lambda: allowed(os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1)),
+        "nice": lambda: os.nice(-5) < 0,
+        "the last to be killed": spared,
+        "input and output": lambda: call("ioprio_set", 1, 0, 1 << 13) == 0,
+    }
+    return ", ".join(way for way, act in ways.items() if (apart(act) or 0) > 0) or None
 
-    ways = (realtime, nice, spared, io_first)
-    passed = [way.__name__ for way in ways if (apart(way) or 0) > 0]
-    return ", ".join(passed) or None
+
+precedence = needs_root(attack(control=ROOT)(takes_precedence))
 
 
 @attack()

@@ -17,13 +17,12 @@ from functools import partial
 
 from drills.attacks.attack import Baseline, Given, Instead, attack
 from drills.attacks.catalogue.drives import outliving, renamed
+from drills.attacks.catalogue.kernel.rights import takes_precedence
 from drills.attacks.context import Context
 from drills.attacks.judges import broken, held, reached
 from drills.attacks.outcome import Report, Verdict
 from drills.attacks.probes.primitives import (
-    allowed,
     attempt,
-    call,
     child,
     kill,
     libc,
@@ -187,25 +186,10 @@ def timers() -> str | None:
     return f"{made} timers" if made == enough else None
 
 
-@attack(control=Baseline(host_root=True))
-def priorities() -> str | None:
-    """Takes a higher priority: nice, real-time scheduling, I/O, the last to be killed."""
-
-    def score() -> None:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("-1")  # 0 is what everybody has
-
-    def input_output() -> None:
-        if (answer := call("ioprio_set", 1, 0, 1 << 13)) != 0:
-            raise OSError(-answer, "ioprio_set")
-
-    ways = {
-        "nice": lambda: os.setpriority(os.PRIO_PROCESS, 0, -1),
-        "real-time": lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),
-        "input and output": input_output,
-        "oom_score_adj": score,
-    }
-    return next((f"a higher priority: {name}" for name, way in ways.items() if allowed(way)), None)
+priorities = attack(
+    control=Baseline(host_root=True),
+    tries="Takes a higher priority: nice, real-time scheduling, I/O, the last to be killed.",
+)(takes_precedence)
 
 
 @attack(control=Baseline(as_drill=True))
