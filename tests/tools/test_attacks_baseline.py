@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 import tempfile
 from dataclasses import replace
@@ -154,16 +153,6 @@ async def test_canaries_are_laid_and_harm_to_them_is_seen(place: HostEnvironment
     assert place.harmed() == []
     place.files[0].write_text("other")
     assert place.harmed() == [str(place.files[0])]
-
-
-async def test_whoever_reaches_a_server_is_remembered_by_its_mark(place: HostEnvironment) -> None:
-    with socket.create_connection(tuple(place.servers.addresses["tcp"])) as link:
-        link.sendall(b"mark-7")
-        assert link.recv(100).decode().strip() == SECRET
-        link.shutdown(socket.SHUT_WR)
-        assert link.recv(100) == b""
-    assert place.servers.contacts("mark-7") == ("tcp: mark-7",)
-    assert place.servers.contacts("mark-8") == ()
 
 
 async def test_nothing_of_a_baseline_stays(place: HostEnvironment) -> None:

@@ -88,18 +88,6 @@ def failing(given: dict[str, Any]) -> str | None:
     raise OSError(given["word"])
 
 
-def forking(given: dict[str, Any]) -> str | None:
-    if os.fork() == 0:
-        return "the child"
-    os.wait()
-    return None
-
-
-def closing(given: dict[str, Any]) -> str | None:
-    os.close(1)
-    return "said all the same"
-
-
 def without_words() -> str | None:
     return double(WORDS[0]) + os.sep
 
@@ -126,11 +114,6 @@ def test_a_probe_runs_from_its_source_with_what_it_uses_and_reports() -> None:
 def test_what_cannot_be_sent_with_a_probe_is_said() -> None:
     with pytest.raises(TypeError, match="SEEN, Observation"):
         report_of(of_another_kind)
-
-
-def test_only_the_probe_reports_not_its_children_and_not_its_closed_outputs() -> None:
-    assert report_of(forking) == Report()
-    assert report_of(closing) == Report(reached="said all the same")
 
 
 def test_a_report_bears_the_mark_and_the_last_one_counts() -> None:
@@ -172,14 +155,6 @@ def test_the_summary_counts_each_attack_once_a_backend() -> None:
     assert "nothing is proved" in blind
     assert reached.startswith("kernel/b on docker: reached: 55 bytes\\x1b[2J\n")
     assert "b in drills/attacks/catalogue/kernel" in reached
-
-
-def test_nothing_tried_is_nothing_proved() -> None:
-    assert not summary.passed([])
-    assert summary.passed([outcome("a/b", Kind.HELD)])
-    assert not summary.passed([outcome("a/b", Kind.HELD), outcome("a/c", Kind.BROKEN)])
-    assert summary.passed([outcome("a/b", Kind.HELD), outcome("a/c", Kind.UNPROVED)])
-    assert not summary.passed([outcome("a/c", Kind.UNPROVED)])
 
 
 def test_attacks_are_found_by_where_they_lie_and_say_what_they_try() -> None:

@@ -12,7 +12,7 @@ import pytest
 from support.cases.chaos_story import BOUNDS, Story, a_story, with_job
 
 from drills.chaos import report
-from drills.chaos.checks.checker import CHECKS, Violation
+from drills.chaos.checks.checker import CHECKS
 from drills.chaos.checks.checkpoints import UNREAD
 from drills.chaos.deployment.reading import Reading
 from drills.chaos.drill import Outcome
@@ -301,12 +301,6 @@ def test_events_of_an_open_review_do_not_close_it(kind: str) -> None:
     assert story.verdict(one_more("waiting", kind, review_id="r1")(story)).as_text() == ""
 
 
-def test_after_an_error_of_the_server_a_decision_may_be_on_record() -> None:
-    story = a_story()
-    reading = without(Decided, lambda story: story.decided("reviewed", 503))(story)
-    assert story.verdict(reading).as_text() == ""
-
-
 def test_a_worker_that_was_frozen_may_send_what_it_was_about_to_send() -> None:
     story = a_story()
     story.at += BOUNDS.cancel + 1
@@ -370,12 +364,6 @@ def test_a_run_in_which_little_was_broken_is_not_passed() -> None:
     assert not outcome(8, 10, jobs=0).passed, "no job was there to be lost"
 
 
-def test_jobs_that_went_on_late_are_distinguished_from_worse() -> None:
-    late, lost = Violation("J8", "j1", "ran again 9 s after"), Violation("J1", "j2", "is gone")
-    assert report.late_alone([late, late])
-    assert not report.late_alone([late, lost])
-
-
 def test_lost_jobs_and_double_ends_are_counted() -> None:
     story = a_story()
     assert story.verdict(accepted_and_gone(story)).lost == ("plain",)
@@ -391,13 +379,6 @@ def test_a_recovery_is_measured_from_the_kill_to_the_next_attempt() -> None:
     assert verdict.as_text() == ""
     assert verdict.recoveries == (2.0,)
     assert (verdict.recovery_p50, verdict.recovery_max) == (2.0, 2.0)
-
-
-def test_what_a_frozen_worker_had_lost_before_it_was_killed_is_no_recovery() -> None:
-    story = a_story()
-    story.at = 6.0
-    story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(11,)))
-    assert story.verdict().recoveries == ()
 
 
 @pytest.mark.parametrize(("waited", "late"), [(2.0, []), (8.0, [("J8", "twice")])])

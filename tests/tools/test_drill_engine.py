@@ -10,8 +10,7 @@ import pytest
 
 from cli.errors import CliError
 from drills.attacks.backends import NAMES, backend
-from drills.engine import USUAL, engine
-from sandbox.docker import address
+from drills.engine import engine
 from settings.sandbox import Backend, SandboxSettings
 
 
@@ -38,10 +37,6 @@ def test_the_usual_engine_is_taken_where_it_answers_and_that_is_said(tmp_path: P
         with engine(SandboxSettings(sandbox=Backend.DOCKER), said.append, usual) as ready:
             assert ready.sandbox_engine == usual
     assert said == [f"{usual}, as a worker would take it"]
-
-
-def test_the_usual_engine_is_the_workers() -> None:
-    assert USUAL == address.DEFAULT
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,11 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.servers import docker_engine
 
 from benchmarks.sandbox.figures import GOALS
-from drills.leaks import census
-from settings.sandbox import Backend, SandboxSettings
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -41,46 +38,6 @@ def test_a_hundred_runs_leave_nothing_behind() -> None:
     assert outcome["wrong"] == {}
     closed = {what: count["closed"] for what, count in outcome["counts"].items()}
     assert (closed["processes"], closed["cgroups"], closed["files"]) == (0, 0, 0)
-
-
-@pytest.mark.parametrize("_backend", docker_engine.BACKENDS)
-def test_a_container_of_a_sandbox_is_counted_with_its_control_groups(
-    _backend: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # of one's own: sandboxes of another test may come and go on the engine meanwhile
-    monkeypatch.setattr(census, "LABEL", f"{census.LABEL}.counted-by-a-test")
-    own = request.getfixturevalue("docker_engine")
-    engine = own.host
-
-    def docker(*words: str) -> str:
-        command = ["docker", "--host", engine, *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    settings = SandboxSettings(sandbox=Backend.DOCKER, sandbox_engine=engine)
-    counting = census.Census(settings, census.uids(settings))
-    assert counting.count()["containers"] == 0
-    made = docker("run", "--detach", "--label", census.LABEL, docker_engine.IMAGE, "sleep", "60")
-    try:
-        assert counting.count()["containers"] == 1
-        if own.folder is not None:  # another's engine has another group, or none that we see
-            assert any(made in group for group in counting._groups())
-    finally:
-        docker("rm", "--force", made)
-
-
-def test_a_file_of_a_sandboxes_user_is_counted_unless_it_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(census, "_TEMPORARY", (str(tmp_path),))
-    (tmp_path / "before").touch()
-    for backend in Backend if os.geteuid() == 0 else (Backend.LOCAL,):
-        settings = SandboxSettings(sandbox=backend)
-        uid = min(census.uids(settings))
-        counting = census.Census(settings, census.uids(settings))
-        left = tmp_path / f"left-{backend}"
-        left.touch()
-        os.chown(left, uid, -1)
-        assert list(counting._files()) == [left]
 
 
 def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:

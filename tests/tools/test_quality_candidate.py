@@ -50,12 +50,6 @@ def test_an_answer_before_any_run_ends_the_attempt():
     assert (found.versions, found.program) == ({}, None)
 
 
-def test_what_was_given_up_does_not_count():
-    events = told(wrote("solution.py", "old"), ("begun_anew", {}), wrote("a.py", "x"), ran(1))
-    found = first_attempt(events, "solution.py")
-    assert (found.versions, found.program) == ({"a.py": "x"}, 1)
-
-
 def test_the_last_run_that_succeeded_stands_in_at_the_end():
     def run(number, *, well, **more):
         return {"number": number, "succeeded": well, **more}
