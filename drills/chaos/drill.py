@@ -101,12 +101,12 @@ ShowProgress = Callable[[Progress], contextlib.AbstractContextManager[object]]
 
 def run(options: Options, watch: ShowProgress) -> Outcome:
     """On a deployment of its own, which leaves no process and no file. Raises CliError."""
-    progress = Progress(options.minutes * 60)
     with (
         _log(options) as log,
         _workplace(options) as (processes, folder),
         provider.provider(log) as server,
     ):
+        progress = Progress(log, options.minutes * 60)
         deployment = Deployment(processes, folder, options.bounds, provider.settings(server))
         with watch(progress), deployment.ready(), _runner() as runner:
             return runner.run(_run(options, deployment, log, progress))
@@ -132,13 +132,13 @@ async def _run(
 ) -> Outcome:
     """All jobs and all faults; then until the jobs are at rest, and what was broken is repaired."""
     plan = schedule(options.seed, options.minutes)
-    faults = Faults(deployment, log, progress.struck)
+    faults = Faults(deployment, log)
     async with (
         Client(deployment.url, deployment.key, log) as client,
         asyncio.TaskGroup() as doing,
     ):
         keeping = doing.create_task(_keep(deployment, log))
-        load = Load(client, progress)
+        load = Load(client)
         progress.begin()
         progress.doing = "under way"
         async with asyncio.TaskGroup() as breaking:
@@ -156,7 +156,7 @@ async def _run(
         verdict=check(log.entries, reading, options.bounds),
         seconds=progress.elapsed,
         planned=Counter(str(fault.kind) for fault in plan.faults),
-        faults=Counter(progress.faults),
+        faults=progress.faults,
         kills=progress.kills,
         unasked=dict(deployment.unasked),
         failures=tuple(load.failures),

@@ -1,4 +1,4 @@
-"""Progress: what has happened so far, for the screen. The verdict comes from the checker."""
+"""Progress: what has happened so far, by the operation log. The verdict comes from the checker."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from cli.client.events import Event
 from drills.chaos.checks.recovery import KILLS
-from drills.chaos.oplog import Struck
-
-FINAL = frozenset({"succeeded", "failed", "cancelled"})
+from drills.chaos.oplog import OperationLog, Struck, Submitted
+from drills.chaos.schedule import Kind
 
 
 @dataclass
 class Progress:
-    """Counts; recoveries are the checker's to find."""
+    """A run of so many seconds; `doing` says what it does now."""
 
+    log: OperationLog
     seconds: float
-    submitted: int = 0
-    living: int = 0
-    ended: Counter[str] = field(default_factory=Counter)
-    faults: Counter[str] = field(default_factory=Counter)
     doing: str = "starting"
     _begun: float = field(default_factory=time.monotonic)
 
@@ -35,26 +30,19 @@ class Progress:
         return time.monotonic() - self._begun
 
     @property
+    def faults(self) -> Counter[str]:
+        """The faults of the schedule that have found a target, by kind."""
+        struck = (entry.fault for entry in self.log.entries if isinstance(entry, Struck))
+        return Counter(fault for fault in struck if fault in set(Kind))
+
+    @property
     def kills(self) -> int:
         """Workers that were killed, whole ones and forked ones."""
         return sum(self.faults[kind] for kind in KILLS)
 
-    def struck(self, fault: Struck) -> None:
-        """A fault found its target."""
-        self.faults[fault.fault] += 1
-
-    def heard(self, event: Event) -> None:
-        """A stream has sent an event of a job."""
-        if event.kind in FINAL:
-            self.ended[event.kind] += 1
-
     def line(self) -> str:
         """One line."""
-        parts = [
-            f"{self.elapsed:.0f} of {self.seconds:.0f} s",
-            self.doing,
-            f"{self.submitted} jobs, {self.living} under way",
-            ", ".join(f"{count} {status}" for status, count in sorted(self.ended.items())),
-            f"{sum(self.faults.values())} faults, {self.kills} kills",
-        ]
-        return " · ".join(part for part in parts if part)
+        jobs = {entry.key for entry in self.log.entries if isinstance(entry, Submitted)}
+        faults = f"{self.faults.total()} faults, {self.kills} kills"
+        time_ = f"{self.elapsed:.0f} of {self.seconds:.0f} s"
+        return f"{time_} · {self.doing} · {len(jobs)} jobs · {faults}"

@@ -16,7 +16,7 @@ from drills.chaos.deployment.processes import Deployment
 from drills.chaos.faults.strikes import Strikes, picked
 from drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION
 from drills.chaos.faults.tcp_proxy import Fault as NetFault
-from drills.chaos.oplog import OperationLog, Struck
+from drills.chaos.oplog import OperationLog
 from drills.chaos.schedule import Fault, Kind
 from drills.process_tree import Process
 
@@ -31,10 +31,8 @@ SUPERVISOR = "sandbox.local"
 class Faults(Strikes):
     """Strikes at one deployment: a method for each `Kind`, of the same name."""
 
-    def __init__(
-        self, deployment: Deployment, log: OperationLog, report: Callable[[Struck], None]
-    ) -> None:
-        super().__init__(log, report)
+    def __init__(self, deployment: Deployment, log: OperationLog) -> None:
+        super().__init__(log)
         self._deployment = deployment
         self._busy: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from drills import process_tree
 from drills.chaos.oplog import Left, Mended, OperationLog, Struck
@@ -29,19 +29,16 @@ def picked(processes: Sequence[Process], fault: Fault) -> Process:
 
 
 class Strikes:
-    """What all faults do. `report` is called for each that found a target."""
+    """What all faults do."""
 
-    def __init__(self, log: OperationLog, report: Callable[[Struck], None]) -> None:
+    def __init__(self, log: OperationLog) -> None:
         self.frozen: set[int] = set()
         self._log = log
-        self._report = report
         self._watching: set[asyncio.Task[None]] = set()
 
     def note(self, fault: Fault, *pids: int, blinds: bool = False) -> None:
         """Write that it has struck."""
-        struck = Struck(fault=fault.kind, pids=pids, blinds=blinds)
-        self._log.add(struck)
-        self._report(struck)
+        self._log.add(Struck(fault=fault.kind, pids=pids, blinds=blinds))
 
     def repaired(self, fault: Fault) -> None:
         """Write that what it had taken away is back."""

@@ -13,7 +13,6 @@ import structlog
 from drills.chaos.deployment.provider import task_of
 from drills.chaos.load.client import Client
 from drills.chaos.load.job import JobClient
-from drills.chaos.progress import Progress
 from drills.chaos.schedule import JobPlan
 
 MOST_AT_ONCE = 20
@@ -27,10 +26,9 @@ log = structlog.get_logger("chaos")
 class Load:
     """`failures` is what went wrong with the clients."""
 
-    def __init__(self, client: Client, progress: Progress) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
         self._prefix = f"chaos-{secrets.token_hex(3)}"
-        self._progress = progress
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._jobs: set[asyncio.Task[None]] = set()
         self._last: JobClient | None = None
@@ -62,14 +60,10 @@ class Load:
         first = self._followed() if plan.follows else None
         if first is not None:
             spec["conversation_id"] = first.job_id.result()
-        job = JobClient(
-            plan, key, spec, self._client, self._progress.heard, first.talk if first else None
-        )
+        job = JobClient(plan, key, spec, self._client, first.talk if first else None)
         self._last = first or job
-        self._progress.submitted += 1
         task = asyncio.create_task(self._run(job))
         self._jobs.add(task)
-        self._progress.living = len(self._jobs)
         task.add_done_callback(self._ended)
 
     def _followed(self) -> JobClient | None:
@@ -88,7 +82,6 @@ class Load:
     def _ended(self, job: asyncio.Task[None]) -> None:
         self._jobs.discard(job)
         self._slots.release()
-        self._progress.living = len(self._jobs)
         if not job.cancelled() and (error := job.exception()) is not None:
             log.error("a client failed", exc_info=error)
             self.failures.append(repr(error))

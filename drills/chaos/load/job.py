@@ -8,10 +8,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cli.client.events import Event
+from cli.client.events import FINAL
 from drills.chaos.load.client import Client
 from drills.chaos.oplog import Answered
-from drills.chaos.progress import FINAL
 from drills.chaos.schedule import JobPlan
 
 AGAIN_SECONDS = 0.3
@@ -19,7 +18,6 @@ PASSING = frozenset({429, 500, 502, 503, 504})
 """Answers after which one may ask again."""
 
 A = TypeVar("A", bound=Answered)
-Hears = Callable[[Event], None]
 
 
 @dataclass
@@ -33,9 +31,7 @@ class Talk:
 
 
 class JobClient:
-    """One job. `spec` is the body of its submission; `hears` is called with the events of a
-    stream.
-    """
+    """One job. `spec` is the body of its submission."""
 
     def __init__(
         self,
@@ -43,14 +39,12 @@ class JobClient:
         key: str,
         spec: Mapping[str, Any],
         client: Client,
-        hears: Hears,
         talk: Talk | None = None,
     ) -> None:
         self._plan = plan
         self._key = key
         self._spec = spec
         self._client = client
-        self._hears = hears
         self._answers = list(plan.answers)
         self.job_id: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.talk = talk or Talk()
@@ -106,7 +100,6 @@ class JobClient:
             async with aclosing(self._client.events(job_id, self._key, after)) as events:
                 async for event in events:
                     after = event.seq
-                    self._hears(event)
                     if event.final:
                         return
                     if event.kind == "review_opened":
