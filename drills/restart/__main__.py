@@ -7,10 +7,9 @@ from dataclasses import asdict
 
 import click
 
-from cli.errors import CliError
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
-from cli.signals import Stopped
+from drills.outer import report_errors
 from drills.restart.drill import Outcome, drill
 
 HEADS = ("JOB", "STATUS", "WORKERS", "MODEL CALLS", "RUNS", "")
@@ -22,13 +21,8 @@ HEADS = ("JOB", "STATUS", "WORKERS", "MODEL CALLS", "RUNS", "")
 def main(jobs: int, as_json: bool) -> None:
     """Kill API, worker and Redis while jobs wait for a person; start them again; approve."""
     screen = Screen(stderr=as_json)
-    try:
+    with report_errors(screen):
         outcome = drill(jobs, lambda text: screen.line("restart", text))
-    except CliError as error:
-        screen.line("error", "\n".join(filter(None, (error.title, error.detail))), Tone.BAD)
-        sys.exit(1)
-    except Stopped as stopped:
-        sys.exit(stopped.exit_code)
     _show(screen, outcome)
     if as_json:
         print_json({"passed": outcome.passed, **asdict(outcome)})

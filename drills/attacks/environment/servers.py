@@ -10,7 +10,7 @@ import contextlib
 import selectors
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,23 +82,15 @@ class Servers:
 def serving(secret: str, folder: Path, netspace: Netspace | None) -> Iterator[Servers]:
     """The canary servers; what needs the drill's own namespace only where it has one."""
     servers = Servers(secret)
-    tcp, udp = socket.SOCK_STREAM, socket.SOCK_DGRAM
+    path = folder / "canary.sock"
     with ExitStack() as stack:
-
-        def listen(name: str, kind: int, family: int, address: Any) -> None:
-            stack.enter_context(servers.listen(name, kind, family, address))
-
-        listen("tcp", tcp, socket.AF_INET, (LOOPBACK, 0))
-        listen("udp", udp, socket.AF_INET, (LOOPBACK, 0))
-        with contextlib.suppress(OSError):  # a machine without IPv6
-            listen("tcp6", tcp, socket.AF_INET6, (LOOPBACK6, 0))
-        path = folder / "canary.sock"
-        listen("unix", tcp, socket.AF_UNIX, str(path))
+        for name, kind, family, address in _places(secret, path, netspace):
+            try:
+                stack.enter_context(servers.listen(name, kind, family, address))
+            except OSError:
+                if name != "tcp6":  # a machine without IPv6
+                    raise
         path.chmod(0o777)  # what keeps code from it must not be its mode
-        listen("abstract", tcp, socket.AF_UNIX, f"\0{secret[-16:]}")
-        listen("abstract_datagram", udp, socket.AF_UNIX, f"\0{secret[-16:]}-d")
-        for name, (kind, family, address) in _stand_ins(netspace).items():
-            listen(name, kind, family, address)
         thread = threading.Thread(target=servers.serve, daemon=True)
         thread.start()
         try:
@@ -108,16 +100,22 @@ def serving(secret: str, folder: Path, netspace: Netspace | None) -> Iterator[Se
             thread.join()
 
 
-def _stand_ins(netspace: Netspace | None) -> Mapping[str, tuple[int, int, Any]]:
-    if netspace is None:
-        return {}
+def _places(
+    secret: str, path: Path, netspace: Netspace | None
+) -> Iterator[tuple[str, int, int, Any]]:
+    """Name, type, family and address of each server."""
     tcp, udp = socket.SOCK_STREAM, socket.SOCK_DGRAM
-    found: dict[str, tuple[int, int, Any]] = {
-        "lan": (tcp, socket.AF_INET, (LAN, 80)),
-        "lan_udp": (udp, socket.AF_INET, (LAN, 514)),
-        "dns": (udp, socket.AF_INET, (LAN, 53)),
-        "metadata": (tcp, socket.AF_INET, (METADATA, 80)),
-    }
+    yield "tcp", tcp, socket.AF_INET, (LOOPBACK, 0)
+    yield "udp", udp, socket.AF_INET, (LOOPBACK, 0)
+    yield "tcp6", tcp, socket.AF_INET6, (LOOPBACK6, 0)
+    yield "unix", tcp, socket.AF_UNIX, str(path)
+    yield "abstract", tcp, socket.AF_UNIX, f"\0{secret[-16:]}"
+    yield "abstract_datagram", udp, socket.AF_UNIX, f"\0{secret[-16:]}-d"
+    if netspace is None:
+        return
+    yield "lan", tcp, socket.AF_INET, (LAN, 80)
+    yield "lan_udp", udp, socket.AF_INET, (LAN, 514)
+    yield "dns", udp, socket.AF_INET, (LAN, 53)
+    yield "metadata", tcp, socket.AF_INET, (METADATA, 80)
     if netspace.ipv6:
-        found["lan6"] = (tcp, socket.AF_INET6, (LAN6, 80))
-    return found
+        yield "lan6", tcp, socket.AF_INET6, (LAN6, 80)
