@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Any, Final, Literal, TypedDict
+
+from pydantic import BaseModel, Field
 
 from agents.checks.check_reports import unpassed_checks
 from agents.evidence.record import NOT_EXECUTABLE, Verification
@@ -32,16 +34,20 @@ _ID = re.compile(r"\b(?:r|runs?)[\s#:_-]*(\d+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*(\d+)\W*")
 
 
-class CriticReply(TypedDict):
-    """The critic's reply. `score` is from 0 to 1, `failed` are unmet criteria, `runs` those that it
-    used, `run` the one that it rests on."""
+class Verdict(BaseModel):
+    """The verdict on the work."""  # name and text are what models read
 
     verdict: Literal["approve", "revise"]
-    feedback: str
-    run: str | None
-    runs: NotRequired[Sequence[str]]
-    score: NotRequired[float | None]
-    failed: NotRequired[Sequence[str]]
+    feedback: str = Field("", description="what to fix, concretely; may be empty for approve")
+    run: str | None = Field(None, description="the run that it rests on, such as r1")
+    runs: list[str] = Field(default_factory=list, description="all runs that the verdict uses")
+    score: float | None = Field(
+        None, ge=0, le=1, description="how far the task is done, from 0 to 1; 1 is completely"
+    )
+    failed: list[str] = Field(
+        default_factory=list,
+        description="what the task asks for and the runs do not show, one line each",
+    )
 
 
 class Critique(TypedDict):
@@ -78,15 +84,13 @@ def missing_evidence(state: Mapping[str, Any]) -> str | None:
     return found["problem"] if found else NOT_VERIFIED
 
 
-def critique_of(
-    state: Mapping[str, Any], said: CriticReply | None, why: str = UNREADABLE
-) -> Critique:
+def critique_of(state: Mapping[str, Any], said: Verdict | None, why: str = UNREADABLE) -> Critique:
     """The critique of the current revision; `said` is None without a readable reply."""
     if said is None:
-        nothing = _as_said(state, CriticReply(verdict="revise", feedback=why, run=None))
+        nothing = _as_said(state, Verdict(verdict="revise", feedback=why))
         return {**nothing, "overruled": why, "by": RULES, "ends": why}
     critique = _as_said(state, said)
-    if said["verdict"] == "revise":
+    if said.verdict == "revise":
         return critique
     objection = _blocker(state) or _contradiction(critique)
     if objection is None:
@@ -94,7 +98,7 @@ def critique_of(
         run = critique["run"] or (found["run"] if found else None)
         return {**critique, "verdict": "approve", "run": run}
     text = f"Not approved: {objection}."
-    feedback = "\n\n".join(filter(None, (text, said["feedback"])))
+    feedback = "\n\n".join(filter(None, (text, said.feedback)))
     return {**critique, "feedback": feedback, "overruled": objection}
 
 
@@ -107,18 +111,18 @@ def _blocker(state: Mapping[str, Any]) -> str | None:
     return problem
 
 
-def _as_said(state: Mapping[str, Any], said: CriticReply) -> Critique:
+def _as_said(state: Mapping[str, Any], said: Verdict) -> Critique:
     runs = state.get("runs", [])
-    run = _named(runs, said["run"])
-    looked_at = (_named(runs, name) for name in said.get("runs", ()))
+    run = _named(runs, said.run)
+    looked_at = (_named(runs, name) for name in said.runs)
     return Critique(
         revision=state["revision"],
         verdict="revise",
-        feedback=said["feedback"] or "; ".join(said.get("failed", ())),
+        feedback=said.feedback or "; ".join(said.failed),
         run=run["id"] if run else None,
         runs=list(dict.fromkeys(each["id"] for each in looked_at if each)),
-        score=said.get("score"),
-        failed=list(said.get("failed", ())),
+        score=said.score,
+        failed=said.failed,
         overruled=None,
         by=CRITIC,
         ends=None,

@@ -83,7 +83,6 @@ async def repaired(
         "model": model,
         "level": level,
         "attempt": len(reds),
-        "fixed": True,
         "lines": {"added": found.added, "removed": found.removed},
         "diff": await kept_text(ports.workspace, found.diff, ports.bounds.kept),
     }
@@ -105,17 +104,16 @@ async def _change(failed: Run, run: Run, ports: Ports) -> Change:
     """The change between two runs: the command, and the files written in between."""
     before: dict[str, bytes | None] = {"command": await whole_program(failed, ports)}
     after: dict[str, bytes | None] = {"command": await whole_program(run, ports)}
-    if "workspace" in failed and "on" in run:  # missing in runs of older releases
-        was = await ports.workspace.manifest(failed["workspace"])
-        now = await ports.workspace.manifest(run["on"])
-        names = [name for name in sorted({*was, *now}) if was.get(name) != now.get(name)]
-        left = BYTES_COMPARED
-        for name in names[:FILES_COMPARED]:
-            pair = [await _bytes(files.get(name), ports) for files in (was, now)]
-            left -= sum(len(content or b"") for content in pair)
-            if left < 0:
-                break
-            before[name], after[name] = pair
+    was = await ports.workspace.manifest(failed["workspace"])
+    now = await ports.workspace.manifest(run["on"])
+    names = [name for name in sorted({*was, *now}) if was.get(name) != now.get(name)]
+    left = BYTES_COMPARED
+    for name in names[:FILES_COMPARED]:
+        pair = [await _bytes(files.get(name), ports) for files in (was, now)]
+        left -= sum(len(content or b"") for content in pair)
+        if left < 0:
+            break
+        before[name], after[name] = pair
     return change(before, after)
 
 

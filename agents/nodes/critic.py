@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, Field
 
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
@@ -19,8 +18,8 @@ from agents.evidence.verdict import (
     CRITIC,
     REFUSED,
     UNREADABLE,
-    CriticReply,
     Critique,
+    Verdict,
     critique_of,
     verification_of,
 )
@@ -40,22 +39,6 @@ WHAT = {"shell": "command line", "verify": "verification"}
 """The label of a run's text, by its tool; `code` for all others."""
 OUTPUT_SHOWN = 2_000
 """Characters of a program or a file, and of each output of a run, that the critic sees."""
-
-
-class Verdict(BaseModel):
-    """The verdict on the work."""
-
-    verdict: Literal["approve", "revise"]
-    feedback: str = Field("", description="what to fix, concretely; may be empty for approve")
-    run: str | None = Field(None, description="the run that it rests on, such as r1")
-    runs: list[str] = Field(default_factory=list, description="all runs that the verdict uses")
-    score: float | None = Field(
-        None, ge=0, le=1, description="how far the task is done, from 0 to 1; 1 is completely"
-    )
-    failed: list[str] = Field(
-        default_factory=list,
-        description="what the task asks for and the runs do not show, one line each",
-    )
 
 
 async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
@@ -103,20 +86,7 @@ async def _verdict(
         if not runtime.context.last_try:
             raise
         return critique_of(state, None, AWAY)
-    return critique_of(state, _said(answer.value), UNREADABLE)
-
-
-def _said(verdict: Verdict | None) -> CriticReply | None:
-    if verdict is None:
-        return None
-    return CriticReply(
-        verdict=verdict.verdict,
-        feedback=verdict.feedback,
-        run=verdict.run,
-        runs=verdict.runs,
-        score=verdict.score,
-        failed=verdict.failed,
-    )
+    return critique_of(state, answer.value, UNREADABLE)
 
 
 async def _contents(workspace: Workspace, names: Sequence[str]) -> dict[str, str]:

@@ -76,10 +76,7 @@ class Result(ResponseModel):
     """The job's result."""
 
     answer: str
-    approved_by: str | None = Field(
-        description="critic, a key's name, or null: not approved; rules: of older releases, "
-        "without a call of the critic"
-    )
+    approved_by: str | None = Field(description="critic, a key's name, or null: not approved")
     override: bool = Field(
         False,
         description="a person approved although the evidence failed: no verification of the final "

@@ -119,13 +119,10 @@ def _run_finished(data: Data, detail: Detail) -> Iterator[Part]:
 
 def _repaired(data: Data, detail: Detail) -> Iterator[Part]:
     """What came of a repair. The event before it shows the run itself."""
-    same = {"code": "nothing was changed", "failure": "the failure is the same"}
-    as_before = same.get(data.get("same") or "", "it fails in another way")  # of older releases
-    went = "fixed" if data["fixed"] else as_before
     lines = f"+{data['lines']['added']} -{data['lines']['removed']} lines"
     by = f"repair {data['attempt']} by {printable(data['model'])}"
-    text = f"{went} ({data['of']}, {failure_label(data)}): {by}, {lines}"
-    yield Line("repair", text, Tone.GOOD if data["fixed"] else Tone.WARN)
+    text = f"fixed ({data['of']}, {failure_label(data)}): {by}, {lines}"
+    yield Line("repair", text, Tone.GOOD)
     if detail.whole and (diff := data.get("diff")):
         yield Prose(printable(data["cause"]))
         yield Code(stored(diff), "diff")

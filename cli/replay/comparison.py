@@ -12,7 +12,7 @@ from cli.client.service import Job
 
 RUN = ("revision", "end", "exit_code", "signal", "succeeded", "refused")
 TEXTS = ("code", "stdout", "stderr")
-REPAIR = ("run", "of", "class", "cause", "diff", "attempt", "fixed")
+REPAIR = ("run", "of", "class", "cause", "diff", "attempt")
 VERIFICATION = ("revision", "source", "command", "run", "holds", "problem")
 VERDICT = ("revision", "verdict", "feedback", "run", "overruled")
 OUTCOME = ("status", "reason")
@@ -124,7 +124,7 @@ def _outcome(job: Job) -> Mapping[str, Any]:
     by = result.get("approved_by")
     return {
         **{name: job[name] for name in OUTCOME},
-        "approved by": by if by in (None, "critic", "rules") else "a person",
+        "approved by": by if by in (None, "critic") else "a person",
         "override": result.get("override"),
         "answer": result.get("answer"),
     }

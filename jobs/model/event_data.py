@@ -179,18 +179,13 @@ class _RepairedData(StepOfBranch):
     level: int
     attempt: int
     revision: int
-    fixed: bool
-    closed: NotRequired[list[str]]
-    same: NotRequired[Literal["code", "failure"] | None]
 
 
 _Class = TypedDict("_Class", {"class": FailureKind})  # a word of Python's
 
 
 class RepairedData(_RepairedData, _Class):
-    """The verification `run` ended well after `of` had failed: what was changed between them.
-    `closed`, `same` and `fixed: false` are of older releases, where each run after a failed one was
-    a repair."""
+    """The verification `run` ended well after `of` had failed: what was changed between them."""
 
 
 class ExperimentData(TypedDict):
@@ -345,9 +340,8 @@ class LeaseLostData(TypedDict):
 
 
 class SucceededData(TypedDict):
-    """The end. `approved_by`: critic, rules (of older releases), the name of a key, or null: nobody
-    has approved it, and it was accepted because the job says so (`unapproved`), or it is a
-    verification."""
+    """The end. `approved_by`: critic, the name of a key, or null: nobody has approved it,
+    and it was accepted because the job says so (`unapproved`), or it is a verification."""
 
     approved_by: str | None
     unapproved: NotRequired[bool]

@@ -43,8 +43,8 @@ FailureKind = TypeAliasType(
     ],
 )
 """What kind of failure it was: `agents.repair.failure.FailureClass`."""
-Tool = TypeAliasType("Tool", Literal["python", "shell", "verify", "run_tests"])
-"""What a run was made with: `agents.tools`. The last is of older releases."""
+Tool = TypeAliasType("Tool", Literal["python", "shell", "verify"])
+"""What a run was made with: `agents.tools`."""
 TestOutcome = TypeAliasType(
     "TestOutcome", Literal["passed", "failed", "error", "skipped", "not_run"]
 )
@@ -109,8 +109,8 @@ class RunTestsData(TypedDict):
 
 class RunData(StepOfBranch):
     """A run. `on` and `workspace` are the digests of the files before and after it, null for none;
-    `tool` is python where it is missing, else shell, verify or, of older releases, run_tests;
-    `tests` is of the last two, of tests that pytest ran; `wall_seconds` of a shell that
+    `tool` is python where it is missing, else shell or verify; `tests` is of the latter, of tests
+    that pytest ran; `wall_seconds` of a shell that
     was given less time than the job's limit."""
 
     id: str

@@ -98,7 +98,7 @@ async def test_a_repair_is_a_verification_that_passes_after_one_that_failed(
     assert (await journey.outcome()).approved
     assert only(journey.data_of("repaired")) == {
         "run": "r4", "of": "r3", "revision": 1, "class": "import", "cause": IMPORT,
-        "model": "recording:side", "level": 0, "attempt": 2, "fixed": True,
+        "model": "recording:side", "level": 0, "attempt": 2,
         "lines": {"added": 1, "removed": 1},
         "diff": {
             "text": "--- a/sums.py\n+++ b/sums.py\n@@ -1,2 +1,2 @@\n-also wrong\n+right\n ",

@@ -14,12 +14,11 @@ RUN = {
     "exit_code": 1, "signal": None, "stdout": TEXT, "stderr": TEXT, "seconds": 0.1,
     "succeeded": False, "failure": {"class": "zero_division", "cause": "by 0", "exception": "Z"},
     "artifacts": [{"name": "a.png", "digest": "0" * 64, "size": 1, "media_type": "image/png"}],
-    "refused": ["b: too large"], "tool": "run_tests", "tests": {"counts": {}, "tests": TESTS},
+    "refused": ["b: too large"], "tool": "verify", "tests": {"counts": {}, "tests": TESTS},
 }  # fmt: skip
 REPAIRED = {
     "run": "r2", "of": "r1", "class": "name", "cause": "x", "diff": {**TEXT, "text": "-a\n+b"},
     "lines": {"added": 1, "removed": 1}, "model": "m", "level": 0, "attempt": 1, "revision": 1,
-    "fixed": True, "same": None,
 }  # fmt: skip
 CALLED = {
     "call": "c", "role": "planner", "model": "m", "input_tokens": 1, "cached_input_tokens": 0,

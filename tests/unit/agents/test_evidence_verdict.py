@@ -12,7 +12,7 @@ from agents.evidence.record import NOT_EXECUTABLE
 from agents.evidence.verdict import (
     LEAST_SCORE,
     NOT_VERIFIED,
-    CriticReply,
+    Verdict,
     critique_of,
     missing_evidence,
 )
@@ -41,8 +41,8 @@ def state(found: Any = None, *, job: dict[str, Any] | None = None, **more: Any) 
     }
 
 
-def approval(named: str | None = None, **more: Any) -> CriticReply:
-    return CriticReply(verdict="approve", feedback="Fine.", run=named, **more)
+def approval(named: str | None = None, **more: Any) -> Verdict:
+    return Verdict(verdict="approve", feedback="Fine.", run=named, **more)
 
 
 def test_an_approval_of_what_the_verification_shows_stands() -> None:
@@ -98,7 +98,7 @@ def test_a_job_may_do_without_evidence_only_for_what_nothing_can_execute(
 
 
 def test_a_critic_may_always_send_back() -> None:
-    said = CriticReply(verdict="revise", feedback="", run="r1", score=1.0, failed=["no tests"])
+    said = Verdict(verdict="revise", feedback="", run="r1", score=1.0, failed=["no tests"])
     critique = critique_of(state(), said)
     assert (critique["verdict"], critique["feedback"], critique["run"]) == (
         "revise", "no tests", "r1",
@@ -116,7 +116,7 @@ _FOUND = st.lists(
     max_size=3,
 )
 _SAID = st.none() | st.builds(
-    CriticReply,
+    Verdict,
     verdict=st.sampled_from(["approve", "revise"]),
     feedback=st.text(max_size=5),
     run=st.sampled_from([None, "r1", "r2", "r9"]),
@@ -127,7 +127,7 @@ _SAID = st.none() | st.builds(
 
 @given(_FOUND, _SAID, st.sampled_from([None, UNPASSED, UNPASSED | {"revision": 2}]))
 def test_nothing_is_approved_unless_its_last_verification_holds(
-    found: list[Any], said: CriticReply | None, checked: Any
+    found: list[Any], said: Verdict | None, checked: Any
 ) -> None:
     now = state(checked=checked) | {"verifications": found, "revision": 2}
     critique = critique_of(now, said)
@@ -138,4 +138,4 @@ def test_nothing_is_approved_unless_its_last_verification_holds(
         assert not critique["failed"]
         assert critique["score"] is None or critique["score"] >= LEAST_SCORE
     else:
-        assert said is None or said["verdict"] == "revise" or critique["overruled"]
+        assert said is None or said.verdict == "revise" or critique["overruled"]
