@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,7 +44,7 @@ from worker.checkpoints import Command, RedisSaver
 from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
-from worker.store import PatientHolding
+from worker.store import retry_while_unavailable
 
 
 @dataclass(slots=True)
@@ -72,13 +72,13 @@ class WorkerContext:
     patience: float
     graph: Any = field(init=False)
     live: LiveTokens = field(init=False)
-    _saver: RedisSaver = field(init=False)
+    saver: RedisSaver = field(init=False)
 
     def __post_init__(self) -> None:
         """Compile the graph over checkpoints that are written through ledgers."""
         self.live = LiveTokens(self.store.tokens)
-        self._saver = RedisSaver(self.store.redis, checkpoint)
-        self.graph = build(self._saver, self.tools)
+        self.saver = RedisSaver(self.store.redis, checkpoint)
+        self.graph = build(self.saver, self.tools)
 
     async def ledger(self, record: JobRecord) -> Ledger:
         """The ledger of one attempt, with what earlier attempts left on record."""
@@ -92,8 +92,7 @@ class WorkerContext:
     async def ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
         """The ports of one attempt. `base` is the workspace that a follow-up starts from."""
         spec = record.spec
-        holding = PatientHolding(self.store.blobs, self.patience)
-        blobs = PinnedBlobs(self.blobs, holding, lambda digest: ledger.refer([digest]))
+        blobs = PinnedBlobs(self.blobs, self._pin, lambda digest: ledger.refer([digest]))
         workspace = await ManifestWorkspace.open(blobs, record.workspace, base)
         if base is not None:
             ledger.refer(workspace.digests())  # the job that they come from may be removed first
@@ -122,6 +121,11 @@ class WorkerContext:
         )
         return await routed(record, ports, models, self.store, self.routes)
 
+    async def _pin(self, digests: Sequence[str]) -> Sequence[str]:
+        """Pin the files of a run, and wait for a store that is away: the run would be repeated
+        otherwise."""
+        return await retry_while_unavailable(lambda: self.store.blobs.pin(digests), self.patience)
+
     async def checks(self, record: JobRecord) -> Checks | None:
         """The acceptance checks that the job carries."""
         asked = record.spec.checks
@@ -131,21 +135,6 @@ class WorkerContext:
         texts = {path: (await self.blobs.get(files[path].digest)).decode() for path in files}
         cases = parse_cases(texts.pop(CASES_PATH, "[]"))
         return Checks(texts, asked.command, cases)
-
-    async def files(self, workspace: str | None) -> Collection[str]:
-        """The paths of a workspace."""
-        return (await manifest.load(self.blobs, workspace)).files.keys()
-
-    async def inherit(self, parent_id: str, job_id: str) -> None:
-        """Copy another job's checkpoints to the job of the attempt at work, in one fenced write.
-
-        Where that one has none, or was removed meanwhile, the job begins from its start.
-        """
-        await self._saver.acopy_thread(parent_id, job_id)
-
-    async def give_up(self, job_id: str) -> None:
-        """Remove the checkpoints of the job of the attempt at work, in fenced writes."""
-        await self._saver.adelete_thread(job_id)
 
     async def write_down(self, record: JobRecord) -> None:
         """Write the job's recording to a file, where the operator wants one."""
@@ -176,6 +165,8 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
 
     Raises worker.adapters.tools.ToolUnfit.
     """
+    paces = {provider: Pace(*rate) for provider, rate in settings.rates().items()}
+    rate_limit = RedisRateLimit(store.redis, paces, settings.rate_wait_seconds)
     own = backend(settings, settings.data_dir)
     sandbox = Bounded(own, settings.runs_at_once, figures)
     watch_pool(lambda: own.pool, figures)
@@ -184,7 +175,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         blobs=open_blobs(settings.blobs_dir, settings.bucket()),
         sandbox=sandbox,
         readiness=Readiness(sandbox, settings.sandbox),
-        models=ModelPool(model_options(settings), rate_limit(settings, store), figures),
+        models=ModelPool(model_options(settings), rate_limit, figures),
         chains=chains(settings),
         routes=routes(settings),
         recordings=Recordings(settings.record, redaction(settings)),
@@ -202,12 +193,6 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         packages=packages(settings),
         patience=settings.patience_seconds,
     )
-
-
-def rate_limit(settings: WorkerSettings, store: RedisStore) -> RedisRateLimit:
-    """How often providers are asked, by all workers together."""
-    paces = {provider: Pace(*rate) for provider, rate in settings.rates().items()}
-    return RedisRateLimit(store.redis, paces, settings.rate_wait_seconds)
 
 
 def model_options(settings: WorkerSettings) -> ModelOptions:

@@ -17,6 +17,7 @@ from agents.checks.judge import judge
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
 from agents.ports import CallKey, Earlier, Event, Ports
+from jobs.blobs.manifest import load
 from jobs.model.graph_format import ANEW
 from jobs.model.record import JobRecord, Reason, Result
 from jobs.model.review import Review, ReviewKind
@@ -89,7 +90,7 @@ class GraphRunner:
         record = self.record
         store = self.operations.store
         if record.graph == ANEW:
-            await self.equipment.give_up(record.id)
+            await self.equipment.saver.adelete_thread(record.id)
             record = replace(record, workspace=record.spec.workspace)
         entries = await retry_while_unavailable(
             lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
@@ -124,7 +125,8 @@ class GraphRunner:
             return known
         snapshot = await self._snapshot()
         if self.record.inherits is not None and not snapshot.values:
-            await self.equipment.inherit(self.record.inherits, self.record.id)
+            # where the parent has none, or was removed meanwhile, the job begins from its start
+            await self.equipment.saver.acopy_thread(self.record.inherits, self.record.id)
             snapshot = await self._snapshot()
         if not reopens(self.record, snapshot):
             return resumption(self.record, snapshot)
@@ -169,7 +171,8 @@ class GraphRunner:
         events = await retry_while_unavailable(lambda: self.operations.store.events(self.record.id))
         there = None  # branches have files of their own
         if not record.spec.parallel:
-            there = await retry_while_unavailable(lambda: self.equipment.files(record.workspace))
+            blobs = self.equipment.blobs
+            there = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
         return best(snapshot.values, events, there)
 
     async def _failed(

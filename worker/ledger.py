@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from agents.ports import Charge, Event, Finished
 from jobs import store as jobs_store
@@ -236,13 +236,4 @@ def _event(event: Event) -> NewEvent:
 
 
 def _charge(charge: Charge) -> jobs_store.Charge:
-    return jobs_store.Charge(
-        call=charge.call,
-        role=charge.role,
-        model=charge.model,
-        input_tokens=charge.input_tokens,
-        output_tokens=charge.output_tokens,
-        cost_usd=charge.cost_usd,
-        cached_input_tokens=charge.cached_input_tokens,
-        reservation=charge.reservation,
-    )
+    return jobs_store.Charge(**asdict(charge))

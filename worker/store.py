@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import structlog
 
 from jobs.errors import StoreUnavailable, StoreUnfit
 from jobs.redis.check import check_redis
-from jobs.store.blob_index import BlobPins
 from jobs.store.redis_store import RedisStore, connect
 from settings.base import Environment
 from settings.worker import WorkerSettings
@@ -81,16 +79,3 @@ async def retry_while_unavailable(
             if time.monotonic() >= ends:
                 raise
         await asyncio.sleep(RETRY_SECONDS)
-
-
-@dataclass(frozen=True, slots=True)
-class PatientHolding:
-    """Pins the files of a run, and waits for a store that is away: the run would be repeated
-    otherwise."""
-
-    index: BlobPins
-    seconds: float
-
-    async def pin(self, digests: Sequence[str]) -> Sequence[str]:
-        """See BlobPins."""
-        return await retry_while_unavailable(lambda: self.index.pin(digests), self.seconds)

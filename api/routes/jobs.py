@@ -111,7 +111,7 @@ async def accept(
     await services.admission.check(caller.tenant)
     files = {path: text.encode() for path, text in asked.files.items()}
     saved: list[str] = []
-    blobs = PinnedBlobs(services.blobs, services.store.blobs, saved.append)
+    blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, saved.append)
     workspace = await manifest.save(blobs, files)
     kept = await checks.save(blobs, asked.checks) if asked.checks else None
     submitted = await services.operations.submit(

@@ -59,7 +59,7 @@ async def verify(
     job = (await find_job(services, caller, asked.job_id)).record if asked.job_id else None
     await services.admission.check(caller.tenant)
     saved: list[str] = []
-    blobs = PinnedBlobs(services.blobs, services.store.blobs, saved.append)
+    blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, saved.append)
     base = await verification_requests.base(blobs, asked, job)
     kept = await checks.save(blobs, asked.checks)
     submitted = await services.operations.submit(

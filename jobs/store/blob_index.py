@@ -10,8 +10,8 @@ until the mark is gone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from redis.asyncio import Redis
 
@@ -31,14 +31,6 @@ class Taken(NamedTuple):
 
     looked_at: int
     digests: Sequence[str]
-
-
-class BlobPins(Protocol):
-    """The part of the index that a writer of bytes needs."""
-
-    async def pin(self, digests: Sequence[str]) -> Sequence[str]:
-        """See BlobIndex."""
-        ...
 
 
 class BlobIndex:
@@ -80,18 +72,25 @@ class BlobIndex:
 
 
 class PinnedBlobs:
-    """Blobs that pin what is put in an index first. `note` is called with each digest."""
+    """Blobs that pin what is put first (`pin`: see BlobIndex). `note` is called with each
+    digest.
+    """
 
-    def __init__(self, blobs: Blobs, index: BlobPins, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        blobs: Blobs,
+        pin: Callable[[Sequence[str]], Awaitable[Sequence[str]]],
+        note: Callable[[str], None],
+    ) -> None:
         self._blobs = blobs
-        self._index = index
+        self._pin = pin
         self._note = note
 
     async def put(self, content: bytes) -> str:
         """See Blobs. Raises StoreUnavailable where the index cannot be asked."""
         digest = digest_of(content)
         for _ in range(MOST_TRIES):
-            if not await self._index.pin([digest]):
+            if not await self._pin([digest]):
                 break
             await asyncio.sleep(BUSY_SECONDS)
         else:

@@ -59,7 +59,7 @@ async def succeeded(service: JobService, *digests: str, **fields: object):
 
 
 async def put(store, blobs, content: bytes) -> str:
-    return await PinnedBlobs(blobs, store.blobs, lambda _: None).put(content)
+    return await PinnedBlobs(blobs, store.blobs.pin, lambda _: None).put(content)
 
 
 async def test_a_finished_job_goes_with_all_that_is_kept_of_it(service, store):

@@ -8,16 +8,24 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from jobs.errors import StoreUnavailable
+from jobs.store.fleet import LeaderLock, every
 
 Work = Callable[[], Awaitable[object]]
 
 log = structlog.get_logger("worker.background")
 
 
-async def every_seconds(seconds: float, name: str, work: Work) -> None:
-    """Do it, and again after a pause."""
+async def every_seconds(
+    seconds: float, name: str, work: Work, leader: LeaderLock | None = None
+) -> None:
+    """Do it, and again after a pause; with a `leader`, one worker of the fleet does each time."""
+
+    async def in_turn() -> None:
+        if leader is None or await leader.try_acquire(name, every(seconds)):
+            await work()
+
     while True:
-        await logged(name, work)
+        await logged(name, in_turn)
         await asyncio.sleep(seconds)
 
 

@@ -6,12 +6,9 @@ import structlog
 
 from jobs.blobs.directory import Blobs
 from jobs.retention import Retention, remove_finished, remove_unreferenced
-from jobs.store.fleet import every
 from jobs.store.redis_store import RedisStore
 from settings.worker import WorkerSettings
 from worker.background.loop import every_seconds, logged
-
-TURN = "retention"
 
 log = structlog.get_logger("worker.background.retention")
 
@@ -48,8 +45,7 @@ async def remove_forever(
             log.info("removed", bytes_looked_at=looked_at)
 
     async def both() -> None:
-        if await store.leader.try_acquire(TURN, every(seconds)):
-            await logged("retention", jobs)
-            await logged("retention", loose)
+        await logged("retention", jobs)
+        await logged("retention", loose)
 
-    await every_seconds(seconds, "retention", both)
+    await every_seconds(seconds, "retention", both, store.leader)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from jobs.store.fleet import every
 from jobs.store.redis_store import RedisStore
 from jobs.store.search import AT_ONCE
 from worker.background.loop import every_seconds
-
-TURN = "index"
 
 
 async def index_forever(store: RedisStore, seconds: float) -> None:
     """Index until cancelled: one worker of the fleet does, every `seconds`."""
 
     async def index() -> None:
-        if await store.leader.try_acquire(TURN, every(seconds)):
-            while await store.words.index() == AT_ONCE:
-                pass  # between two steps Redis serves others
+        while await store.words.index() == AT_ONCE:
+            pass  # between two steps Redis serves others
 
-    await every_seconds(seconds, "index", index)
+    await every_seconds(seconds, "index", index, store.leader)

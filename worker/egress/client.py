@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from email.message import Message
@@ -22,7 +21,7 @@ import httpx
 from agents.errors import ToolRefused
 from agents.ports.network import Page
 from settings.tools import ToolSettings
-from worker.egress.connect import Pinned, Resolver, resolved
+from worker.egress.connect import Pinned, Resolver, requested, resolved
 from worker.egress.hosts import Hosts, parsed, shown
 
 HOPS: Final = 5
@@ -69,23 +68,14 @@ class EgressClient:
     async def _one(self, url: httpx.URL) -> Page | httpx.URL:
         """The page, or the target of a redirect. Each hop has a checked connection of its own."""
         backend = Pinned(self.resolver, private=self.private)
-        context = ssl.create_default_context() if url.scheme == "https" else None
         sent = {
             "Host": url.netloc.decode("ascii"),
             "User-Agent": "fettle",
             "Accept": self.accept,
             "Accept-Encoding": "identity",
         }
-        request = [(name.encode(), value.encode()) for name, value in sent.items()]
-        # Part by part: two parsers may read one text differently.
-        place = httpcore.URL(
-            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-        )
         try:
-            async with (
-                httpcore.AsyncConnectionPool(context, network_backend=backend) as pool,
-                pool.stream("GET", place, headers=request) as response,
-            ):
+            async with requested("GET", url, sent, backend) as response:
                 return await self._read(url, response)
         except _GONE_WRONG as error:
             why = str(error) or type(error).__name__

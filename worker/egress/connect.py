@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpcore
+import httpx
 
 from agents.errors import ToolRefused
 from worker.egress.address import require
@@ -60,3 +63,27 @@ class Pinned(httpcore.AsyncNetworkBackend):
             except httpcore.ConnectError:
                 continue
         return await self._inner.connect_tcp(last, port, timeout, local_address, socket_options)
+
+
+@asynccontextmanager
+async def requested(
+    method: str,
+    url: httpx.URL,
+    headers: Mapping[str, str],
+    backend: Pinned,
+    body: bytes | None = None,
+) -> AsyncIterator[httpcore.Response]:
+    """The response to one request, on a checked connection of its own. Only what is named is sent:
+    no cookies, no credentials of other places, no proxy of this machine's environment.
+    """
+    context = ssl.create_default_context() if url.scheme == "https" else None
+    sent = [(name.encode(), value.encode()) for name, value in headers.items()]
+    # Part by part: two parsers may read one text differently.
+    place = httpcore.URL(
+        scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+    )
+    async with (
+        httpcore.AsyncConnectionPool(context, network_backend=backend) as pool,
+        pool.stream(method, place, headers=sent, content=body) as response,
+    ):
+        yield response

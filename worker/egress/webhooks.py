@@ -13,7 +13,6 @@ import asyncio
 import base64
 import hashlib
 import hmac
-import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -25,7 +24,7 @@ from jobs.model.codec import dump
 from jobs.transitions.change import Delivery
 from jobs.view.job import iso
 from settings.webhooks import WebhookSettings
-from worker.egress.connect import Pinned, Resolver, resolved
+from worker.egress.connect import Pinned, Resolver, requested, resolved
 
 READ = 65_536
 """Bytes of an answer that are read: only its status counts."""
@@ -79,12 +78,7 @@ class Endpoint:
 
     async def _post(self, sent: dict[str, str], body: bytes) -> int:
         backend = Pinned(self.resolver, private=self.private)
-        context = ssl.create_default_context() if self.url.scheme == "https" else None
-        fields = [(name.encode(), value.encode()) for name, value in sent.items()]
-        async with (
-            httpcore.AsyncConnectionPool(context, network_backend=backend) as pool,
-            pool.stream("POST", str(self.url), headers=fields, content=body) as response,
-        ):
+        async with requested("POST", self.url, sent, backend, body) as response:
             read = 0
             async for part in response.aiter_stream():
                 read += len(part)

@@ -44,6 +44,8 @@ MOST_PACKAGES = 100
 NAMES_SHOWN = 30
 ERROR_CHARACTERS = 1_000
 LISTED = "the operator's list"
+INDEX, CONSTRAINTS, STUBS, WHEELS = "index.txt", "constraints.txt", "stubs", "wheels"
+"""What pip reads and writes, in one private folder."""
 _OPTIONS = (
     *("--isolated", "--no-input", "--disable-pip-version-check", "--no-color"),
     *("--no-cache-dir", "--progress-bar=off", "--keyring-provider=disabled", "--retries=1"),
@@ -86,13 +88,14 @@ class PipPackages:
         for each in wanted:
             self._require_listed(_requirement(each), rules)
         with tempfile.TemporaryDirectory(prefix="fettle-pip-") as folder:
-            files = _write_inputs(Path(folder), self.index, rules, target)
+            place = Path(folder)
+            _write_inputs(place, self.index, rules, target)
             try:
                 async with self.turns, asyncio.timeout(self.seconds):
-                    await self._download(files, wanted, target)
+                    await self._download(place, wanted, target)
             except TimeoutError:
                 raise ToolRefused(f"the index took longer than {self.seconds:g} s") from None
-            found = [_wheel(path) for path in sorted(files.wheels.glob("*.whl"))]
+            found = [_wheel(path) for path in sorted((place / WHEELS).glob("*.whl"))]
         return self._checked([each for each in found if not _is_there(each, target)], rules)
 
     def _require_listed(self, requirement: Requirement, rules: Mapping[str, Rule]) -> None:
@@ -102,15 +105,15 @@ class PipPackages:
             more = ", ..." if len(names) > NAMES_SHOWN else ""
             raise ToolRefused(f"{name} is not on {LISTED}: {', '.join(names[:NAMES_SHOWN])}{more}")
 
-    async def _download(self, files: _Files, wanted: Sequence[str], target: Target) -> None:
+    async def _download(self, folder: Path, wanted: Sequence[str], target: Target) -> None:
         """Run pip. Raises ToolRefused with what it says where it fails."""
         proxy = Proxy(self.hosts, Pinned(resolved, private=True), self.most_bytes + PAGE_BYTES)
         async with proxy.serve() as address:
             process = await asyncio.create_subprocess_exec(
-                *_command(files, target, address),
+                *_command(folder, target, address),
                 *wanted,
-                env={"HOME": str(files.folder), "TMPDIR": str(files.folder), **_NO_CONFIGURATION},
-                cwd=files.folder,
+                env={"HOME": str(folder), "TMPDIR": str(folder), **_NO_CONFIGURATION},
+                cwd=folder,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -125,7 +128,7 @@ class PipPackages:
                         process.kill()
                     await process.wait()
         if process.returncode != 0:
-            raise ToolRefused(proxy.refused[0] if proxy.refused else _error(out, err, files))
+            raise ToolRefused(proxy.refused[0] if proxy.refused else _error(out, err, folder))
 
     def _checked(self, wheels: Sequence[Wheel], rules: Mapping[str, Rule]) -> Sequence[Wheel]:
         """The wheels, if the operator allows all of them. Raises ToolRefused."""
@@ -149,44 +152,20 @@ _NO_CONFIGURATION = {"PIP_CONFIG_FILE": "/dev/null", "LANG": "C.UTF-8"}
 """`--isolated` alone leaves the machine's configuration files in place."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """What pip reads and writes, in one private folder."""
-
-    folder: Path
-
-    @property
-    def index(self) -> Path:
-        return self.folder / "index.txt"
-
-    @property
-    def constraints(self) -> Path:
-        return self.folder / "constraints.txt"
-
-    @property
-    def stubs(self) -> Path:
-        return self.folder / "stubs"
-
-    @property
-    def wheels(self) -> Path:
-        return self.folder / "wheels"
-
-
-def _write_inputs(folder: Path, index: str, rules: Mapping[str, Rule], target: Target) -> _Files:
+def _write_inputs(folder: Path, index: str, rules: Mapping[str, Rule], target: Target) -> None:
     """The index stands in a file, for a command line is seen by other users of the machine."""
-    files = _Files(folder)
-    files.stubs.mkdir()
-    files.wheels.mkdir()
-    files.index.write_text(f"--index-url {index}\n")
+    (folder / STUBS).mkdir()
+    (folder / WHEELS).mkdir()
+    (folder / INDEX).write_text(f"--index-url {index}\n")
     bounds = {name: str(rule.specifier) for name, rule in rules.items() if rule.specifier}
     for name, version in target.there.items():
-        write_stub(files.stubs, name, version)
+        write_stub(folder / STUBS, name, version)
         bounds[name] = f"=={local_version(version)}"
-    files.constraints.write_text("".join(f"{name}{each}\n" for name, each in bounds.items()))
-    return files
+    text = "".join(f"{name}{each}\n" for name, each in bounds.items())
+    (folder / CONSTRAINTS).write_text(text)
 
 
-def _command(files: _Files, target: Target, proxy: str) -> list[str]:
+def _command(folder: Path, target: Target, proxy: str) -> list[str]:
     """Wheels for the sandbox's interpreter. Conditions of dependencies (`python_version < '3.12'`)
     are read by pip for its own, which is the worker's."""
     paths = ssl.get_default_verify_paths()
@@ -194,13 +173,13 @@ def _command(files: _Files, target: Target, proxy: str) -> list[str]:
     platforms = dict.fromkeys(tag.rpartition("-")[2] for tag in target.tags)
     return [
         *(sys.executable, "-I", "-m", "pip", "download", *_OPTIONS),
-        *("--only-binary", ":all:", "--dest", str(files.wheels), "--proxy", proxy),
+        *("--only-binary", ":all:", "--dest", str(folder / WHEELS), "--proxy", proxy),
         *(("--cert", trusted) if trusted else ()),
-        *("--find-links", str(files.stubs), "--constraint", str(files.constraints)),
+        *("--find-links", str(folder / STUBS), "--constraint", str(folder / CONSTRAINTS)),
         *("--python-version", target.markers["python_full_version"].rstrip("+")),
         *("--implementation", target.tags[0][:2]),
         *(part for each in platforms if each != "any" for part in ("--platform", each)),
-        *("--requirement", str(files.index), "--"),
+        *("--requirement", str(folder / INDEX), "--"),
     ]
 
 
@@ -232,9 +211,9 @@ def _is_there(wheel: Wheel, target: Target) -> bool:
     return name in target.there
 
 
-def _error(out: bytes, err: bytes, files: _Files) -> str:
+def _error(out: bytes, err: bytes, folder: Path) -> str:
     """pip's errors, and the requirements that are in conflict."""
-    said = err.decode(errors="replace").replace(f"{files.folder}/", "")
+    said = err.decode(errors="replace").replace(f"{folder}/", "")
     errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if "ERROR: " in line]
     _, _, conflict = out.decode(errors="replace").partition("The conflict is caused by:\n")
     lines = [*errors, *conflict.partition("\n\n")[0].splitlines()]
