@@ -16,18 +16,18 @@ import dataclasses
 import json
 import zlib
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from jobs.model.credentials import Person
 from jobs.model.events import Event, NewEvent
 from jobs.model.graph_format import GraphFormat
-from jobs.model.record import JobRecord, Lease, Reason, Result, Status
-from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
+from jobs.model.record import JobRecord
 from jobs.model.spec import JobSpec
 
 _SPEC = TypeAdapter(JobSpec)
+_RECORD = TypeAdapter(JobRecord)
 
 _OWN_FIELDS = (
     "spec",
@@ -84,49 +84,26 @@ def record_fields(record: JobRecord, *, new: bool = False) -> dict[str, str]:
     return fields
 
 
-T = TypeVar("T")
-
-
-def _made(kind: type[T], data: Mapping[str, Any], /, **read: Any) -> T:
-    """A record from those of its fields that this release knows; `read` are ready values."""
-    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: data[name] for name in known & data.keys()} | read)
-
-
 def read_record(fields: Mapping[str, str]) -> JobRecord:
-    """The record that `record_fields` wrote, with what fenced writes have changed since."""
+    """The record that `record_fields` wrote, with what fenced writes have changed since; fields
+    that this release does not know are left out."""
     state = json.loads(fields["state"])
-    due_at = int(fields["due_at"])
     if state["lease"]:
-        state["lease"] = _made(Lease, state["lease"], until=due_at)
-    if review := state["review"]:
-        votes = tuple(_made(Approval, vote) for vote in review.get("approvals", ()))
-        kind = ReviewKind(review["kind"])
-        state["review"] = _made(Review, review, kind=kind, approvals=votes)
-    if decision := state["decision"]:
-        state["decision"] = _made(
-            Decision,
-            decision,
-            action=Action(decision["action"]),
-            answers=tuple(decision.get("answers", ())),
-        )
-    if result := state["result"]:
-        state["result"] = _made(Result, result, artifacts=tuple(result["artifacts"]))
-    state["reason"] = Reason(state["reason"]) if state["reason"] else None
-    return _made(
-        JobRecord,
-        state,
-        spec=read_spec(json.loads(fields["spec"])),
-        status=Status(fields["status"]),
-        version=int(fields["version"]),
-        epoch=int(fields["epoch"]),
-        due_at=due_at,
-        progress_epoch=int(fields["progress_epoch"]),
-        workspace=fields["workspace"] or None,
-        graph=GraphFormat.parse(graph) if (graph := fields.get("graph")) else None,
-        once=fields.get("once", ""),
-        ends_by=int(ends) if (ends := fields.get("ends_by")) else None,
-        authors=tuple(Person(*each) for each in json.loads(fields.get("authors", "[]"))),
+        state["lease"]["until"] = fields["due_at"]
+    own = {
+        name: fields[name] for name in ("status", "version", "epoch", "due_at", "progress_epoch")
+    }
+    return _RECORD.validate_python(
+        {
+            **state,
+            **own,
+            "spec": json.loads(fields["spec"]),
+            "workspace": fields["workspace"] or None,
+            "graph": GraphFormat.parse(graph) if (graph := fields.get("graph")) else None,
+            "once": fields.get("once", ""),
+            "ends_by": fields.get("ends_by") or None,
+            "authors": [Person(*each) for each in json.loads(fields.get("authors", "[]"))],
+        }
     )
 
 
