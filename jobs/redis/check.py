@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -75,72 +75,47 @@ def judge(info: Mapping[str, Any], config: Mapping[str, str] | None) -> RedisRep
     """Findings from INFO and, where it is allowed (else None), CONFIG GET."""
     valkey = info.get("valkey_version")
     version = str(valkey or info.get("redis_version", "unknown"))
-    findings = (
-        _version(str(info.get("redis_version", "0"))),
-        _mode(str(info.get("redis_mode", "standalone"))),
-        _role(str(info.get("role", "master"))),
-        _append_only(bool(info.get("aof_enabled"))),
-        _append_sync((config or {}).get("appendfsync")),
-        _last_write(str(info.get("aof_last_write_status", "ok"))),
-        _eviction(str(info.get("maxmemory_policy", "unknown")), int(info.get("maxmemory", 0))),
-    )
-    return RedisReport("valkey" if valkey else "redis", version, findings)
+    server = "valkey" if valkey else "redis"
+    return RedisReport(server, version, tuple(_findings(info, config or {})))
 
 
-def _version(version: str) -> Finding:
+def _findings(info: Mapping[str, Any], config: Mapping[str, str]) -> Iterator[Finding]:
+    version = str(info.get("redis_version", "0"))
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if numbers >= OLDEST:
-        return Finding("version", version)
     advice = "use Redis 7.0 or newer, or Valkey 7.2 or newer"
-    return Finding("version", version, Verdict.UNUSABLE, advice)
-
-
-def _mode(mode: str) -> Finding:
-    if mode != "cluster":
-        return Finding("mode", mode)
+    yield _finding("version", version, Verdict.UNUSABLE, advice, well=numbers >= OLDEST)
+    mode = str(info.get("redis_mode", "standalone"))
     advice = "a commit touches several keys: use one server, not Redis Cluster"
-    return Finding("mode", mode, Verdict.REFUSE, advice)
-
-
-def _role(role: str) -> Finding:
-    if role != "slave":
-        return Finding("role", role)
-    return Finding("role", "replica", Verdict.REFUSE, "a replica takes no writes: name its primary")
-
-
-def _append_only(enabled: bool) -> Finding:
-    if enabled:
-        return Finding("appendonly", "yes")
+    yield _finding("mode", mode, Verdict.REFUSE, advice, well=mode != "cluster")
+    role = str(info.get("role", "master")).replace("slave", "replica")
+    advice = "a replica takes no writes: name its primary"
+    yield _finding("role", role, Verdict.REFUSE, advice, well=role != "replica")
+    appends = bool(info.get("aof_enabled"))
     advice = "jobs are lost when Redis restarts: set `appendonly yes`"
-    return Finding("appendonly", "no", Verdict.REFUSE, advice)
-
-
-def _append_sync(policy: str | None) -> Finding:
-    if policy == "always":
-        return Finding("appendfsync", policy)
-    if policy is None:
-        advice = "CONFIG GET is not allowed here, so this could not be checked: want `always`"
-        return Finding("appendfsync", "unknown", Verdict.WARN, advice)
+    yield _finding("appendonly", "yes" if appends else "no", Verdict.REFUSE, advice, well=appends)
+    sync = config.get("appendfsync", "unknown")
     advice = "a power cut loses the last accepted jobs: set `appendfsync always`"
-    return Finding("appendfsync", policy, Verdict.WARN, advice)
-
-
-def _last_write(status: str) -> Finding:
-    if status == "ok":
-        return Finding("aof_last_write_status", status)
+    if sync == "unknown":
+        advice = "CONFIG GET is not allowed here, so this could not be checked: want `always`"
+    yield _finding("appendfsync", sync, Verdict.WARN, advice, well=sync == "always")
+    written = str(info.get("aof_last_write_status", "ok"))
     advice = "Redis could not write its file: look at its log and its disk"
-    return Finding("aof_last_write_status", status, Verdict.REFUSE, advice)
+    yield _finding("aof_last_write_status", written, Verdict.REFUSE, advice, well=written == "ok")
+    yield _eviction(str(info.get("maxmemory_policy", "unknown")), int(info.get("maxmemory", 0)))
 
 
 def _eviction(policy: str, maxmemory: int) -> Finding:
-    if policy == "noeviction":
-        return Finding("maxmemory-policy", policy)
     if policy == "unknown":
         advice = "the server does not tell its policy: want `maxmemory-policy noeviction`"
         return Finding("maxmemory-policy", policy, Verdict.WARN, advice)
     when = f"at {maxmemory} bytes " if maxmemory else ""
     advice = f"Redis may {when}throw jobs away: set `maxmemory-policy noeviction`"
-    return Finding("maxmemory-policy", policy, Verdict.REFUSE, advice)
+    well = policy == "noeviction"
+    return _finding("maxmemory-policy", policy, Verdict.REFUSE, advice, well=well)
+
+
+def _finding(name: str, value: str, verdict: Verdict, advice: str, *, well: bool) -> Finding:
+    return Finding(name, value) if well else Finding(name, value, verdict, advice)
 
 
 def _texts(config: Mapping[Any, Any]) -> dict[str, str]:
