@@ -21,6 +21,11 @@ _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kuber
 _REFUSED = ("namespace", "uid map", "Permission denied", "Operation not permitted", "unshare")
 _PROC, _ROOT = ("mount proc", "mounting proc"), ("pivot_root", "make / slave", "bind mount")
 _FULL = ("No space left on device", "Resource temporarily unavailable")
+_CONTAINER = (
+    "let the container make namespaces: docker run --security-opt "
+    "seccomp=deploy/seccomp-worker.json --security-opt systempaths=unconfined --security-opt "
+    "apparmor=unconfined (docs/deployment.md says what each gives away, and Kubernetes' words)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +38,6 @@ class Host:
     """Whether this process runs inside a container."""
     filtered: bool = False
     """Whether a system call filter is on this process already."""
-    masked_proc: bool = False
-    """Whether something is mounted over parts of `/proc`, so that no fresh one may be mounted."""
-    apparmor: str = ""
-    """The AppArmor profile of this process."""
     namespaces: bool = True
     """Whether this kernel has user namespaces at all."""
 
@@ -47,13 +48,10 @@ def look() -> Host:
         name: _read(f"/proc/sys/{name.replace('.', '/')}").strip()
         for name in (*_SWITCHES, *_COUNTS)
     }
-    mounts = (line.split()[4] for line in _read("/proc/self/mountinfo").splitlines())
     return Host(
         sysctls={name: value for name, value in values.items() if value},
         contained=any(Path(mark).exists() for mark in _CONTAINER_MARKS),
         filtered="\nSeccomp:\t2" in _read("/proc/self/status"),
-        masked_proc=any(at.startswith("/proc/") for at in mounts),
-        apparmor=_read("/proc/self/attr/current").strip("\0\n").removesuffix(" (enforce)"),
         namespaces=Path("/proc/self/ns/user").exists(),
     )
 
@@ -73,9 +71,10 @@ def _advice(said: str, host: Host) -> Iterator[str]:
         yield "a kernel with user namespaces (CONFIG_USER_NS), or the docker backend"
         return
     yield from _switches(said, host)
+    full = any(word in said for word in _FULL)
     if host.contained or host.filtered:
-        yield from _container(said, host)
-    elif any(word in said for word in _FULL):
+        yield "give the container more processes (docker run --pids-limit)" if full else _CONTAINER
+    elif full:
         yield "raise the user's limit of processes (ulimit -u), which sandboxes count against"
     elif "namespace" in said and all(
         host.sysctls.get(name, good) == good for name, good in _SWITCHES.items()
@@ -98,27 +97,6 @@ def _switches(said: str, host: Host) -> Iterator[str]:
     for command in commands:
         setting = command.removeprefix("sysctl -w ")
         yield f"{command} (to last: echo {setting} >> /etc/sysctl.d/60-fettle.conf)"
-
-
-def _container(said: str, host: Host) -> Iterator[str]:
-    """What a container's engine withholds; Docker's words, and Kubernetes' where they differ."""
-    if any(word in said for word in _FULL):
-        yield "give the container more processes (docker run --pids-limit)"
-        return
-    if any(word in said for word in _PROC) or host.masked_proc:
-        yield (
-            "start the container with /proc unmasked (docker run --security-opt "
-            "systempaths=unconfined; in Kubernetes procMount: Unmasked)"
-        )
-    yield (
-        "start the container with a seccomp profile that allows unshare, clone, mount and "
-        "pivot_root (docker run --security-opt seccomp=deploy/seccomp-worker.json)"
-    )
-    if host.apparmor not in {"", "unconfined"}:
-        yield (
-            f"take the container out of AppArmor's profile {host.apparmor}, which forbids mounts "
-            "(docker run --security-opt apparmor=unconfined)"
-        )
 
 
 def _read(path: str) -> str:

@@ -43,17 +43,12 @@ def test_switches_that_are_right_are_not_named() -> None:
     assert "docker backend" in found
 
 
-def test_in_a_container_it_names_the_profile_and_proc() -> None:
-    found = explain(PROC, Host(contained=True))
-    assert "seccomp=deploy/seccomp-worker.json" in found
-    assert "systempaths=unconfined" in found
-    assert "apparmor" not in found
-    found = explain(NAMESPACE, Host(filtered=True))
-    assert "seccomp=" in found
-    assert "systempaths" not in found
-    assert "systempaths" in explain(NAMESPACE, Host(filtered=True, masked_proc=True))
+@pytest.mark.parametrize("host", [Host(contained=True), Host(filtered=True)])
+def test_in_a_container_it_names_what_the_container_is_to_be_given(host: Host) -> None:
+    assert "seccomp=deploy/seccomp-worker.json" in explain(PROC, host)
+    assert "--pids-limit" in explain(FULL, host)
 
 
-@pytest.mark.parametrize("host", [Host(), Host(contained=True, filtered=True, masked_proc=True)])
+@pytest.mark.parametrize("host", [Host(), Host(contained=True, filtered=True)])
 def test_another_fault_gets_no_advice_that_would_mislead(host: Host) -> None:
     assert "Try:" not in explain("ModuleNotFoundError: No module named 'x'", host)
