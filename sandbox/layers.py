@@ -18,6 +18,10 @@ _ALL_SCOPES = 6
 """The ABI from which Landlock cuts off signals and abstract sockets too."""
 _BOUNDED = 2 * policy.INODES
 """At most so many files: a tmpfs without a number of its own takes one for every other page."""
+NAMESPACES = "user, pid, net, ipc, uts, mount and cgroup are the sandbox's own"
+MEMORY = Layer(
+    "memory total", True, "sampled over the whole tree every 50 ms and killed beyond the limit"
+)
 
 
 def probe() -> Command:
@@ -35,149 +39,139 @@ def layers(found: str, facts: Mapping[str, Any]) -> tuple[Layer, ...]:
     return (
         Layer("bubblewrap", True, facts["bubblewrap"]),
         _namespaces(inside["namespaces"]),
-        network(inside),
-        filesystem(inside),
-        files(inside),
+        *reach(inside),
         _locks(inside),
-        _environment(inside),
-        capabilities(inside),
-        seccomp(inside),
-        landlock(inside),
+        environment(inside, 0),
+        *rights(inside),
         _unprivileged(facts["uid"]),
         _processes(inside),
-        Layer(
-            "memory total",
-            True,
-            "sampled over the whole tree every 50 ms and killed beyond the limit",
-        ),
+        MEMORY,
         _cgroup(facts),
     )
 
 
-def network(inside: Mapping[str, Any]) -> Layer:
-    """Whether the sandbox's own loopback is all that it reaches."""
-    reach = ", ".join(inside["interfaces"]) or "none"
-    if inside["interfaces"] == ["lo"]:
-        return Layer("network", True, "its own loopback, and no other interface")
-    return Layer(
-        "network", False, f"interfaces in the sandbox: {reach}; code may reach others by it"
-    )
+def layer(name: str, well: str, loss: str, *, active: bool) -> Layer:
+    """A layer that says what it does, or what it means that it is not active."""
+    return Layer(name, active, well if active else loss)
 
 
-def filesystem(inside: Mapping[str, Any]) -> Layer:
-    """Whether it writes nowhere but to its tmpfs."""
-    writable = ", ".join(inside["writable"])
-    if not writable:
-        return Layer("filesystem", True, "read-only but for four tmpfs of fixed size")
-    return Layer("filesystem", False, f"writable: {writable}; a run may leave something")
-
-
-def files(inside: Mapping[str, Any]) -> Layer:
-    """Whether the kernel bounds how many files there may be."""
+def reach(inside: Mapping[str, Any]) -> tuple[Layer, ...]:
+    """Whether the sandbox's own loopback is all that it reaches, whether it writes nowhere but to
+    its tmpfs, and whether the kernel bounds how many files there may be.
+    """
+    interfaces, writable = ", ".join(inside["interfaces"]), ", ".join(inside["writable"])
     counts = [count for _, count in inside["tmpfs"].values()]
-    if all(0 < count <= _BOUNDED for count in counts):
-        return Layer("files", True, f"at most {sum(counts):,}, counted by the kernel")
-    return Layer(
-        "files",
-        False,
-        f"counted every 50 ms, and the run is ended beyond {policy.INODES:,}: a burst may for a "
-        "moment take more of the kernel's memory",
+    return (
+        layer(
+            "network",
+            "its own loopback, and no other interface",
+            f"interfaces in the sandbox: {interfaces or 'none'}; code may reach others by it",
+            active=inside["interfaces"] == ["lo"],
+        ),
+        layer(
+            "filesystem",
+            "read-only but for four tmpfs of fixed size",
+            f"writable: {writable}; a run may leave something",
+            active=not writable,
+        ),
+        layer(
+            "files",
+            f"at most {sum(counts):,}, counted by the kernel",
+            f"counted every 50 ms, and the run is ended beyond {policy.INODES:,}: a burst may for "
+            "a moment take more of the kernel's memory",
+            active=all(0 < count <= _BOUNDED for count in counts),
+        ),
     )
 
 
-def capabilities(inside: Mapping[str, Any]) -> Layer:
-    """Whether the code has no privilege and gains none."""
-    if inside["capabilities"] == 0 and inside["no_new_privs"]:
-        return Layer("capabilities", True, "none, and none to be gained (no_new_privs)")
-    return Layer("capabilities", False, "the code has some, or can gain some: do not rely on this")
-
-
-def seccomp(inside: Mapping[str, Any]) -> Layer:
-    """Whether the system call filter is in force."""
-    if inside["seccomp"] == 2 and inside["unshare"] == "EPERM":
-        return Layer("seccomp", True, "an allow-list; a new namespace is answered EPERM")
-    return Layer(
-        "seccomp",
-        False,
-        f"mode {inside['seccomp']}; a new namespace is answered {inside['unshare'] or 'yes'}: the "
-        "whole kernel is open to attack",
+def rights(inside: Mapping[str, Any]) -> tuple[Layer, ...]:
+    """Whether the code has no privilege and gains none, whether the system call filter is in force,
+    and Landlock's rules.
+    """
+    answer, abi = inside["unshare"], inside["landlock"]
+    scopes = " and signals and abstract sockets" if abi >= _ALL_SCOPES else ""
+    unused = f"ABI {abi} is there and not used" if abi else "this kernel does not offer it"
+    return (
+        layer(
+            "capabilities",
+            "none, and none to be gained (no_new_privs)",
+            "the code has some, or can gain some: do not rely on this",
+            active=inside["capabilities"] == 0 and inside["no_new_privs"],
+        ),
+        layer(
+            "seccomp",
+            "an allow-list; a new namespace is answered EPERM",
+            f"mode {inside['seccomp']}; a new namespace is answered {answer or 'yes'}: the whole "
+            "kernel is open to attack",
+            active=inside["seccomp"] == 2 and answer == "EPERM",
+        ),
+        layer(
+            "landlock",
+            f"ABI {abi}: files{scopes}, beside the mounts",
+            f"{unused}: files and signals are kept apart by namespaces and mounts alone",
+            active=inside["landlocked"],
+        ),
     )
 
 
-def landlock(inside: Mapping[str, Any]) -> Layer:
-    """Whether Landlock's rules are in force."""
-    abi, loss = (
-        inside["landlock"],
-        "files and signals are kept apart by namespaces and mounts alone",
+def environment(inside: Mapping[str, Any], own: int) -> Layer:
+    """Whether no more than `own` bytes of the first process's environment can be read."""
+    size = inside["environment_of_init"]
+    return layer(
+        "environment",
+        "nothing of the host's is visible, in no process of the sandbox",
+        f"{size} bytes of the first process's can be read",
+        active=size <= own,
     )
-    if inside["landlocked"]:
-        scopes = " and signals and abstract sockets" if abi >= _ALL_SCOPES else ""
-        return Layer("landlock", True, f"ABI {abi}: files{scopes}, beside the mounts")
-    if abi == 0:
-        return Layer("landlock", False, f"this kernel does not offer it: {loss}")
-    return Layer("landlock", False, f"ABI {abi} is there and not used: {loss}")
 
 
 def _locks(inside: Mapping[str, Any]) -> Layer:
-    shared = ", ".join(inside["shared"])
-    if not shared:
-        return Layer(
-            "locks",
-            True,
-            "on files of the system and the interpreter, met in no other sandbox; on a device such "
-            "as /dev/null, and on what little the base container holds, met in all",
-        )
-    return Layer(
+    return layer(
         "locks",
-        False,
-        f"met in every sandbox, on files of {shared}: this kernel has no overlay for users (5.11 "
-        "does), so two runs can signal to each other, or one stop another that locks such a file",
+        "on files of the system and the interpreter, met in no other sandbox; on a device such as "
+        "/dev/null, and on what little the base container holds, met in all",
+        f"met in every sandbox, on files of {', '.join(inside['shared'])}: this kernel has no "
+        "overlay for users (5.11 does), so two runs can signal to each other, or one stop another "
+        "that locks such a file",
+        active=not inside["shared"],
     )
 
 
 def _namespaces(inside: Mapping[str, str]) -> Layer:
     own = Path("/proc/self/ns")
     shared = [name for name, each in inside.items() if each == str((own / name).readlink())]
-    if not shared:
-        return Layer(
-            "namespaces", True, "user, pid, net, ipc, uts, mount and cgroup are the sandbox's own"
-        )
-    return Layer(
+    return layer(
         "namespaces",
-        False,
+        NAMESPACES,
         f"shared with the host: {', '.join(shared)}; code sees, or reaches, what is in them",
+        active=not shared,
     )
 
 
-def _environment(inside: Mapping[str, Any]) -> Layer:
-    size = inside["environment_of_init"]
-    if size == 0:
-        return Layer(
-            "environment", True, "nothing of the host's is visible, in no process of the sandbox"
-        )
-    return Layer("environment", False, f"{size} bytes of the first process's can be read")
-
-
 def _unprivileged(uid: int) -> Layer:
-    if uid != 0:
-        return Layer("unprivileged", True, f"sandboxes run as uid {uid} of the host")
-    return Layer("unprivileged", False, "sandboxes run as root of the host: one hole is enough")
+    return layer(
+        "unprivileged",
+        f"sandboxes run as uid {uid} of the host",
+        "sandboxes run as root of the host: one hole is enough",
+        active=uid != 0,
+    )
 
 
 def _processes(inside: Mapping[str, Any]) -> Layer:
     count = inside["processes"]
-    if count > 0:
-        return Layer("processes", True, f"at most {count} at a time, threads too, for each sandbox")
-    return Layer("processes", False, "not counted: a fork bomb reaches the host's own limit")
+    return layer(
+        "processes",
+        f"at most {count} at a time, threads too, for each sandbox",
+        "not counted: a fork bomb reaches the host's own limit",
+        active=count > 0,
+    )
 
 
 def _cgroup(facts: Mapping[str, Any]) -> Layer:
-    if facts.get("cgroup"):
-        return Layer("cgroup", True, facts["cgroup"])
-    why = facts.get("no_cgroup") or "not used"
-    return Layer(
+    return layer(
         "cgroup",
-        False,
-        f"{why}; a burst between two samples may reach twice the memory limit, and nothing shares "
-        "out the processors",
+        facts.get("cgroup") or "",
+        f"{facts.get('no_cgroup') or 'not used'}; a burst between two samples may reach twice the "
+        "memory limit, and nothing shares out the processors",
+        active=bool(facts.get("cgroup")),
     )
