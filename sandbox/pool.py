@@ -12,7 +12,6 @@ import asyncio
 import time
 from typing import Any, Protocol
 
-from sandbox import policy
 from sandbox.order import Order
 from sandbox.protocol import Command, Limits, PoolCount, RunResult, SandboxUnavailable
 from sandbox.result import ExitReport
@@ -43,9 +42,8 @@ class Reader(Protocol):
 class Instance(Protocol):
     """One sandbox whose agent waits for its order."""
 
-    @property
-    def work_bytes(self) -> int:
-        """The size of its `/work`, which is fixed."""
+    def fits(self, limits: Limits) -> bool:
+        """Whether it was made as a run with these limits needs it."""
         ...
 
     @property
@@ -231,7 +229,7 @@ class Pool:
 
     async def _build(self, limits: Limits) -> None:
         made = await self._make(limits, load=True)
-        if self._closed or not self._fits(made):
+        if self._closed or not made.fits(self._limits):
             self._end(made)
         else:
             self._ready.append((made, time.monotonic()))
@@ -242,15 +240,12 @@ class Pool:
         if not self._closed and not task.cancelled() and task.exception() is None:
             self.fill()
 
-    def _fits(self, instance: Instance) -> bool:
-        return instance.work_bytes == policy.work_bytes(self._limits)
-
     def _discard(self) -> None:
         """Let go of those that are of no use any more."""
         oldest = time.monotonic() - LIFE_SECONDS
         kept = []
         for each, made in self._ready:
-            if each.lost or made < oldest or not self._fits(each):
+            if each.lost or made < oldest or not each.fits(self._limits):
                 self._end(each)
             else:
                 kept.append((each, made))

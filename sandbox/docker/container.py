@@ -50,7 +50,7 @@ class DockerInstance:
         connection: Connection,
         streams: Streams,
     ) -> None:
-        self.id, self.work_bytes, self.reader = id_, container_limits.work_bytes, streams
+        self.id, self.reader = id_, streams
         self._session, self._limits, self._mark = session, container_limits, mark
         self._connection, self._run_events = connection, RunEvents()
         self._ended = False
@@ -66,12 +66,13 @@ class DockerInstance:
         reader = self._connection.reader
         return reader.at_eof() or reader.exception() is not None
 
-    async def start(self, limits: Limits) -> None:
-        """See `pool.Instance.start`."""
+    def fits(self, limits: Limits) -> bool:
+        """See `pool.Instance.fits`."""
+        return self._limits == profile.container_limits(limits)
+
+    async def start(self, limits: Limits) -> None:  # noqa: ARG002
+        """See `pool.Instance.start`; its bounds are those that it was made with."""
         self._session.begin(self.id, self._run_events)
-        container_limits = profile.container_limits(limits)
-        if self._limits != container_limits:
-            await self._session.engine.update(self.id, profile.update(container_limits))
 
     async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:
         """See `pool.Instance.report`. The agent shares the code's uid: one that falls silent or

@@ -145,10 +145,6 @@ class Engine:
         """Start it."""
         await self._expect("POST", f"/containers/{container}/start")
 
-    async def update(self, container: str, body: Mapping[str, Any]) -> None:
-        """Change a running container's bounds."""
-        await self._expect("POST", f"/containers/{container}/update", body)
-
     async def remove(self, container: str) -> None:
         """Kill it and remove it; returns when it is gone."""
         response = await self._ask("DELETE", f"/containers/{container}?force=1&v=1")

@@ -113,20 +113,13 @@ def container(
     }
 
 
-def update(container_limits: ContainerLimits) -> dict[str, Any]:
-    """The body of `POST /containers/ID/update`: what can still be changed in a made container."""
-    return {
-        "Memory": container_limits.memory_bytes,
-        "MemorySwap": container_limits.memory_bytes,
-        "PidsLimit": container_limits.processes,
-    }
-
-
 def _host(
     template: ContainerTemplate, container_limits: ContainerLimits, uid: int
 ) -> dict[str, Any]:
     return {
-        **update(container_limits),
+        "Memory": container_limits.memory_bytes,
+        "MemorySwap": container_limits.memory_bytes,
+        "PidsLimit": container_limits.processes,
         **({"Runtime": template.runtime} if template.runtime else {}),
         "NanoCpus": round(template.cpus * 1e9),
         "Init": False,

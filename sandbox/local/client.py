@@ -263,7 +263,11 @@ class LocalInstance:
         writer: asyncio.StreamWriter,
     ) -> None:
         self._session, self._number, self._entry = session, number, entry
-        self.work_bytes, self.reader, self.writer = work_bytes, reader, writer
+        self._work_bytes, self.reader, self.writer = work_bytes, reader, writer
+
+    def fits(self, limits: Limits) -> bool:
+        """See `pool.Instance.fits`: all but `/work` is bounded when a run begins."""
+        return self._work_bytes == policy.work_bytes(limits)
 
     @property
     def lost(self) -> bool:

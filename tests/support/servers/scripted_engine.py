@@ -32,7 +32,6 @@ STEPS = {
     "create": r"POST .*/containers/create",
     "attach": r"POST .*/attach",
     "start": r"POST .*/start",
-    "update": r"POST .*/update",
     "wait": r"POST .*/wait",
     "remove": r"DELETE ",
 }
@@ -170,9 +169,6 @@ class ScriptedEngine:
 
     def _start(self, line: str, *_: Any) -> tuple[int, Any]:
         return self._with(line, 204, lambda held: setattr(held, "started", True))
-
-    def _update(self, line: str, *_: Any) -> tuple[int, Any]:
-        return self._with(line, 200, lambda _: None)
 
     def _wait(self, line: str, *_: Any) -> tuple[int, Any]:
         return self._with(line, 200, lambda _: None)
