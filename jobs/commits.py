@@ -40,9 +40,11 @@ class Commits:
         *,
         first: bool = False,
         known: Loaded | None = None,
+        nudges: bool = True,
     ) -> JobRecord | Refusal:
-        """Decide and commit, until nothing changed in between. `first`: it must be at the head of
-        its line; `known`: the job as it was read just now.
+        """Decide and commit, until nothing changed in between; then send a hint where a job can run
+        (`nudges`). `first`: it must be at the head of its line; `known`: the job as it was read
+        just now.
         """
         for _ in range(TRIES):
             loaded, known = known or await self.store.load(job_id), None
@@ -56,6 +58,8 @@ class Commits:
                 decided = replace(decided, deliveries=deliveries_of(decided))
             written = entry(decided.after) if entry else None
             if await self.store.commit(loaded.record, decided, entry=written, first=first):
+                if nudges:
+                    await self.nudge(decided.after)
                 return decided.after
             if first and (waits := await self._waits(loaded.record)):
                 return waits
@@ -76,23 +80,17 @@ class Commits:
 
         return await self.change(held.job_id, fenced, entry)
 
-    async def nudged(self, changed: JobRecord | Refusal) -> JobRecord | Refusal:
-        """The same, and a hint where a job can run now."""
-        if isinstance(changed, JobRecord):
-            # the commit stands even if Redis no longer answers: the sweeper sends hints, too
-            with contextlib.suppress(StoreUnavailable):
-                await self.nudge(changed)
-        return changed
-
     async def nudge(self, changed: JobRecord) -> None:
         """Send a hint: for this job where it is queued, for the next in line where it ended."""
         if changed.status is Status.QUEUED and changed.hints > 0:
             self.hint(changed)
         elif changed.status.final:
-            head = await self.store.next_in_line(changed.tenant, changed.conversation_id)
-            loaded = await self.store.load(head) if head else None
-            if loaded is not None and loaded.record.status is Status.QUEUED:
-                self.hint(loaded.record)
+            # the change stands even if Redis no longer answers: the sweeper sends hints, too
+            with contextlib.suppress(StoreUnavailable):
+                head = await self.store.next_in_line(changed.tenant, changed.conversation_id)
+                loaded = await self.store.load(head) if head else None
+                if loaded is not None and loaded.record.status is Status.QUEUED:
+                    self.hint(loaded.record)
 
     async def _counted(self, before: JobRecord, change: Change) -> Change:
         """The change with its counts. Those of a job's end are made of all its events."""

@@ -9,6 +9,7 @@ import contextlib
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from jobs.commits import UNKNOWN, Commits
 from jobs.errors import StoreUnavailable
@@ -118,13 +119,10 @@ class Operations:
         self, job_id: str, worker: str, *, alone: bool = False, reads: Collection[int] | None = None
     ) -> JobRecord | Refusal:
         """Take a lease. Only the first job of a conversation's line can be claimed."""
-        return await self._commits.change(
-            job_id,
-            lambda record, now: lifecycle.claim(
-                record, now, worker=worker, policy=self.policy, alone=alone, reads=reads
-            ),
-            first=True,
+        claim = partial(
+            lifecycle.claim, worker=worker, policy=self.policy, alone=alone, reads=reads
         )
+        return await self._commits.change(job_id, claim, first=True)
 
     async def hint_again(self, job_id: str) -> None:
         """Send another hint at a job that is queued."""
@@ -133,9 +131,7 @@ class Operations:
 
     async def pause(self, held: LeaseRef, review: Review) -> JobRecord | Refusal:
         """Ask a person, and release the job."""
-        return await self._commits.own(
-            held, lambda record, now: lifecycle.pause(record, now, review=review)
-        )
+        return await self._commits.own(held, partial(lifecycle.pause, review=review))
 
     async def decide(
         self, job_id: str, decision: Decision, known: Loaded | None = None
@@ -143,19 +139,12 @@ class Operations:
         """Apply a person's Decision, and send a hint where the job is then queued. `known`: the job
         as it was read just now.
         """
-        changed = await self._commits.change(
-            job_id,
-            lambda record, now: lifecycle.decide(record, now, decision=decision),
-            known=known,
-        )
-        return await self._commits.nudged(changed)
+        decide = partial(lifecycle.decide, decision=decision)
+        return await self._commits.change(job_id, decide, known=known)
 
     async def cancel(self, job_id: str, by: str) -> JobRecord | Refusal:
         """End a job for good, from any state that is not final."""
-        changed = await self._commits.change(
-            job_id, lambda record, now: lifecycle.cancel(record, now, by=by)
-        )
-        return await self._commits.nudged(changed)
+        return await self._commits.change(job_id, partial(lifecycle.cancel, by=by))
 
     async def delete(self, job_id: str) -> Refusal | None:
         """Remove a final job with all that is kept of it; None when it is gone."""
@@ -176,42 +165,25 @@ class Operations:
         def entry(record: JobRecord) -> ConversationEntry:
             return ConversationEntry(record.id, record.spec.task, summary or "", record.workspace)
 
-        changed = await self._commits.own(
-            held,
-            lambda record, now: lifecycle.succeed(record, now, result=result),
-            None if summary is None else entry,
-        )
-        return await self._commits.nudged(changed)
+        succeed = partial(lifecycle.succeed, result=result)
+        return await self._commits.own(held, succeed, None if summary is None else entry)
 
     async def fail(
         self, held: LeaseRef, reason: Reason, detail: str, result: Result | None = None
     ) -> JobRecord | Refusal:
         """End a job without success."""
-        changed = await self._commits.own(
-            held,
-            lambda record, now: lifecycle.fail(
-                record, now, reason=reason, detail=detail, result=result
-            ),
-        )
-        return await self._commits.nudged(changed)
+        fail = partial(lifecycle.fail, reason=reason, detail=detail, result=result)
+        return await self._commits.own(held, fail)
 
     async def retry(self, held: LeaseRef, reason: Reason, detail: str) -> JobRecord | Refusal:
         """Infrastructure trouble: retry later, or fail after enough tries."""
-        changed = await self._commits.own(
-            held,
-            lambda record, now: lifecycle.retry(
-                record, now, reason=reason, detail=detail, policy=self.policy
-            ),
-        )
-        return await self._commits.nudged(changed)
+        retry = partial(lifecycle.retry, reason=reason, detail=detail, policy=self.policy)
+        return await self._commits.own(held, retry)
 
     async def requeue(self, held: LeaseRef, detail: str) -> JobRecord | Refusal:
         """The worker drains, or cannot go on: the job is queued again with its checkpoint."""
-        changed = await self._commits.own(
-            held,
-            lambda record, now: lifecycle.requeue(record, now, why="drained", detail=detail),
-        )
-        return await self._commits.nudged(changed)
+        requeue = partial(lifecycle.requeue, why="drained", detail=detail)
+        return await self._commits.own(held, requeue)
 
     async def sweep(self, together: int = 32) -> int:
         """Visit all jobs that are due: send hints, take back lost leases (J8), expire reviews.

@@ -39,7 +39,10 @@ async def _look(commits: Commits, job_id: str) -> bool:
     place = last_known(await store.events(job_id)) if alone else ""
     first = loaded is None or await _first(commits, loaded.record)
     swept = await commits.change(
-        job_id, lambda record, now: _step(record, now, place, first=first), known=loaded
+        job_id,
+        lambda record, now: _step(record, now, place, first=first),
+        known=loaded,
+        nudges=False,
     )
     if isinstance(swept, Refusal):
         return False
@@ -55,7 +58,7 @@ async def _first(commits: Commits, record: JobRecord) -> bool:
 
 async def _look_at_review(commits: Commits, job_id: str) -> bool:
     looked = await commits.change(job_id, expiry.look)
-    return isinstance(await commits.nudged(looked), JobRecord)
+    return isinstance(looked, JobRecord)
 
 
 def _step(record: JobRecord, now: int, place: str, *, first: bool) -> Change | Refusal:
