@@ -14,11 +14,6 @@ def test_the_same_seed_gives_the_same_schedule() -> None:
     assert schedule(7, 1).faults != schedule(8, 1).faults
 
 
-def test_a_longer_run_begins_with_the_jobs_of_a_shorter_one() -> None:
-    short, long = schedule(7, 1), schedule(7, 3)
-    assert long.jobs[: len(short.jobs)] == short.jobs
-
-
 def test_ten_minutes_have_the_kills_and_the_jobs_that_are_promised() -> None:
     for seed in range(5):
         plan = schedule(seed, 10)
