@@ -31,7 +31,7 @@ from jobs.redis import keys
 from jobs.redis.keys import JobKeys
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Refusal
-from jobs.transitions.upgrade import HINTS_BEFORE_ASKING
+from jobs.transitions.upgrade import HINTS_BEFORE_ASKING, MORE_AFTER_CRASH
 from jobs.view import job as view
 
 NEXT = 9
@@ -302,7 +302,8 @@ async def parked(scene: Scene, job_id: str, graph: str = f"{NEXT} 9.0.0") -> Job
     async with Redis.from_url(deployment.redis_url) as redis:
         key = JobKeys(job_id).record
         state = json.loads(await redis.hget(key, "state"))  # type: ignore[arg-type, misc]
-        state["hints"] = HINTS_BEFORE_ASKING  # so it has waited for a worker that reads it
+        # so it has waited for a worker that reads it
+        state["hints"] = HINTS_BEFORE_ASKING + MORE_AFTER_CRASH
         await redis.hset(key, mapping={"state": json.dumps(state), "graph": graph})  # type: ignore[misc]
     scene.log.add(Struck(fault=UNREAD, jobs=(job_id,)))
     deployment.worker()
