@@ -48,8 +48,6 @@ class Batch:
             graph=self.graph,
             commands=self.commands,
             blobs=self.blobs,
-            # only finished calls are progress: a checkpoint alone may hold what is tried again
-            progress=bool(self.journal),
         )
 
 

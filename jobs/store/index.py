@@ -106,14 +106,13 @@ def written(job: JobKeys, epoch: int, writes: Writes) -> Iterator[Command]:
     if writes.journal:
         pairs = (part for item in writes.journal.items() for part in item)
         yield ("HSET", job.journal, *pairs)
+        yield ("HSET", job.record, "progress_epoch", epoch)
     for charge in writes.charges:
         yield from charged(job, charge)
     if writes.workspace is not None:
         yield ("HSET", job.record, "workspace", writes.workspace)
     if writes.graph is not None:
         yield ("HSET", job.record, "graph", str(writes.graph))
-    if writes.progress and (writes.journal or writes.commands):
-        yield ("HSET", job.record, "progress_epoch", epoch)
     yield from _refer(job, writes.blobs)
     yield from writes.commands
 

@@ -74,9 +74,8 @@ class Writes:
     `journal` maps a call's key to its finished outcome; `workspace` is the manifest digest that
     the call left ('': no files); `graph` the format of the job's checkpoints; `commands` are Redis
     commands of these; `blobs` the digests of bytes that these writes name, which are
-    kept as long as the job. `progress` is False where they keep nothing that a crash would have to
-    repeat, such as a Decision that is fed to the graph: without it, a job that kills its workers
-    would seem to get on (J7).
+    kept as long as the job. Only finished calls are progress: a checkpoint alone may hold what is
+    tried again, and a job that kills its workers would seem to get on (J7).
     """
 
     events: Sequence[NewEvent] = ()
@@ -86,7 +85,6 @@ class Writes:
     graph: GraphFormat | None = None
     commands: Sequence[tuple[str | bytes | int | float, ...]] = ()
     blobs: Sequence[str] = ()
-    progress: bool = True
 
 
 @dataclass(frozen=True, slots=True)
