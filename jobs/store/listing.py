@@ -9,12 +9,13 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Unpack, cast
+from typing import cast
 
 from redis.asyncio import Redis
 
 from jobs import search_terms
 from jobs.model.codec import read_record
+from jobs.model.credentials import Person
 from jobs.model.record import Status
 from jobs.model.spec import Kind, Priority
 from jobs.queue.admission import SystemLoad
@@ -23,7 +24,7 @@ from jobs.redis.connection import Clock, ask, lua, texts
 from jobs.redis.keys import JobKeys
 from jobs.store.search import AT_ONCE, Words
 from jobs.store.spending import listed
-from jobs.store.types import JobFilter, JobFilterFields, Page
+from jobs.store.types import Page
 
 INDEXED_FIRST = 5
 """Steps of indexing that a search makes first, so that new jobs are found at once."""
@@ -68,28 +69,41 @@ class Listing(Clock):
         return [job_id.decode() for job_id in found]
 
     async def page(
-        self, tenant: str, *, limit: int, offset: int, **wanted: Unpack[JobFilterFields]
+        self,
+        tenant: str,
+        *,
+        limit: int,
+        offset: int,
+        status: Status | None = None,
+        label: str | None = None,
+        text: str = "",
+        kind: Kind = Kind.TASK,
+        waits_for: Person | None = None,
     ) -> Page:
         """A tenant's jobs, newest first; `text` is searched for (see `jobs.search_terms`);
-        `waits_for`: what waits for this person's decision, oldest first."""
-        job_filter = JobFilter(**wanted)
-        groups = [[name] for name in _listings(tenant, job_filter)]
-        if job_filter.text:
-            found = await self._found(tenant, search_terms.asked(job_filter.text))
+        `waits_for`: what waits for this person's decision, oldest first. All of it holds for what
+        is found.
+        """
+        waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
+        statuses = waits | ({status} if status is not None else set())
+        listings = [keys.listing(tenant, status=each, kind=kind) for each in sorted(statuses)]
+        if label is not None:
+            listings.append(keys.listing(tenant, label=label, kind=kind))
+        groups = [[name] for name in listings or [keys.listing(tenant, kind=kind)]]
+        if text:
+            found = await self._found(tenant, search_terms.asked(text))
             if found is None:
                 return Page((), 0)
             groups += found
-        excluded = sorted(
-            keys.ineligible_approvers(tenant, key) for key in job_filter.identity_keys
-        )
+        person = waits_for.identity_keys if waits_for is not None else ()
+        excluded = sorted(keys.ineligible_approvers(tenant, key) for key in person)
         if len(groups) == 1 and not excluded:
             total, ids = await self._part_of(groups[0][0], limit, offset)
             return await self._shown(ids, total)
-        order = "newest" if job_filter.waits_for is None else "oldest"
+        order = "newest" if waits_for is None else "oldest"
         sets: list[str | int] = [len(groups)]
-        for group in groups:
+        for group in (*groups, excluded):
             sets += [len(group), *group]
-        sets += [len(excluded), *excluded]
         total, ids, exact = await self._searched(order, sets, limit, offset)
         return replace(await self._shown(ids, total), exact=exact)
 
@@ -194,11 +208,3 @@ class Listing(Clock):
         records = [read_record(texts(fields)) for fields in found[::2] if fields]
         paid = {job_id: listed(fields) for job_id, fields in zip(ids, found[1::2], strict=True)}
         return Page(records, total, paid)
-
-
-def _listings(tenant: str, job_filter: JobFilter) -> list[str]:
-    kind = job_filter.kind
-    found = [keys.listing(tenant, status=each, kind=kind) for each in sorted(job_filter.statuses)]
-    if job_filter.label is not None:
-        found.append(keys.listing(tenant, label=job_filter.label, kind=kind))
-    return found or [keys.listing(tenant, kind=kind)]

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from typing_extensions import TypedDict
-
 from jobs.budgets import Spent, billionths
-from jobs.model.credentials import Person
 from jobs.model.events import NewEvent
 from jobs.model.graph_format import GraphFormat
-from jobs.model.record import JobRecord, Status
-from jobs.model.spec import Kind
+from jobs.model.record import JobRecord
 
 ENTRIES_KEPT = 20
 """How many finished jobs a conversation remembers."""
@@ -117,36 +113,3 @@ class LeaseRef:
 
     job_id: str
     epoch: int
-
-
-class JobFilterFields(TypedDict, total=False):
-    """A JobFilter as arguments of a call."""
-
-    status: Status | None
-    label: str | None
-    text: str
-    kind: Kind
-    waits_for: Person | None
-
-
-@dataclass(frozen=True, slots=True)
-class JobFilter:
-    """All of it holds for what is found. `text`: see `jobs.search_terms`. `waits_for`: the job
-    waits for a person, and this one's approval would count."""
-
-    status: Status | None = None
-    label: str | None = None
-    text: str = ""
-    kind: Kind = Kind.TASK
-    waits_for: Person | None = None
-
-    @property
-    def statuses(self) -> frozenset[Status]:
-        """The status a job must be in: each of these."""
-        waits = {Status.AWAITING_REVIEW} if self.waits_for is not None else set()
-        return frozenset({self.status} if self.status is not None else set()) | waits
-
-    @property
-    def identity_keys(self) -> frozenset[str]:
-        """The keys of the person whose approval must count."""
-        return self.waits_for.identity_keys if self.waits_for is not None else frozenset()
