@@ -126,4 +126,4 @@ class Attempt:
     async def _sandbox_works(self) -> bool:
         """Check the sandbox again: if it is broken for all jobs, this one loses no try, and the
         worker takes no other."""
-        return await self.drive.equipment.readiness.look()
+        return await self.drive.context.readiness.look()

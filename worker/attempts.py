@@ -49,12 +49,12 @@ class Attempts:
         self,
         worker_id: str,
         operations: Operations,
-        equipment: WorkerContext,
+        context: WorkerContext,
         slots: int,
     ) -> None:
         self._worker_id = worker_id
         self._operations = operations
-        self._equipment = equipment
+        self._context = context
         self._slots = asyncio.Semaphore(slots)
         self._running: dict[LeaseRef, Running] = {}
         self._held: tuple[LeaseRef, ...] = ()
@@ -76,7 +76,7 @@ class Attempts:
         which belong to workers that can do something. A worker that drains takes nothing. Either
         way the job stays due, and the sweeper has another worker hinted.
         """
-        ready = self._equipment.readiness
+        ready = self._context.readiness
         if not ready.works and not await self._unless_draining(ready.wait()):
             return
         if not await self._unless_draining(self._slots.acquire()):
@@ -89,12 +89,12 @@ class Attempts:
         """Work on one job that crashed before, unless nothing could be run here. The process was
         made for it, and ends with it: a claim that Redis did not answer is made again.
         """
-        if not self._equipment.readiness.works:
+        if not self._context.readiness.works:
             log.warning("job waits for a sandbox that works", job_id=job_id)
             return
         try:
             await retry_while_unavailable(
-                lambda: self.work(job_id, alone=True), self._equipment.patience
+                lambda: self.work(job_id, alone=True), self._context.patience
             )
         except (StoreUnavailable, Contended) as error:
             log.warning("job left to another process", job_id=job_id, error=str(error))
@@ -181,7 +181,7 @@ class Attempts:
         control = RunControl()
         if self._draining.is_set():
             control.request_drain()
-        drive = GraphRunner(claimed, self._operations, self._equipment, control)
+        drive = GraphRunner(claimed, self._operations, self._context, control)
         work = asyncio.create_task(Attempt(drive).run())
         self._running[drive.held] = Running(control, work)
         self._held = tuple(self._running)

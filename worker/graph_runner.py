@@ -53,7 +53,7 @@ class GraphRunner:
 
     record: JobRecord
     operations: Operations
-    equipment: WorkerContext
+    context: WorkerContext
     control: RunControl
 
     @property
@@ -63,7 +63,7 @@ class GraphRunner:
 
     async def run(self) -> JobRecord | Refusal:
         """The job as it was left: paused, or ended."""
-        ledger = await retry_while_unavailable(lambda: self.equipment.ledger(self.record))
+        ledger = await retry_while_unavailable(lambda: self.context.ledger(self.record))
         CURRENT.set(ledger)
         if self.record.spec.kind is Kind.VERIFICATION:
             return await self._verify(ledger)
@@ -79,7 +79,7 @@ class GraphRunner:
 
     async def _verify(self, ledger: Ledger) -> JobRecord | Refusal:
         """Judge the job's checks: it succeeds whether they pass or not."""
-        ports = await self.equipment.ports(self.record, ledger)
+        ports = await self.context.ports(self.record, ledger)
         checked = await _verified(ports)
         await ledger.flush()
         result = Result(f"{report_summary(checked)}.", approved_by=None, checks=checked)
@@ -90,13 +90,13 @@ class GraphRunner:
         record = self.record
         store = self.operations.store
         if record.graph == ANEW:
-            await self.equipment.saver.adelete_thread(record.id)
+            await self.context.saver.adelete_thread(record.id)
             record = replace(record, workspace=record.spec.workspace)
         entries = await retry_while_unavailable(
             lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
         )
         base = entries[0].workspace if entries else None
-        ports = await self.equipment.ports(record, ledger, base)
+        ports = await self.context.ports(record, ledger, base)
         feed = initial_state(_input(record.spec, entries, ports))
         return await self._through(ledger, feed, ports)
 
@@ -107,9 +107,9 @@ class GraphRunner:
         ports: Ports | None = None,
     ) -> JobRecord | Refusal:
         """Run the graph to its next pause or its end."""
-        ports = ports or await self.equipment.ports(self.record, ledger)
+        ports = ports or await self.context.ports(self.record, ledger)
         self._name_format(ledger)
-        state = await self.equipment.graph.ainvoke(
+        state = await self.context.graph.ainvoke(
             feed, self._config(), context=ports, durability="sync", control=self.control
         )
         if interrupts := state.get("__interrupt__"):
@@ -126,18 +126,18 @@ class GraphRunner:
         snapshot = await self._snapshot()
         if self.record.inherits is not None and not snapshot.values:
             # where the parent has none, or was removed meanwhile, the job begins from its start
-            await self.equipment.saver.acopy_thread(self.record.inherits, self.record.id)
+            await self.context.saver.acopy_thread(self.record.inherits, self.record.id)
             snapshot = await self._snapshot()
         if not reopens(self.record, snapshot):
             return resumption(self.record, snapshot)
         self._name_format(ledger)
         changed = reopened(self.record, snapshot.values)
-        await self.equipment.graph.aupdate_state(self._config(), changed, as_node=AFTER)
+        await self.context.graph.aupdate_state(self._config(), changed, as_node=AFTER)
         return GoOn(None)
 
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
         await ledger.flush()
-        await self.equipment.write_down(self.record)
+        await self.context.write_down(self.record)
         asks = ReviewKind.QUESTIONS if "questions" in interrupt.value else ReviewKind.REVIEW
         return await self.ask(Review(interrupt.id, asks, interrupt.value))
 
@@ -150,7 +150,7 @@ class GraphRunner:
         result = result_of(ended)
         if (why := why_unapproved(self.record.spec, ended)) is not None:
             return await self._failed(Reason.UNAPPROVED, why, result)
-        await self.equipment.write_down(self.record)
+        await self.context.write_down(self.record)
         return await retry_while_unavailable(
             lambda: self.operations.succeed(self.held, result, ended.summary)
         )
@@ -171,7 +171,7 @@ class GraphRunner:
         events = await retry_while_unavailable(lambda: self.operations.store.events(self.record.id))
         there = None  # branches have files of their own
         if not record.spec.parallel:
-            blobs = self.equipment.blobs
+            blobs = self.context.blobs
             there = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
         return best(snapshot.values, events, there)
 
@@ -179,14 +179,14 @@ class GraphRunner:
         self, reason: Reason, detail: str, result: Result | None
     ) -> JobRecord | Refusal:
         await retry_while_unavailable(flush_unsent)
-        await self.equipment.write_down(self.record)
+        await self.context.write_down(self.record)
         return await retry_while_unavailable(
             lambda: self.operations.fail(self.held, reason, detail, result)
         )
 
     async def _snapshot(self) -> StateSnapshot:
         read: Callable[[], Awaitable[StateSnapshot]]
-        read = partial(self.equipment.graph.aget_state, self._config())
+        read = partial(self.context.graph.aget_state, self._config())
         return await retry_while_unavailable(read)
 
     def _config(self) -> RunnableConfig:

@@ -136,12 +136,12 @@ class Engine:
         operations = Operations(
             store, self._hints.hint, policy, webhooks=bool(settings.webhook_url)
         )
-        equipment = build_context(settings, store, self._figures)
-        opened.push_async_callback(equipment.close)
-        readiness = equipment.readiness
+        context = build_context(settings, store, self._figures)
+        opened.push_async_callback(context.close)
+        readiness = context.readiness
         await readiness.look()
         facts = announcement(settings)
-        attempts = Attempts(self._worker_id, operations, equipment, settings.concurrency)
+        attempts = Attempts(self._worker_id, operations, context, settings.concurrency)
         leases = Leases(
             self._worker_id,
             settings.redis_url,
@@ -164,11 +164,11 @@ class Engine:
         for forever in (
             sweep_forever(operations, settings.sweep_seconds, grace=_grace(settings)),
             remove_forever(
-                store, equipment.blobs, wanted(settings), settings.retention_sweep_seconds
+                store, context.blobs, wanted(settings), settings.retention_sweep_seconds
             ),
             index_forever(store, settings.sweep_seconds),
             stop_cancelled(store, attempts),
-            answer_forever(store, equipment),
+            answer_forever(store, context),
             *_webhooks(settings, store),
         ):
             task = asyncio.create_task(forever)

@@ -27,7 +27,7 @@ from drills.chaos.faults.injector import Faults
 from drills.chaos.faults.strikes import GRACE_SECONDS, alone
 from drills.chaos.load.client import Client
 from drills.chaos.load.generator import Load
-from drills.chaos.oplog import Left, Mended, Moment, OperationLog, Struck
+from drills.chaos.oplog import Left, Moment, OperationLog, Repaired, Struck
 from drills.chaos.progress import Progress
 from drills.chaos.schedule import Fault, schedule
 from jobs.model.record import Reason
@@ -191,7 +191,7 @@ async def _keep(deployment: Deployment, log: OperationLog) -> None:
         await asyncio.sleep(KEEP_SECONDS)
         if Moment.now().mono - before.mono > STALL_SECONDS:
             log.add(Struck(at=before, fault="machine-stalled", blinds=True))
-            log.add(Mended(fault="machine-stalled"))
+            log.add(Repaired(fault="machine-stalled"))
 
 
 async def _look_for_survivors(deployment: Deployment, log: OperationLog) -> None:

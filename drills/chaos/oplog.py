@@ -78,10 +78,10 @@ class Cancelled(Answered):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retried(Answered):
-    """POST /jobs/{id}/retry; `heir` is the new job."""
+    """POST /jobs/{id}/retry; `retry_job` is the new job."""
 
     job_id: str
-    heir: str | None = None
+    retry_job: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class Connected(Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told(Entry):
+class Received(Entry):
     """An event as a stream sent it to a reader."""
 
     job_id: str
@@ -138,7 +138,7 @@ class Struck(Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mended(Entry):
+class Repaired(Entry):
     """What a fault had taken away is back."""
 
     fault: str

@@ -99,7 +99,7 @@ def _sums(screen: Screen, outcome: Outcome) -> None:
     left = sum(violation.rule == "J14" for violation in verdict.violations)
     sandboxes = f"{left or 'no'} processes of workers or sandboxes; containers are not counted"
     screen.line("left", sandboxes)
-    screen.line("anew", f"{verdict.tried_anew} jobs that failed or were cancelled were tried again")
+    screen.line("retried", f"{verdict.retried} jobs that had failed or were cancelled")
     jobs = f"{verdict.jobs} jobs, {outcome.kills} kills in {outcome.seconds:.0f} s"
     if outcome.passed:
         screen.line("passed", f"{jobs}: none lost, none finished twice", Tone.GOOD)
@@ -124,7 +124,7 @@ def plain(outcome: Outcome, seed: int) -> dict[str, Any]:
         "jobs": verdict.jobs,
         "statuses": dict(verdict.statuses),
         "failed_for": dict(verdict.reasons),
-        "tried_anew": verdict.tried_anew,
+        "retried": verdict.retried,
         "kills": outcome.kills,
         "whole_worker_kills": outcome.faults.get("worker-kill", 0),
         "kills_planned": outcome.kills_planned,

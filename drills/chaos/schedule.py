@@ -76,7 +76,7 @@ class JobPlan:
     run out, the job is left waiting. `cancel_after` is seconds from the submission. `resubmits`
     sends the same request again, `other_body` another one with the same key. `follows` goes on in
     the conversation of the job before. `drops` are the events after which the reader hangs up.
-    `retry` asks, when it is over, to have it tried anew: only what failed or was cancelled is.
+    `retry` asks for a retry when it is over: only a job that failed or was cancelled has one.
     """
 
     number: int

@@ -37,12 +37,12 @@ def created(record: JobRecord, blobs: Sequence[str] = ()) -> Iterator[Command]:
     yield _changes(record)
 
 
-def inherited(heir: JobRecord, parent: JobRecord, facts: Sequence[str]) -> Iterator[Command]:
+def inherited(retry_job: JobRecord, parent: JobRecord, facts: Sequence[str]) -> Iterator[Command]:
     """What a job takes over from its parent: the bytes, the checkpoint, journal and events'
     keys."""
-    job, old = JobKeys(heir.id), JobKeys(parent.id)
+    job, old = JobKeys(retry_job.id), JobKeys(parent.id)
     yield ("INHERIT", job.blobs, keys.REFERENCES, keys.UNREFERENCED, old.blobs)
-    if heir.inherits == parent.id:
+    if retry_job.inherits == parent.id:
         yield ("COPY", old.journal, job.journal)
         yield from (("SADD", job.facts, fact) for fact in facts)
 

@@ -22,7 +22,7 @@ COMMAND = Command.python(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was tried out: another version of any of it is tried anew."""
+    """What was tried out: another version of any of it is tried out again."""
 
     runtime: str
     engine: str

@@ -84,8 +84,8 @@ async def test_what_serves_to_go_on_ends_with_the_job_unless_a_retry_needs_it(se
     for reason in set(Reason) - OVER:
         kept = await failed(service, reason)
         assert await store.journal(kept.id) == {"call": b"1"}, reason
-        heir = job(await service.operations.retry_as_new_job(kept.id, by="ann"))
-        assert (heir.inherits, await store.journal(heir.id)) == (kept.id, {"call": b"1"})
+        retry_job = job(await service.operations.retry_as_new_job(kept.id, by="ann"))
+        assert (retry_job.inherits, await store.journal(retry_job.id)) == (kept.id, {"call": b"1"})
     running = await service.running()
     await store.write(running.id, running.epoch, Writes(journal={"call": b"1"}))
     cancelled = job(await service.operations.cancel(running.id, "ann"))

@@ -54,7 +54,7 @@ async def test_a_job_is_parked_and_restarted(service: JobService) -> None:
 async def test_a_retry_has_its_parents_format(service: JobService) -> None:
     record = await checkpointed(service)
     await service.operations.cancel(record.id, "ann")
-    heir = job(await service.operations.retry_as_new_job(record.id, by="ann"))
-    stored = await service.record(heir.id)
+    retry_job = job(await service.operations.retry_as_new_job(record.id, by="ann"))
+    stored = await service.record(retry_job.id)
     assert (stored.inherits, stored.graph, stored.tenant) == (record.id, THEIRS, TENANT)
-    assert not await service.store.owns(LeaseRef(heir.id, 0))
+    assert not await service.store.owns(LeaseRef(retry_job.id, 0))

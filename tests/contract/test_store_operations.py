@@ -158,7 +158,7 @@ async def test_a_dead_workers_job_is_hinted_by_the_sweep_after_its_leases_end(st
     assert (again.epoch, again.crashes) == (2, 1)
 
 
-# Tried anew
+# Retried
 
 
 async def test_a_failed_job_is_retried_from_where_it_stopped(service):
@@ -167,24 +167,33 @@ async def test_a_failed_job_is_retried_from_where_it_stopped(service):
     writes = Writes((run,), {"n|executor|1": b"paid"}, workspace="a" * 64, blobs=["a" * 64])
     await service.store.write(running.id, 1, writes)
     failed = job(await service.operations.fail(held(running), Reason.DEADLINE, "too long"))
-    heir = job(await service.operations.retry_as_new_job(failed.id, by="bob", request_id="r2"))
-    assert heir.id != failed.id
-    assert heir == await service.record(heir.id)
-    assert (heir.status, heir.inherits, heir.workspace) == (Status.QUEUED, failed.id, "a" * 64)
-    assert (heir.spec.retry_of, heir.spec.labels) == (failed.id, ("l",))
-    assert (heir.conversation_id, heir.submitted_by) == ("talk", "bob")
-    assert (heir.epoch, heir.attempts, heir.crashes, heir.ran_ms) == (0, 0, 0, 0)
-    assert service.hints[-1] == (heir.id, heir.spec.priority)
-    assert await service.store.journal(heir.id) == {"n|executor|1": b"paid"}
-    assert await service.store.charges(heir.id) == []
-    assert await service.kinds(heir.id) == ["submitted", "run_finished"]
-    assert (await service.store.events(heir.id))[0].data["retry_of"] == failed.id
+    retry_job = job(await service.operations.retry_as_new_job(failed.id, by="bob", request_id="r2"))
+    assert retry_job.id != failed.id
+    assert retry_job == await service.record(retry_job.id)
+    assert (retry_job.status, retry_job.inherits, retry_job.workspace) == (
+        Status.QUEUED,
+        failed.id,
+        "a" * 64,
+    )
+    assert (retry_job.spec.retry_of, retry_job.spec.labels) == (failed.id, ("l",))
+    assert (retry_job.conversation_id, retry_job.submitted_by) == ("talk", "bob")
+    assert (retry_job.epoch, retry_job.attempts, retry_job.crashes, retry_job.ran_ms) == (
+        0,
+        0,
+        0,
+        0,
+    )
+    assert service.hints[-1] == (retry_job.id, retry_job.spec.priority)
+    assert await service.store.journal(retry_job.id) == {"n|executor|1": b"paid"}
+    assert await service.store.charges(retry_job.id) == []
+    assert await service.kinds(retry_job.id) == ["submitted", "run_finished"]
+    assert (await service.store.events(retry_job.id))[0].data["retry_of"] == failed.id
     assert await service.record(failed.id) == failed  # J6
     # what the graph says again of that work is known
-    claimed = await service.claim(heir.id)
+    claimed = await service.claim(retry_job.id)
     await service.store.write(claimed.id, 1, Writes((run,)))
-    assert await service.kinds(heir.id) == ["submitted", "run_finished", "started"]
-    # its bytes are the heir's as well
+    assert await service.kinds(retry_job.id) == ["submitted", "run_finished", "started"]
+    # its bytes are the retry_job's as well
     assert await service.store.remove(failed)
     assert list((await service.store.blobs.take(-1, 9)).digests) == []
 
@@ -206,11 +215,11 @@ async def test_only_failed_or_cancelled_jobs_are_retried(service):
 
 async def test_nothing_is_inherited_from_a_job_that_was_removed_meanwhile(service):
     cancelled = job(await service.operations.cancel((await service.submit()).id, "ann"))
-    change = retry.retry_as_new_job(cancelled, [], "heir", cancelled.updated_at, by="bob")
+    change = retry.retry_as_new_job(cancelled, [], "retry_job", cancelled.updated_at, by="bob")
     assert await service.store.remove(cancelled)
     with pytest.raises(Contended):
         await service.store.create(change, parent=cancelled)
-    assert await service.store.load("heir") is None
+    assert await service.store.load("retry_job") is None
 
 
 async def test_what_waits_in_line_is_neither_hinted_at_nor_swept_before_its_turn(service, store):

@@ -15,7 +15,7 @@ from support.processes.deployment import TENANT, Deployment, ok, running_deploym
 from support.processes.fronts import caller, front
 from support.processes.scene import until
 
-from drills.chaos.oplog import OperationLog, Told
+from drills.chaos.oplog import OperationLog, Received
 from jobs.model.events import NewEvent
 from jobs.model.record import Status
 from jobs.model.review import Review, ReviewKind
@@ -169,4 +169,4 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
 
 def readers_of(log: OperationLog, seq: int) -> int:
     """How many readers have received the event of that number."""
-    return sum(isinstance(entry, Told) and entry.seq == seq for entry in log.entries)
+    return sum(isinstance(entry, Received) and entry.seq == seq for entry in log.entries)

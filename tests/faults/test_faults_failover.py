@@ -13,7 +13,7 @@ from support.processes.scene import Scene, Work, until
 from support.servers import redis_servers
 
 from drills.chaos.faults.tcp_proxy import Fault, Proxy, Way
-from drills.chaos.oplog import Mended, Struck
+from drills.chaos.oplog import Repaired, Struck
 from jobs.model.record import JobRecord, Status
 from jobs.service import Operations
 from jobs.store.redis_store import RedisStore, connect
@@ -83,7 +83,7 @@ async def test_nothing_that_was_answered_is_lost_with_the_primary(scene: Scene) 
                 await asyncio.sleep(1)
                 promoted_one = await asyncio.to_thread(promoted, first, second)
                 address.point_to("127.0.0.1", redis_servers.port_of(promoted_one))
-                scene.log.add(Mended(fault=FAULT))
+                scene.log.add(Repaired(fault=FAULT))
                 async with moved(scene, promoted_one.url):
                     await submitting
                     assert 0 < before < SUBMITTED == len(set(shown)), "it was in their middle"

@@ -20,7 +20,7 @@ from support.processes.scene import TWICE, Scene, Work, until
 from support.servers import redis_servers
 
 from drills.chaos.faults.tcp_proxy import BLACK_HOLE, PARTITION, Fault, Proxy, Side, Way
-from drills.chaos.oplog import Called, Mended, Struck
+from drills.chaos.oplog import Called, Repaired, Struck
 from jobs.model.events import EVENTS_AT_ONCE, NewEvent
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
@@ -80,7 +80,7 @@ async def test_between_the_only_worker_and_redis(scene: Scene, fault: str) -> No
         elif fault in COUNTED:
             assert proxy.counters()[COUNTED[fault]] > 0
         proxy.heal()
-        scene.log.add(Mended(fault=fault))
+        scene.log.add(Repaired(fault=fault))
         await scene.submit("later", Work())
         await scene.succeeds("one", "two", "three", "later", seconds=90)
         for name in ("one", "two", "three"):

@@ -56,7 +56,7 @@ async def kept_alive(scene: Scene) -> AsyncIterator[list[int]]:
 async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> None:
     """A worker that calls the poison's model dies. The others finish, no call is repeated
     beyond what was in flight, and the poison fails with its last known place. Then, by intent, it
-    is tried anew from there, and ends well."""
+    is retried from there, and ends well."""
     poison = Work(TWICE, instead=dict.fromkeys(range(3, 50), Hang()))  # after its first run
     async with kept_alive(scene) as codes:
         await scene.submit("poison", poison)
@@ -78,10 +78,10 @@ async def test_one_that_kills_its_worker_among_fifty_innocents(scene: Scene) -> 
             calls = scene.work[name].calls
             shown = await scene.event_kinds(name)
             assert (shown.count("model_called"), shown.count("run_finished")) == (calls, 1)
-        heir = await anew(scene, "poison")
-        job = await scene.deployment.until(scene.operations, heir)
+        retry_job = await anew(scene, "poison")
+        job = await scene.deployment.until(scene.operations, retry_job)
         assert job.status is Status.SUCCEEDED, scene.deployment.logs()
-        assert len(await scene.operations.store.charges(heir)) == poison.calls - 2
+        assert len(await scene.operations.store.charges(retry_job)) == poison.calls - 2
     await scene.judge()
 
 
@@ -108,9 +108,9 @@ async def anew(scene: Scene, name: str) -> str:
     """`fettle retry` of a job whose model behaves again; returns the new job's id."""
     scene.work[name] = Work(TWICE)
     asked = Moment.now()
-    heir = ok(await scene.operations.retry_as_new_job(scene.ids[name], by="ann"))
-    scene.log.add(Retried(asked=asked, status=202, job_id=scene.ids[name], heir=heir.id))
-    return heir.id
+    retry_job = ok(await scene.operations.retry_as_new_job(scene.ids[name], by="ann"))
+    scene.log.add(Retried(asked=asked, status=202, job_id=scene.ids[name], retry_job=retry_job.id))
+    return retry_job.id
 
 
 @pytest.mark.invariant("J7")

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from support.processes.fronts import Caller, caller, front
 from support.processes.scene import TWICE, Scene, Work
 
-from drills.chaos.oplog import Mended, Struck
+from drills.chaos.oplog import Repaired, Struck
 from jobs.model.record import Status
 from jobs.model.spec import Priority
 from jobs.queue.hints import list_of
@@ -27,7 +27,7 @@ def struck(scene: Scene, fault: str = AWAY) -> None:
 
 
 def repaired(scene: Scene, fault: str = AWAY) -> None:
-    scene.log.add(Mended(fault=fault))
+    scene.log.add(Repaired(fault=fault))
 
 
 async def at_work(scene: Scene, *names: str, seconds: float = 0.3) -> None:

@@ -22,7 +22,7 @@ from support.processes.scene import KILL, Scene, processes, until, waits_for_sig
 
 from agents.graph.checkpoint_format import READS, WRITES
 from drills.chaos.checks.checkpoints import UNREAD
-from drills.chaos.oplog import Decided, Mended, Moment, Retried, Struck, Submitted
+from drills.chaos.oplog import Decided, Moment, Repaired, Retried, Struck, Submitted
 from jobs.blobs import manifest
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Decision, ReviewKind
@@ -180,10 +180,10 @@ async def test_a_job_that_is_not_worth_it_ends_as_incompatible_and_can_be_tried_
     assert (ended.status, ended.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
     assert ended.detail == "too old"
     asked = Moment.now()
-    heir = ok(await operations.retry_as_new_job(job.id, by="ann"))
-    scene.log.add(Retried(asked=asked, status=202, job_id=job.id, heir=heir.id))
-    assert heir.inherits is None
-    job = await deployment.until(operations, heir.id)
+    retry_job = ok(await operations.retry_as_new_job(job.id, by="ann"))
+    scene.log.add(Retried(asked=asked, status=202, job_id=job.id, retry_job=retry_job.id))
+    assert retry_job.inherits is None
+    job = await deployment.until(operations, retry_job.id)
     assert (job.status, job.attempts) == (Status.SUCCEEDED, 1), deployment.logs()
     await scene.judge()
 
@@ -238,7 +238,7 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
     await deployment.ready(3, seconds=90)
     older.send_signal(signal.SIGTERM)
     await until(lambda: older.poll() is not None, 60, deployment.logs)
-    scene.log.add(Mended(fault=KILL))
+    scene.log.add(Repaired(fault=KILL))
     telling = asyncio.create_task(tell_runs())
     for job_id, first in ((other_answer, newer), (ours, older)):
         job = await deployment.until(operations, job_id, seconds=60)
@@ -307,7 +307,7 @@ async def parked(scene: Scene, job_id: str, graph: str = f"{NEXT} 9.0.0") -> Job
         await redis.hset(key, mapping={"state": json.dumps(state), "graph": graph})  # type: ignore[misc]
     scene.log.add(Struck(fault=UNREAD, jobs=(job_id,)))
     deployment.worker()
-    scene.log.add(Mended(fault=KILL))
+    scene.log.add(Repaired(fault=KILL))
     return await deployment.until(operations, job_id, Status.AWAITING_REVIEW)
 
 

@@ -22,12 +22,12 @@ from drills.chaos.oplog import (
     Decided,
     Entry,
     Left,
-    Mended,
+    Received,
+    Repaired,
     Retried,
     Seen,
     Struck,
     Submitted,
-    Told,
 )
 from jobs.model.events import Event
 from jobs.model.graph_format import GraphFormat
@@ -180,7 +180,7 @@ def called_after_its_cancel(story: Story) -> Reading:
 
 
 def a_stream_that_lies(story: Story) -> Reading:
-    story.log = [replace(e, kind="failed") if isinstance(e, Told) else e for e in story.log]
+    story.log = [replace(e, kind="failed") if isinstance(e, Received) else e for e in story.log]
     return story.reading()
 
 
@@ -256,8 +256,8 @@ DOCTORED: dict[str, tuple[Doctor, ...]] = {
         ),
         events("plain", lambda there: [*there[:3], there[2], *there[3:]]),
         job("plain", facts=99),
-        without(Told, seq=2),
-        logged(lambda story: [e for e in story.log if isinstance(e, Told)][-1:]),
+        without(Received, seq=2),
+        logged(lambda story: [e for e in story.log if isinstance(e, Received)][-1:]),
         a_stream_that_lies,
     ),
     "J13": (
@@ -304,7 +304,7 @@ def test_events_of_an_open_review_do_not_close_it(kind: str) -> None:
 def test_a_worker_that_was_frozen_may_send_what_it_was_about_to_send() -> None:
     story = a_story()
     story.at += BOUNDS.cancel + 1
-    story.log.append(Mended(at=story.moment(), fault="worker-freeze"))
+    story.log.append(Repaired(at=story.moment(), fault="worker-freeze"))
     assert story.verdict(called_after_its_cancel(story)).as_text() == ""
 
 
@@ -405,7 +405,7 @@ def test_a_time_without_redis_is_not_the_recoverys() -> None:
     story.at = 3.0
     story.log.append(Struck(at=story.moment(), fault="worker-kill", pids=(11,)))
     story.log.append(Struck(at=story.moment(0.5), fault="redis-stop", blinds=True))
-    story.log.append(Mended(at=story.moment(1.5), fault="redis-stop"))
+    story.log.append(Repaired(at=story.moment(1.5), fault="redis-stop"))
     assert story.verdict().recoveries == (1.0,)
 
 
@@ -488,12 +488,14 @@ def test_a_request_without_an_answer_may_or_may_not_be_done() -> None:
 
 def test_an_heir_goes_on_with_its_parents_calls() -> None:
     story = a_story()
-    story.submit("heir", retry_of="cancelled")
-    story.work("heir", "model_called", {"call": "cancelled-plan"})
-    story.claim("heir", 12)
+    story.submit("retry_job", retry_of="cancelled")
+    story.work("retry_job", "model_called", {"call": "cancelled-plan"})
+    story.claim("retry_job", 12)
     story.at += 10
     story.log.append(Called(at=story.moment(), key="key-cancelled", said="code", caller=12))
-    story.succeed("heir")
+    story.succeed("retry_job")
     moment = story.moment()
-    story.log.append(Retried(at=moment, asked=moment, status=202, job_id="cancelled", heir="heir"))
+    story.log.append(
+        Retried(at=moment, asked=moment, status=202, job_id="cancelled", retry_job="retry_job")
+    )
     assert story.verdict().as_text() == ""

@@ -30,7 +30,7 @@ CHECK_MODELS = "check_models"
 log = structlog.get_logger("worker.background.model_check")
 
 
-async def answer_forever(store: RedisStore, equipment: WorkerContext) -> None:
+async def answer_forever(store: RedisStore, context: WorkerContext) -> None:
     """Take questions, each in a task of its own: a slow model holds up no other."""
     async with asyncio.TaskGroup() as under_way:
         while True:
@@ -38,21 +38,21 @@ async def answer_forever(store: RedisStore, equipment: WorkerContext) -> None:
                 async with store.rpc.questions() as messages:
                     while True:
                         if message := await messages.get():
-                            under_way.create_task(_take(store, equipment, message))
+                            under_way.create_task(_take(store, context, message))
             await asyncio.sleep(AGAIN_SECONDS)
 
 
-async def _take(store: RedisStore, equipment: WorkerContext, message: str) -> None:
+async def _take(store: RedisStore, context: WorkerContext, message: str) -> None:
     with contextlib.suppress(StoreUnavailable):
         if (question := await store.rpc.take(message)) is not None:
-            await store.rpc.answer(question, await _answer(question, equipment))
+            await store.rpc.answer(question, await _answer(question, context))
 
 
-async def _answer(question: Question, equipment: WorkerContext) -> dict[str, Any]:
+async def _answer(question: Question, context: WorkerContext) -> dict[str, Any]:
     if question.subject != CHECK_MODELS:  # of a newer release
         return {"error": f"this worker cannot answer {question.subject}"}
     try:
-        found = await check(equipment.models, equipment.spending.prices, question.data["models"])
+        found = await check(context.models, context.spending.prices, question.data["models"])
     except Exception as error:
         log.error("models could not be checked", exc_info=error)
         return {"error": f"{type(error).__name__}: {error}"}

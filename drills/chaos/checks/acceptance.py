@@ -16,7 +16,7 @@ from jobs.model.record import Status
 def lost(case: Case) -> list[str]:
     """Jobs that were accepted, and are gone or came to no end and wait for nobody."""
     accepted = {entry.job_id for entry in case.all(Submitted) if entry.granted}
-    accepted |= {entry.heir for entry in case.all(Retried) if entry.granted}
+    accepted |= {entry.retry_job for entry in case.all(Retried) if entry.granted}
     return sorted(job_id for job_id in accepted if job_id and not _at_rest(case, job_id))
 
 

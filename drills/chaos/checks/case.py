@@ -42,7 +42,7 @@ Finding = tuple[str, str]
 @dataclass(frozen=True)
 class Case:
     """All there is to judge by. `attempts` come from each job's events, `called` are the
-    calls of each job's model, `inherited` the jobs that share theirs with one that was tried anew,
+    calls of each job's model, `inherited` the jobs that share theirs with one that was retried,
     `anew` those that were begun anew.
     """
 
@@ -59,7 +59,7 @@ class Case:
         found = {job.id: attempts(job.events) for job in self.reading.jobs.values()}
         object.__setattr__(self, "attempts", found)
         object.__setattr__(self, "called", self._called())
-        anew = [(entry.job_id, entry.heir) for entry in self.all(Retried) if entry.granted]
+        anew = [(entry.job_id, entry.retry_job) for entry in self.all(Retried) if entry.granted]
         anew += [(job.retry_of, job.id) for job in self.jobs if job.retry_of]
         begun = (job.id for job in self.jobs if any(e.kind == "begun_anew" for e in job.events))
         object.__setattr__(self, "anew", frozenset(begun))

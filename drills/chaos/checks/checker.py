@@ -64,7 +64,7 @@ class Violation:
 class Verdict:
     """What the checker found. `recoveries` are seconds, one for each job a killed worker held;
     `recoveries_alone` are those among them of jobs that had to run alone.
-    `reasons` are those that jobs failed for; `tried_anew` were, when they had failed or were
+    `reasons` are those that jobs failed for; `retried` were, when they had failed or were
     cancelled.
     """
 
@@ -78,7 +78,7 @@ class Verdict:
     repeated_in_flight: int
     recoveries: tuple[float, ...]
     recoveries_alone: tuple[float, ...]
-    tried_anew: int
+    retried: int
 
     @property
     def recovery_p50(self) -> float | None:
@@ -111,7 +111,7 @@ def check(entries: Sequence[Entry], reading: Reading, bounds: Bounds) -> Verdict
         repeated_in_flight=sum(each.needed for each in repeats),
         recoveries=tuple(each.own or 0.0 for each in came_back),
         recoveries_alone=tuple(each.own or 0.0 for each in came_back if each.alone),
-        tried_anew=sum(entry.granted for entry in case.all(Retried)),
+        retried=sum(entry.granted for entry in case.all(Retried)),
     )
 
 

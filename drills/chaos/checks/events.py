@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from drills.chaos.checks.attempts import WORK
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.deployment.reading import JobRead
-from drills.chaos.oplog import Connected, Told
+from drills.chaos.oplog import Connected, Received
 from jobs.model.events import FINAL_KINDS, Event
 
 ONCE_BY: Mapping[str, tuple[str, ...]] = {
@@ -67,16 +67,16 @@ def streamed(case: Case) -> Iterator[Finding]:
             yield from _one_stream(job_id, job, reader, entries)
 
 
-def _streams(case: Case) -> dict[str, dict[str, list[Connected | Told]]]:
-    found: dict[str, dict[str, list[Connected | Told]]] = {}
+def _streams(case: Case) -> dict[str, dict[str, list[Connected | Received]]]:
+    found: dict[str, dict[str, list[Connected | Received]]] = {}
     for entry in case.entries:
-        if isinstance(entry, (Connected, Told)):
+        if isinstance(entry, (Connected, Received)):
             found.setdefault(entry.job_id, {}).setdefault(entry.reader, []).append(entry)
     return found
 
 
 def _one_stream(
-    job_id: str, job: JobRead | None, reader: str, entries: list[Connected | Told]
+    job_id: str, job: JobRead | None, reader: str, entries: list[Connected | Received]
 ) -> Iterator[Finding]:
     at = 0
     for entry in entries:
@@ -88,10 +88,10 @@ def _one_stream(
             at = max(at, entry.seq)
         else:
             at = entry.seq
-        if isinstance(entry, Told) and job is not None:
+        if isinstance(entry, Received) and job is not None:
             kept = job.events[entry.seq - 1].kind if 0 < entry.seq <= len(job.events) else "none"
             if kept != entry.kind:
                 yield job_id, f"event {entry.seq} was sent as {entry.kind}, on record is {kept}"
-    sent = [entry for entry in entries if isinstance(entry, Told)]
+    sent = [entry for entry in entries if isinstance(entry, Received)]
     if sent and sent[-1].kind in FINAL_KINDS and job is None:
         yield job_id, "its end was sent, and it is not on record"

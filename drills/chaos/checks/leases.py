@@ -42,14 +42,14 @@ def fenced(case: Case) -> Iterator[Finding]:
     """
     for job in case.jobs:
         holder: int | None = None
-        heir = job.retry_of is not None  # gets events of what it inherits, before it begins
+        retry_job = job.retry_of is not None  # it has events before it begins
         for event in job.events:
             reported = f"{event.kind} (event {event.seq}) was written"
             if event.kind == "started":
-                holder, heir = event.data["attempt"], False
+                holder, retry_job = event.data["attempt"], False
             elif event.kind in LETS_GO:
                 holder = None
-            elif event.kind in WORK and holder is None and not heir:
+            elif event.kind in WORK and holder is None and not retry_job:
                 yield job.id, f"{reported} while nobody held the job"
             elif event.epoch is not None and event.epoch != holder:
                 yield job.id, f"{reported} by attempt {event.epoch} while {holder} had the lease"

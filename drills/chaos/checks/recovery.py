@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from drills.chaos.checks.attempts import Attempt
 from drills.chaos.checks.case import Case, Finding
-from drills.chaos.oplog import Mended, Struck
+from drills.chaos.oplog import Repaired, Struck
 
 KILLS = frozenset({"worker-kill", "child-kill"})
 """Faults after which a worker is gone for good, without a word."""
@@ -81,7 +81,7 @@ def _blind(case: Case) -> list[tuple[float, float]]:
     for entry in case.entries:
         if isinstance(entry, Struck) and entry.blinds:
             open_since.setdefault(entry.fault, entry.at.wall)
-        elif isinstance(entry, Mended) and entry.fault in open_since:
+        elif isinstance(entry, Repaired) and entry.fault in open_since:
             found.append((open_since.pop(entry.fault), entry.at.wall))
     found += [(since, float("inf")) for since in open_since.values()]
     return found

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from drills.chaos.checks.attempts import WORK
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.deployment.reading import JobRead
-from drills.chaos.oplog import Called, Cancelled, Decided, Mended
+from drills.chaos.oplog import Called, Cancelled, Decided, Repaired
 from jobs.model.events import FINAL_KINDS
 from jobs.model.record import Reason, Status
 from jobs.model.review import ReviewKind
@@ -106,7 +106,7 @@ def _unknown(entry: Decided | Cancelled) -> bool:
 def _frozen(case: Case, entry: Cancelled, call: Called) -> bool:
     """Whether a worker was frozen between the cancel and the call: it may have been about to send
     it, and no check can come later than that."""
-    thawed = [each.at.mono for each in case.all(Mended) if each.fault == FREEZE]
+    thawed = [each.at.mono for each in case.all(Repaired) if each.fault == FREEZE]
     return any(entry.at.mono <= at <= call.at.mono for at in thawed)
 
 

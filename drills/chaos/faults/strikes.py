@@ -11,7 +11,7 @@ import signal
 from collections.abc import Sequence
 
 from drills import process_tree
-from drills.chaos.oplog import Left, Mended, OperationLog, Struck
+from drills.chaos.oplog import Left, OperationLog, Repaired, Struck
 from drills.chaos.schedule import Fault
 from drills.process_tree import Process
 
@@ -42,7 +42,7 @@ class Strikes:
 
     def repaired(self, fault: Fault) -> None:
         """Write that what it had taken away is back."""
-        self._log.add(Mended(fault=fault.kind))
+        self._log.add(Repaired(fault=fault.kind))
 
     def signal(self, fault: Fault, process: Process, signum: signal.Signals) -> None:
         """Send it a signal that may end it."""

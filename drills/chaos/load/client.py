@@ -18,10 +18,10 @@ from drills.chaos.oplog import (
     Decided,
     Moment,
     OperationLog,
+    Received,
     Retried,
     Seen,
     Submitted,
-    Told,
 )
 
 TIMEOUT = httpx.Timeout(10.0, connect=3.0)
@@ -83,11 +83,13 @@ class Client:
         return entry
 
     async def retry(self, job_id: str) -> Retried:
-        """POST /jobs/{id}/retry. The next one names an heir that was made without an answer."""
+        """POST /jobs/{id}/retry. Sent again, it names the retry that was made unanswered."""
         asked = Moment.now()
         once = {"Idempotency-Key": f"retry-{job_id}"}
         status, answer = await self._send(f"/jobs/{job_id}/retry", headers=once)
-        entry = Retried(asked=asked, status=status, job_id=job_id, heir=_text(answer.get("id")))
+        entry = Retried(
+            asked=asked, status=status, job_id=job_id, retry_job=_text(answer.get("id"))
+        )
         self._log.add(entry)
         return entry
 
@@ -112,7 +114,7 @@ class Client:
             try:
                 async for event in self._connection(job_id, after):
                     self._log.add(
-                        Told(job_id=job_id, reader=reader, seq=event.seq, kind=event.kind)
+                        Received(job_id=job_id, reader=reader, seq=event.seq, kind=event.kind)
                     )
                     after = event.seq
                     yield event

@@ -64,14 +64,14 @@ class JobClient:
             await self._try_anew(job_id)
 
     async def _try_anew(self, job_id: str) -> None:
-        """Ask for an heir, and go with it to its end; a job that succeeded has none."""
+        """Ask for a retry, and follow it to its end; a job that succeeded has none."""
         entry = await self._insist(lambda: self._client.retry(job_id))
-        if not entry.granted or entry.heir is None:
+        if not entry.granted or entry.retry_job is None:
             return
         self._answers = ["approve"]
         async with asyncio.TaskGroup() as doing:
-            await self._follow(entry.heir, doing)
-        await self._client.look(entry.heir)
+            await self._follow(entry.retry_job, doing)
+        await self._client.look(entry.retry_job)
 
     async def _submitted(self) -> str:
         while True:

@@ -196,7 +196,7 @@ async def test_cancel_is_sticky(front):
     assert events.json()["events"][-1]["data"] == {"by": "development"}
 
 
-async def test_a_cancelled_job_is_tried_anew_as_a_job_of_its_own(front):
+async def test_a_cancelled_job_is_retried_as_a_job_of_its_own(front):
     job_id = await front.submit("mend it", labels=["l"])
     early = await front.client.post(f"/jobs/{job_id}/retry")
     assert (early.status_code, early.json()["type"]) == (409, "/problems/wrong-state")
@@ -204,10 +204,14 @@ async def test_a_cancelled_job_is_tried_anew_as_a_job_of_its_own(front):
     await front.client.post(f"/jobs/{job_id}/cancel")
     answer = await front.client.post(f"/jobs/{job_id}/retry")
     assert answer.status_code == 202
-    heir = Job.model_validate(await front.job(answer.json()["id"]))
-    assert answer.headers["location"] == f"/jobs/{heir.id}" != f"/jobs/{job_id}"
-    assert (heir.spec.retry_of, heir.spec.task, heir.spec.labels) == (job_id, "mend it", ["l"])
-    assert (heir.status, heir.conversation_id) == ("queued", job_id)
+    retry_job = Job.model_validate(await front.job(answer.json()["id"]))
+    assert answer.headers["location"] == f"/jobs/{retry_job.id}" != f"/jobs/{job_id}"
+    assert (retry_job.spec.retry_of, retry_job.spec.task, retry_job.spec.labels) == (
+        job_id,
+        "mend it",
+        ["l"],
+    )
+    assert (retry_job.status, retry_job.conversation_id) == ("queued", job_id)
     assert (await front.job(job_id))["status"] == "cancelled"
 
 

@@ -88,7 +88,7 @@ async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
         PLAN,
         turn("executor", TASK, call("python", code="1 / 0")),
         turn("executor", "exit code 1\n\nstderr:\nZeroDivisionError", call("python", code="1 / 1")),
-        turn("executor", "exit code 0\n\nno output", "Mended."),
+        turn("executor", "exit code 0\n\nno output", "Repaired."),
         verdict("=== r2", "approve", run="r2"),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"1 / 0": failed, "1 / 1": printed()}))

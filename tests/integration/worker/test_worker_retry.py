@@ -1,4 +1,4 @@
-"""A job that failed or was cancelled, tried anew by intent: it goes on where that one stopped."""
+"""A job that failed or was cancelled, retried by intent: it goes on where that one stopped."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) 
         first = await deployment.submit(operations, JobSpec("twice", model=model))
         await deployment.wait_for_event(operations, first, "model_called", times=3)
         ok(await operations.cancel(first, "test"))
-        heir = ok(await operations.retry_as_new_job(first, by="test"))
-        job = await deployment.until(operations, heir.id)
+        retry_job = ok(await operations.retry_as_new_job(first, by="test"))
+        job = await deployment.until(operations, retry_job.id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert (job.attempts, job.spec.retry_of) == (1, first)
-        shown = await deployment.kinds(operations, heir.id)
+        shown = await deployment.kinds(operations, retry_job.id)
         assert (shown.count("planned"), shown.count("run_finished")) == (1, 2)
         # the planner's call and the executor's first two are the first job's; two were left
-        paid = await operations.store.charges(heir.id)
+        paid = await operations.store.charges(retry_job.id)
         assert sorted(charge.role for charge in paid) == ["critic", "executor"]
         assert shown.count("model_called") == 5
         # once more, from a job that has itself inherited: nothing is left to do but the end
@@ -59,13 +59,13 @@ async def test_a_rejected_job_restarts_and_asks_again(deployment: Deployment) ->
         paused = await deployment.until(operations, first, Status.AWAITING_REVIEW)
         decision = Decision(paused.review.id, Action.REJECT, "ann")
         assert ok(await operations.decide(first, decision)).reason is Reason.REJECTED
-        heir = ok(await operations.retry_as_new_job(first, by="ann"))
-        again = await deployment.until(operations, heir.id, Status.AWAITING_REVIEW)
+        retry_job = ok(await operations.retry_as_new_job(first, by="ann"))
+        again = await deployment.until(operations, retry_job.id, Status.AWAITING_REVIEW)
         decision = Decision(again.review.id, Action.APPROVE, "ann")
-        ok(await operations.decide(heir.id, decision))
-        job = await deployment.until(operations, heir.id)
+        ok(await operations.decide(retry_job.id, decision))
+        job = await deployment.until(operations, retry_job.id)
         assert (job.status, job.result.approved_by) == (Status.SUCCEEDED, "ann")
-        assert len(await operations.store.charges(heir.id)) == len(
+        assert len(await operations.store.charges(retry_job.id)) == len(
             await operations.store.charges(first)
         )
 
@@ -96,16 +96,18 @@ async def unapproved(deployment: Deployment, operations: Operations, name: str) 
     return ended
 
 
-async def approved(deployment: Deployment, operations: Operations, heir: JobRecord) -> JobRecord:
-    """The heir as it has succeeded, each of its facts told once."""
-    job = await deployment.until(operations, heir.id)
+async def approved(
+    deployment: Deployment, operations: Operations, retry_job: JobRecord
+) -> JobRecord:
+    """The retry has succeeded; each of its events is there once."""
+    job = await deployment.until(operations, retry_job.id)
     assert (job.status, job.reason) == (Status.SUCCEEDED, None), deployment.logs()
     assert job.result is not None
     assert (job.result.answer, job.result.approved_by) == ("it says two", "critic")
-    shown = await deployment.kinds(operations, heir.id)
+    shown = await deployment.kinds(operations, retry_job.id)
     assert (shown.count("planned"), shown.count("critiqued")) == (1, 2)
     assert shown.count("summarized") == 1
-    paid = await operations.store.charges(heir.id)
+    paid = await operations.store.charges(retry_job.id)
     assert "planner" not in {charge.role for charge in paid}
     return job
 
@@ -115,9 +117,9 @@ async def test_an_unapproved_job_goes_on_from_its_end_with_fresh_revisions(
 ) -> None:
     async with deployment.operations() as operations:
         ended = await unapproved(deployment, operations, "reopened")
-        heir = ok(await operations.retry_as_new_job(ended.id, by="test"))
-        assert (heir.inherits, heir.workspace) == (ended.id, ended.workspace)
-        await approved(deployment, operations, heir)
+        retry_job = ok(await operations.retry_as_new_job(ended.id, by="test"))
+        assert (retry_job.inherits, retry_job.workspace) == (ended.id, ended.workspace)
+        await approved(deployment, operations, retry_job)
         assert await deployment.record_of(operations, ended.id) == ended
 
 
@@ -126,8 +128,8 @@ async def test_a_crash_does_not_take_the_parents_end_for_its_own(deployment: Dep
         ended = await unapproved(deployment, operations, "cut")
         deployment.stop_workers()
         doomed = deployment.worker(fail_point="after_checkpoint:1", lease_seconds=MORTAL)
-        heir = ok(await operations.retry_as_new_job(ended.id, by="test"))
+        retry_job = ok(await operations.retry_as_new_job(ended.id, by="test"))
         await asyncio.to_thread(doomed.wait, 60)
         deployment.worker()
-        job = await approved(deployment, operations, heir)
+        job = await approved(deployment, operations, retry_job)
         assert job.attempts == 2

@@ -15,8 +15,8 @@ from drills.chaos.oplog import (
     Decided,
     Entry,
     Moment,
+    Received,
     Submitted,
-    Told,
 )
 from jobs.model.events import Event, NewEvent
 from jobs.model.record import JobRecord, Result, Status
@@ -93,7 +93,7 @@ class Story:
             self.records[job_id] = replace(record, progress_epoch=record.epoch)
 
     def work(self, job_id: str, kind: str, data: dict[str, Any]) -> None:
-        # what an heir inherits is told before its first attempt, by none
+        # a retry has the events that it inherits before its first attempt
         self._told(job_id, NewEvent("", kind, data), self.records[job_id].epoch or None)
 
     def expire(self, job_id: str) -> None:
@@ -144,7 +144,7 @@ class Story:
         """A reader is told everything behind `after`."""
         self.log.append(Connected(at=self.moment(), job_id=job_id, reader=reader, after=after))
         for event in self.events[job_id][after:]:
-            told = Told(
+            told = Received(
                 at=self.moment(), job_id=job_id, reader=reader, seq=event.seq, kind=event.kind
             )
             self.log.append(told)

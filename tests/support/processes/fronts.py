@@ -15,7 +15,15 @@ import httpx_sse
 from support.processes.api_process import ApiProcess, environment, running
 from support.processes.deployment import Deployment
 
-from drills.chaos.oplog import Cancelled, Connected, Decided, Moment, OperationLog, Submitted, Told
+from drills.chaos.oplog import (
+    Cancelled,
+    Connected,
+    Decided,
+    Moment,
+    OperationLog,
+    Received,
+    Submitted,
+)
 from settings.base import DEVELOPMENT_KEY
 
 NO_ANSWER = httpx.TransportError
@@ -109,7 +117,9 @@ class Caller:
                     return seen
                 async for event in source.aiter_sse():
                     seen.append(int(event.id))
-                    self.log.add(Told(job_id=job_id, reader=reader, seq=seen[-1], kind=event.event))
+                    self.log.add(
+                        Received(job_id=job_id, reader=reader, seq=seen[-1], kind=event.event)
+                    )
         return seen
 
     async def _ask(

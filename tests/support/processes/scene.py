@@ -19,7 +19,7 @@ from support.processes.preloaded import Process
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
 from drills.chaos.checks.checker import Bounds, Verdict, check
 from drills.chaos.deployment.reading import of_store
-from drills.chaos.oplog import Called, Cancelled, Mended, Moment, OperationLog, Struck, Submitted
+from drills.chaos.oplog import Called, Cancelled, Moment, OperationLog, Repaired, Struck, Submitted
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobSpec
 from jobs.service import Operations
@@ -154,7 +154,7 @@ class Scene:
         ready = self.deployment.logs().count('"worker ready"')
         worker = self.deployment.worker(**settings)
         await self.deployment.ready(ready + 1)
-        self.log.add(Mended(fault=KILL))
+        self.log.add(Repaired(fault=KILL))
         return worker
 
     async def judge(self, *, slack: float = 6.0) -> Verdict:

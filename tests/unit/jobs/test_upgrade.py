@@ -98,9 +98,9 @@ def test_to_reject_is_to_end_it_as_incompatible() -> None:
     assert isinstance(change, Change)
     assert (change.after.status, change.after.reason) == (Status.FAILED, Reason.INCOMPATIBLE)
     assert [event.kind for event in change.events] == ["decided", "failed"]
-    heir = retry.retry_as_new_job(change.after, [], "j2", NOW, by="ann")
-    assert isinstance(heir, Change)
-    assert heir.after.inherits is None
+    retry_job = retry.retry_as_new_job(change.after, [], "j2", NOW, by="ann")
+    assert isinstance(retry_job, Change)
+    assert retry_job.after.inherits is None
 
 
 @pytest.mark.parametrize("action", [Action.REVISE, Action.EDIT])

@@ -17,7 +17,7 @@ from worker.attempts import Attempts
 from worker.context import WorkerContext
 
 NOTHING = cast("WorkerContext", None)
-"""A claim that fails needs no equipment."""
+"""A claim that fails needs no context."""
 
 
 def ready(*, patience: float = 60) -> WorkerContext:

@@ -81,8 +81,8 @@ async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[JobService, A
     service = JobService(store)
     readiness = Readiness(sandbox, "local", again_seconds=0.01)
     await readiness.look()
-    equipment = cast("WorkerContext", SimpleNamespace(readiness=readiness))
-    return service, Attempts("worker-1", service.operations, equipment, slots=1), readiness
+    context = cast("WorkerContext", SimpleNamespace(readiness=readiness))
+    return service, Attempts("worker-1", service.operations, context, slots=1), readiness
 
 
 async def test_a_hint_waits_while_the_sandbox_is_broken(redis_store: RedisStore) -> None:

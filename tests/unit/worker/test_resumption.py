@@ -67,7 +67,7 @@ def test_an_end_that_was_not_put_on_record_is_taken_up() -> None:
 
 
 ENDED = {"job": {"task": "t", "max_revisions": 3}, "approved_by": None, "exhausted": True}
-HEIR = replace(queued("heir"), inherits="parent")
+RETRY_JOB = replace(queued("retried"), inherits="parent")
 
 
 def snapshot(values: dict[str, Any], *following: str) -> StateSnapshot:
@@ -76,16 +76,16 @@ def snapshot(values: dict[str, Any], *following: str) -> StateSnapshot:
 
 
 def test_an_end_without_an_approval_is_taken_up() -> None:
-    assert reopens(HEIR, snapshot(ENDED))
+    assert reopens(RETRY_JOB, snapshot(ENDED))
 
 
 @pytest.mark.parametrize(
     ("record", "found"),
     [
         (queued("j1"), snapshot(ENDED)),
-        (HEIR, snapshot({})),
-        (HEIR, snapshot(ENDED, "executor")),
-        (HEIR, snapshot({**ENDED, "approved_by": "critic"})),
+        (RETRY_JOB, snapshot({})),
+        (RETRY_JOB, snapshot(ENDED, "executor")),
+        (RETRY_JOB, snapshot({**ENDED, "approved_by": "critic"})),
     ],
     ids=["its-own", "nothing", "under-way", "approved"],
 )
@@ -95,9 +95,9 @@ def test_nothing_else_is(record: JobRecord, found: StateSnapshot) -> None:
 
 def test_it_is_done_once_and_again_for_the_heirs_heir() -> None:
     critiques = [{"revision": number} for number in (1, 2, 3)]
-    changed = {**ENDED, **reopened(HEIR, {**ENDED, "critiques": critiques})}
+    changed = {**ENDED, **reopened(RETRY_JOB, {**ENDED, "critiques": critiques})}
     assert not changed["exhausted"]
     assert changed["job"]["max_revisions"] == 6
     own_end = snapshot({**changed, "exhausted": True})
-    assert not reopens(HEIR, own_end)
-    assert reopens(replace(HEIR, id="third", inherits="heir"), own_end)
+    assert not reopens(RETRY_JOB, own_end)
+    assert reopens(replace(RETRY_JOB, id="third", inherits="retried"), own_end)
