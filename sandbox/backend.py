@@ -101,6 +101,7 @@ class PooledSandbox(ABC, Generic[S]):
     async def _run(self, command: Command, limits: Limits) -> RunResult:
         session, pool = await self._opened()
         try:
+            await session.prepare(command)
             return await run_once(session, pool, command, limits)
         except SandboxUnavailable as error:
             again = session.lost or isinstance(error, SandboxLost)

@@ -88,6 +88,10 @@ class Session(Protocol):
         """The command as the agent of one of its sandboxes takes it. Raises ValueError."""
         ...
 
+    async def prepare(self, command: Command) -> None:
+        """Wait for what makes the command's run cheaper. Raises SandboxUnavailable."""
+        ...
+
     async def make(self, limits: Limits, *, load: bool) -> Instance:
         """A new sandbox; `load` where it is to stand ready, with libraries loaded. Of one that
         fails or is cancelled nothing is left. Raises SandboxUnavailable.

@@ -70,6 +70,9 @@ class DockerSession:
         if isinstance(error, EngineLost) and not self.closed:
             self.lost = True  # one that is being closed has containers to remove yet
 
+    async def prepare(self, command: Command) -> None:
+        """See `pool.Session.prepare`: there is nothing to wait for."""
+
     async def warm(self) -> None:
         """See `pool.Session.warm`: a container that stands ready has the libraries loaded."""
 

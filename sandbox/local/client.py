@@ -25,6 +25,8 @@ from sandbox.protocol import Command, Limits, RunResult, SandboxUnavailable
 from sandbox.result import ExitReport
 from sandbox.zygote.preload import INSTALLED
 
+LOADING_SECONDS = 15.0
+"""Runs wait so long at most for libraries that are being loaded; it takes about 2 s."""
 _EXIT_SECONDS = 10.0
 _BUFFER_BYTES = 1024 * 1024
 _LIBRARIES = tuple(name.partition(".")[0].encode() for name in INSTALLED)
@@ -65,7 +67,7 @@ class LocalSession:
         self._opened: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._entries: dict[int, _Entry] = {}
         self._warm: asyncio.Future[None] = self._loop.create_future()
-        self._uses_libraries = self._loads_libraries = False
+        self._loading_ends = 0.0  # by the loop's clock; 0: nobody has asked for libraries
         self.facts: dict[str, Any] = {}
         self.lost = False
 
@@ -93,8 +95,6 @@ class LocalSession:
 
     def order(self, command: Command, limits: Limits) -> Order:
         """See `pool.Session.order`."""
-        if not self._own_interpreter and not self._uses_libraries:
-            self._uses_libraries = _names_a_library(command)
         python = self.facts["python"]
         return order(command, limits, python, own_interpreter=self._own_interpreter)
 
@@ -123,14 +123,24 @@ class LocalSession:
         """Whether sandboxes were made with libraries loaded at some time."""
         return self._warm.done()
 
+    async def prepare(self, command: Command) -> None:
+        """See `pool.Session.prepare`. The first run that names a library has it loaded and waits:
+        many that import it themselves would take a busy machine's processors from the loading.
+        """
+        if self.warmed or self._own_interpreter or not _names_a_library(command):
+            return
+        await self._load()
+        left = self._loading_ends - self._loop.time()
+        await asyncio.wait({self._warm}, timeout=max(left, 0.0))
+
     async def warm(self) -> None:
         """See `pool.Session.warm`."""
         await self._load()
         await asyncio.shield(self._warm)
 
     async def _load(self) -> None:
-        if not self._loads_libraries:
-            self._loads_libraries = True
+        if not self._loading_ends:
+            self._loading_ends = self._loop.time() + LOADING_SECONDS
             await self.send({"do": "warm"})
 
     async def start(self, number: int, limits: Limits) -> None:
@@ -144,8 +154,6 @@ class LocalSession:
         entry = self._entries.get(number)
         if entry is None:
             raise SandboxLost("a sandbox ended before its run began")
-        if self._uses_libraries:
-            await self._load()
         await self.send({"do": "start", "number": number, **bounds})
         await entry.started
 
@@ -293,7 +301,7 @@ class LocalInstance:
 
 
 def _names_a_library(command: Command) -> bool:
-    """Whether a run may use a library that can be loaded beforehand; a wrong guess costs time."""
+    """Whether a run may use a library that can be loaded beforehand. A wrong guess costs time."""
     code = (word.encode(errors="replace") for word in command.argv)
     files = (data for path, data in command.files.items() if path.endswith(".py"))
     return any(name in data for data in (*code, *files) for name in _LIBRARIES)

@@ -1,9 +1,9 @@
 """A supervisor's sandboxes, and the zygotes that they are copied from.
 
 One zygote makes the sandboxes. The first one has no libraries loaded, which would take a processor
-for two seconds: once a run names one, another zygote loads them and follows. After a number of
-sandboxes a zygote is followed by another one in the same way, and ends with its last sandbox. One
-that ends unasked takes its sandboxes with it, and the next sandbox starts anew.
+for two seconds: before the first run that names one, another zygote loads them and follows. After a
+number of sandboxes a zygote is followed by another one in the same way, and ends with its last
+sandbox. One that ends unasked takes its sandboxes with it; the next sandbox has a new one.
 """
 
 from __future__ import annotations
