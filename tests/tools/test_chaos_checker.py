@@ -381,7 +381,7 @@ def test_a_recovery_is_measured_from_the_kill_to_the_next_attempt() -> None:
     assert (verdict.recovery_p50, verdict.recovery_max) == (2.0, 2.0)
 
 
-@pytest.mark.parametrize(("waited", "late"), [(2.0, []), (8.0, [("J8", "twice")])])
+@pytest.mark.parametrize(("waited", "late"), [(2.0, []), (11.0, [("J8", "twice")])])
 def test_a_job_that_has_to_run_alone_may_wait_for_its_process_to_start(waited, late) -> None:
     story = a_story()
     story.submit("twice")

@@ -24,8 +24,9 @@ class Bounds:
     slack: float = 2.0
     cancel: float = 2.0
     """Within it, no call follows the answer to a cancel (J11)."""
-    start: float = 5.0
-    """How long a process of its own takes to start, for a job that has to run alone (J7)."""
+    start: float = 8.0
+    """How long a process of its own takes to start, for a job that has to run alone (J7): 2.4 s of
+    processor, beside other processes that start after a kill."""
     grace: float = 10.0
     """How much later all may be when Redis was away: leases are then not taken back at once."""
 
