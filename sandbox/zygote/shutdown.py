@@ -148,7 +148,8 @@ def _release(loaded: frozenset[str]) -> None:
 
     Those of libraries stay whole, since their callbacks may be called by what goes now.
     """
-    names = [name for name, module in sys.modules.items() if name not in loaded and _own(module)]
+    new = sys.modules.keys() - loaded  # by name: to look at a module of the zygote copies its page
+    names = [name for name in sys.modules if name in new and _own(sys.modules[name])]
     modules = [weakref.ref(sys.modules.pop(name)) for name in names]
     gc.collect()
     for reference in reversed(modules):
