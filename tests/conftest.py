@@ -74,7 +74,7 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(scope="session")
 def docker_engine(tmp_path_factory) -> Iterator[engines.Engine]:
-    """The session's Docker engine, with the rooms' image."""
+    """The session's Docker engine, with the sandboxes' image."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent

@@ -95,7 +95,7 @@ def _drain_on_signals(engine: Engine) -> None:
         nonlocal first
         now = time.monotonic()
         if first is not None and now - first > SAME_SECONDS:
-            os._exit(128 + signum)  # rooms die with our socket, jobs go back by their leases
+            os._exit(128 + signum)  # sandboxes end with our socket, jobs go back by their leases
         first = now if first is None else first
         celery_state.should_stop = 0
         engine.request_drain()

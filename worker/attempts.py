@@ -188,13 +188,13 @@ class Attempts:
         return drive.held, work
 
     def stop_job(self, job_id: str) -> None:
-        """End the attempts at a job: it was cancelled. Kills its rooms."""
+        """End the attempts at a job: it was cancelled. Kills its sandboxes."""
         for held in self._held:
             if held.job_id == job_id:
                 self._stop_soon(held, lost=False)
 
     def lease_lost(self, held: LeaseRef) -> None:
-        """End an attempt: its lease is lost. Kills its rooms."""
+        """End an attempt: its lease is lost. Kills its sandboxes."""
         self._stop_soon(held, lost=True)
 
     def _stop_soon(self, held: LeaseRef, *, lost: bool) -> None:

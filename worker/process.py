@@ -93,7 +93,7 @@ class Engine:
             asyncio.run_coroutine_threadsafe(drain, self._loop)
 
     def stop(self) -> None:
-        """Drain, close rooms and connections, end the thread."""
+        """Drain, close sandboxes and connections, end the thread."""
         try:
             self._call(self._opened.aclose())
         finally:
@@ -182,7 +182,7 @@ class Engine:
 
 
 def _stop_this_process() -> None:
-    """As whoever supervises it would: the main thread's own way to stop is the only one."""
+    """As its supervisor would: the main thread's own way to stop is the only one."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 

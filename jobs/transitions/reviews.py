@@ -2,7 +2,7 @@
 
 Where a Review needs two approvals (four eyes), each person has one vote, and the authors have none:
 those who submitted the job or one that it retries, and those whose edit has run. Delegating to the
-critic is not possible then. Every other answer closes the Review at once, whoever gives it.
+critic is not possible then. Every other answer closes the Review at once, from anybody.
 """
 
 from __future__ import annotations

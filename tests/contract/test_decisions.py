@@ -25,7 +25,7 @@ async def decided(service, **fields) -> str:
 
 async def test_decisions_and_votes_are_found_by_their_time(service):
     first = await decided(service, feedback="fine", key_id="k1")
-    await asyncio.sleep(0.002)  # what is told in one millisecond comes in any order
+    await asyncio.sleep(0.002)  # what happens in one millisecond comes in any order
     running = await service.running(review=True, approvals=2)
     job(await service.operations.pause(held(running), review()))
     for by in ("cat", "dan"):

@@ -12,17 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import redis
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
     run_state_machine_as_test,
 )
-from support.jobs.job_examples import RESULT, TENANT, JobService, decision, review
-from support.jobs.walks import walks
+from support.jobs.job_examples import RESULT, TENANT, decision, review
+from support.jobs.walks import StoreMachine, walks
 
 from jobs.errors import StaleEpoch
 from jobs.model.events import Event, NewEvent
@@ -32,7 +30,6 @@ from jobs.model.spec import Priority
 from jobs.redis import keys
 from jobs.redis.keys import JobKeys
 from jobs.store import Charge, LeaseRef, Writes
-from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Refusal
 
 ENDS = ("succeed", "fail", "retry", "requeue", "pause")
@@ -54,27 +51,13 @@ class Seen:
     ended: JobRecord | None = None
 
 
-class Jobs(RuleBasedStateMachine):
+class Jobs(StoreMachine):
     """Gives jobs every command, and checks all of them after each step."""
-
-    url = ""
 
     def __init__(self) -> None:
         super().__init__()
-        with redis.Redis.from_url(self.url) as client:
-            client.flushall()
-        self.runner = asyncio.Runner()
-        self.store = RedisStore(connect(self.url, seconds=20))
-        self.service = JobService(self.store)
         self.seen: dict[str, Seen] = {}
         self.calls = 0
-
-    def teardown(self) -> None:
-        self.run(self.store.close())
-        self.runner.close()
-
-    def run(self, asked: Awaitable[Any]) -> Any:
-        return self.runner.run(asked)  # type: ignore[arg-type]
 
     def record(self, job_id: str) -> JobRecord:
         found: JobRecord = self.run(self.service.record(job_id))
@@ -123,11 +106,11 @@ class Jobs(RuleBasedStateMachine):
             return
         self.calls += 1
         call = f"call-{self.calls}"
-        told = (NewEvent(call, "summarized", {"text": call}),)
+        logged = (NewEvent(call, "summarized", {"text": call}),)
         paid = (Charge(call, "critic", "m", 1, 1, None),)
         before = self.record(job_id)
         writing = self.store.write(
-            job_id, held.epoch, Writes(told, {call: b"1"} if progress else {}, paid)
+            job_id, held.epoch, Writes(logged, {call: b"1"} if progress else {}, paid)
         )
         if before.status is Status.RUNNING and held.epoch == before.epoch:
             self.run(writing)
@@ -216,12 +199,12 @@ class Jobs(RuleBasedStateMachine):
         records, charges, events = self.run(_all([_all(look) for look in looks]))
         self.one_index_each(records)
         self.lines_in_order(records)
-        for record, paid, told in zip(records, charges, events, strict=True):
+        for record, paid, logged in zip(records, charges, events, strict=True):
             seen = self.seen[record.id]
             seen.status = record.status
             self.one_lease(seen, record)
             assert sorted(charge.call for charge in paid) == sorted(seen.charges)
-            events_and_end_stand(seen, record, list(told))
+            events_and_end_stand(seen, record, list(logged))
 
     def one_index_each(self, records: list[JobRecord]) -> None:
         waiting, asked = (Status.QUEUED, Status.RUNNING), (Status.AWAITING_REVIEW,)

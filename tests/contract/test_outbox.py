@@ -79,7 +79,7 @@ async def test_what_arrived_is_gone_and_what_did_not_comes_again(service):
     assert (again.id, again.tries, again.error) == (second.id, 2, "it answered 500")
     assert not await outbox.fail(second, "late", 0), "another has it by now"
     await outbox.delivered(second)
-    assert await outbox.waiting(9) == ([], 0), "it has arrived, whoever brought it"
+    assert await outbox.waiting(9) == ([], 0), "it has arrived, by either outbox"
     assert not await outbox.fail(again, "late", 0)
 
 

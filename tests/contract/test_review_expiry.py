@@ -37,7 +37,7 @@ async def test_the_sweeper_lets_reviews_expire_as_their_specs_say(service):
     assert len(await service.store.overdue(10)) == 4
     assert await service.operations.sweep() == 4
     assert [name for name, _ in service.hints] == [approved.id]
-    await service.operations.sweep()  # each is told once
+    await service.operations.sweep()  # each is reported once
     for record in (approved, rejected, stays, unproven):
         assert (await service.kinds(record.id)).count("review_expired") == 1
     statuses = {

@@ -125,7 +125,7 @@ async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
         # nobody renews these leases: they last as long as the test may take on a busy machine
         claims = Operations(operations.store, lambda *_: None, Policy(lease_ms=600_000))
         for _ in range(jobs):
-            job_id = await deployment.submit(operations, JobSpec(task="told"))
+            job_id = await deployment.submit(operations, JobSpec(task="sum"))
             helds.append(LeaseRef(job_id, ok(await claims.claim(job_id, "test")).epoch))
 
         async def tell() -> None:

@@ -20,7 +20,7 @@ EMPTY = Reply(tool_calls=(ToolCall("python", {"code": "# to be done\n\n"}),))
 
 TROUBLE: Mapping[str, Turn] = {
     "busy": Refusal(429),
-    "told-when": Refusal(429, retry_after=0.2),
+    "retry-after": Refusal(429, retry_after=0.2),
     "broken": Refusal(500),
     "overloaded": Refusal(503),
     "silent": Hang(),

@@ -1,4 +1,4 @@
-"""Workers that are told to stop: jobs are handed on in order, and the end comes within a bound."""
+"""Workers that are asked to stop: jobs are handed on in order, and the end comes within a bound."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def load(scene: Scene, enough: asyncio.Event) -> list[str]:
 
 @pytest.mark.invariant("J14")
 async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
-    """Code cannot hold a worker: at the end of its time the room dies, and the job is queued."""
+    """Code cannot hold a worker: at the end of its time the sandbox ends, and the job is queued."""
     seconds = "27.18281"
     worker = scene.deployment.worker(drain_seconds="1")
     await scene.submit("stubborn", Work((IGNORES + sleeps(seconds),)))
@@ -82,20 +82,20 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
 @pytest.mark.quick
 @pytest.mark.invariant("J14")
 async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
-    """The worker is gone at once, and its rooms; its job goes on when its lease has run out."""
+    """The worker is gone at once, and its sandboxes; its job goes on when its lease has run out."""
     seconds = "4.1231056"
     worker = scene.deployment.worker(drain_seconds="60")
     work = Work((TWICE[0], sleeps(seconds)))
     await scene.submit("hurried", work)
     await until(lambda: len(processes(seconds)) == 1, shown=scene.deployment.logs)
-    (room,) = processes(seconds)
+    (pid,) = processes(seconds)
     worker.send_signal(signal.SIGTERM)
     await asyncio.sleep(1.5)  # two signals within a second are one wish
     assert worker.poll() is None
     worker.send_signal(signal.SIGTERM)
     await until(lambda: worker.poll() is not None, 2, scene.deployment.logs)
     assert worker.returncode == 128 + signal.SIGTERM
-    await until(lambda: room not in processes(seconds), 2)
+    await until(lambda: pid not in processes(seconds), 2)
     await scene.relieved()
     await scene.succeeds("hurried")
     assert len(scene.asked["hurried"]) == work.calls

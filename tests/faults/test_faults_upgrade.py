@@ -120,7 +120,7 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     assert job.status is Status.SUCCEEDED, deployment.logs()
     assert job.graph is not None
     assert job.graph.number == WRITES
-    events, charges = await told_of(operations, job.id)
+    events, charges = await events_of(operations, job.id)
     whole = view.whole(job, events, charges, job.updated_at)
     assert ([run["id"] for run in whole["runs"]], len(whole["critiques"])) == (["r1"], 1)
     assert whole["cost"]["total"]["calls"] == len(paid) + 4
@@ -250,7 +250,7 @@ async def test_in_a_mixed_fleet_jobs_go_to_workers_that_read_them(
 
 
 async def tell_runs() -> None:
-    """Have every run that waits to be told come to its end."""
+    """Have every run that waits for its file come to its end."""
     while True:
         for run in processes(MARK):
             with contextlib.suppress(ProcessLookupError):
@@ -320,7 +320,7 @@ async def decide(scene: Scene, job: JobRecord, action: Action, **more: str) -> J
     return decided
 
 
-async def told_of(operations: Operations, job_id: str):  # type: ignore[no-untyped-def]
+async def events_of(operations: Operations, job_id: str):  # type: ignore[no-untyped-def]
     """A job's events and charges."""
     return await operations.store.events(job_id), await operations.store.charges(job_id)
 

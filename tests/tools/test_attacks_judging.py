@@ -1,4 +1,4 @@
-"""From what was seen of an attack to its verdict, and from verdicts to what is told."""
+"""From what was seen of an attack to its verdict, and from verdicts to the report."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def due_at_another_time(story: Story) -> Reading:
 
 
 def carried_out_unseen(story: Story) -> Reading:
-    """The job is there, but no answer told of it, and no key stands for it."""
+    """The job is there, but no answer named it, and no key stands for it."""
     story.log = [e for e in story.log if not (isinstance(e, Submitted) and e.job_id == "plain")]
     return story.reading()
 
@@ -189,7 +189,7 @@ def charged_more_than_asked(story: Story) -> Reading:
     return story.reading()
 
 
-def told_and_not_charged(story: Story) -> Reading:
+def logged_and_not_charged(story: Story) -> Reading:
     story.charges["plain"].clear()
     return story.reading()
 
@@ -264,7 +264,7 @@ DOCTORED: dict[str, tuple[Doctor, ...]] = {
         paid_again,
         logged(lambda story: [e for e in story.log if isinstance(e, Called)][:1]),
         charged_more_than_asked,
-        told_and_not_charged,
+        logged_and_not_charged,
     ),
     "J14": (logged(lambda _: [Left(pid=4711, command="bwrap", why="outlives its worker")]),),
 }

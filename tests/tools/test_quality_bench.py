@@ -64,7 +64,7 @@ def measuring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measuring]:
     folder = tmp_path_factory.mktemp("quality")
     data = folder / "tiny.jsonl"
     exercises = [line(n) for n in range(1, 5)]
-    untested = {"id": "told", "task": "Tell a joke about f9.", "right": "JOKE = 1\n"}
+    untested = {"id": "joke", "task": "Tell a joke about f9.", "right": "JOKE = 1\n"}
     data.write_text("".join(json.dumps(each) + "\n" for each in exercises))
     (folder / "judged.jsonl").write_text(json.dumps(untested) + "\n")
     every = [*sets.load(str(data), None, folder).exercises]

@@ -9,7 +9,7 @@ from cli.client.events import Event
 from evals.run.candidate import first_attempt, stand_in
 
 
-def told(*facts: tuple[str, dict[str, Any]]) -> list[Event]:
+def story(*facts: tuple[str, dict[str, Any]]) -> list[Event]:
     now = datetime.now(UTC)
     return [Event(seq, now, kind, data) for seq, (kind, data) in enumerate(facts, 1)]
 
@@ -27,7 +27,7 @@ ANSWERED = ("answered", {"revision": 1, "text": "Done."})
 
 
 def test_the_workspace_as_the_first_run_has_left_it():
-    events = told(
+    events = story(
         wrote("solution.py", "one"),
         wrote("other.py", "x"),
         ran(1, other="y"),
@@ -39,14 +39,14 @@ def test_the_workspace_as_the_first_run_has_left_it():
 
 
 def test_the_first_program_stands_for_a_file_that_is_not_there():
-    found = first_attempt(told(ran(1), wrote("solution.py", "repaired")), "solution.py")
+    found = first_attempt(story(ran(1), wrote("solution.py", "repaired")), "solution.py")
     assert (found.versions, found.program) == ({}, 1)
 
 
 def test_an_answer_before_any_run_ends_the_attempt():
-    events = told(wrote("solution.py", "one"), ANSWERED, wrote("solution.py", "two"), ran(1))
+    events = story(wrote("solution.py", "one"), ANSWERED, wrote("solution.py", "two"), ran(1))
     assert first_attempt(events, "solution.py").versions == {"solution.py": "one"}
-    found = first_attempt(told(ANSWERED, wrote("solution.py", "two"), ran(1)), "solution.py")
+    found = first_attempt(story(ANSWERED, wrote("solution.py", "two"), ran(1)), "solution.py")
     assert (found.versions, found.program) == ({}, None)
 
 

@@ -22,7 +22,7 @@ async def front(redis_url, tmp_path):
 
 
 async def test_a_submitted_job_is_on_record_with_its_files(front):
-    body = {"task": "mend it", "files": {"src/a.py": "print('ü')\n"}, "labels": ["x", "x", "y"]}
+    body = {"task": "fix it", "files": {"src/a.py": "print('ü')\n"}, "labels": ["x", "x", "y"]}
     answer = await front.client.post("/jobs", json=body, headers={"X-Request-Id": "req-7"})
     assert answer.status_code == 202
     job = Job.model_validate(await front.job(answer.json()["id"]))
@@ -30,7 +30,7 @@ async def test_a_submitted_job_is_on_record_with_its_files(front):
     assert answer.headers["x-request-id"] == job.request_id == "req-7"
     assert (job.status, job.submitted_by, job.spec.labels) == ("queued", "development", ["x", "y"])
     loaded = await front.services.store.load(job.id)
-    assert loaded.record.spec.task == "mend it"
+    assert loaded.record.spec.task == "fix it"
     assert loaded.record.key_id == "configured"
     kept = await front.client.get(f"/jobs/{job.id}/files/src/a.py")
     assert kept.content == "print('ü')\n".encode()
@@ -197,7 +197,7 @@ async def test_cancel_is_sticky(front):
 
 
 async def test_a_cancelled_job_is_retried_as_a_job_of_its_own(front):
-    job_id = await front.submit("mend it", labels=["l"])
+    job_id = await front.submit("fix it", labels=["l"])
     early = await front.client.post(f"/jobs/{job_id}/retry")
     assert (early.status_code, early.json()["type"]) == (409, "/problems/wrong-state")
     assert early.json()["state"] == "queued"
@@ -208,7 +208,7 @@ async def test_a_cancelled_job_is_retried_as_a_job_of_its_own(front):
     assert answer.headers["location"] == f"/jobs/{retry_job.id}" != f"/jobs/{job_id}"
     assert (retry_job.spec.retry_of, retry_job.spec.task, retry_job.spec.labels) == (
         job_id,
-        "mend it",
+        "fix it",
         ["l"],
     )
     assert (retry_job.status, retry_job.conversation_id) == ("queued", job_id)

@@ -94,7 +94,7 @@ async def test_what_was_recorded_is_played_back_alike_without_a_network(
 
 
 def facts(events: Iterable[Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    """What was told of the work, without times, prices and who answered."""
+    """The events of the work, without times, prices and who answered."""
     return [
         (event["kind"], without(event["data"]))
         for event in json.loads(json.dumps([dict(event) for event in events], default=dict))

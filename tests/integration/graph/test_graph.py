@@ -173,9 +173,9 @@ async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) 
         turn("executor", "exit code 0", "Done."),
         verdict("=== r1", "approve"),
     ]
-    answers: dict[str, RunResult | Exception] = {"ok": SandboxUnavailable("no room")}
+    answers: dict[str, RunResult | Exception] = {"ok": SandboxUnavailable("no sandbox")}
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(answers))
-    with pytest.raises(SandboxUnavailable, match="no room"):
+    with pytest.raises(SandboxUnavailable, match="no sandbox"):
         await journey.begin(JobInput(TASK))
     assert journey.data_of("run_finished", "tool_used", "critiqued") == []
     answers["ok"] = printed()

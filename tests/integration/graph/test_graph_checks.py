@@ -167,9 +167,9 @@ async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
     ]
     journey = journey_of(tmp_path, turns, sandbox, None)
     await journey.begin(JobInput(TASK, write_tests=True))
-    told = only(journey.data_of("tests_written"))
-    assert (told["files"], told["tests"]) == (["test_add.py"], ["test_add.py::test_add"])
-    dropped = {each["id"]: each["why"] for each in told["dropped"]}
+    data = only(journey.data_of("tests_written"))
+    assert (data["files"], data["tests"]) == (["test_add.py"], ["test_add.py::test_add"])
+    dropped = {each["id"]: each["why"] for each in data["dropped"]}
     assert dropped["test_add.py::test_nothing"] == "it passes without a solution"
     assert "it cannot be read" in dropped["test_broken.py"]
     assert dropped["test_other.py::test_thing"] == "it cannot be collected"

@@ -80,9 +80,9 @@ async def test_each_event_of_a_branch_says_its_step(tmp_path: Path) -> None:
     ]
     runs = {run["code"]["text"]: (run["number"], run.get("step")) for run in _told(journey, "run")}
     assert runs == {"one": (1, 1), "more": (3, 1), "two": (2, 2), "whole": (4, None)}
-    calls = [told.get("step") for told in journey.data_of("model_called")]
+    calls = [data.get("step") for data in journey.data_of("model_called")]
     assert sorted(calls, key=str) == [1, 1, 1, 2, 2, None, None, None, None]
-    ended = sorted(journey.data_of("step_finished"), key=lambda told: told["step"])
+    ended = sorted(journey.data_of("step_finished"), key=lambda data: data["step"])
     assert ended == [
         {"step": 1, "revision": 1, "text": "Made step 1.", "runs": ["r1", "r3"]},
         {"step": 2, "revision": 1, "text": "Made step 2.", "runs": ["r2"]},
@@ -160,12 +160,12 @@ async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path)
     sandbox = PlannedSandbox({**ANSWERS, "whole": printed("of whole\n", zero__txt=b"0")})
     journey = await played(tmp_path, turns, sandbox)
     assert only(journey.data_of("planned"))["waves"] == [[1], [2, 3]]
-    assert [told["steps"] for told in journey.data_of("merged")] == [[1], [2, 3]]
+    assert [data["steps"] for data in journey.data_of("merged")] == [[1], [2, 3]]
     seen = dict(zip(sandbox.ran, sandbox.seen, strict=True))
     assert seen["one"] == seen["two"] == {"zero.txt": b"0"}
     assert set(seen["more"]) == {"zero.txt", "one.txt", "two.txt"}
     assert sorted(run["number"] for run in journey.data_of("run_finished")) == [1, 2, 3, 4]
-    assert [told["step"] for told in journey.data_of("step_started")] == [1, 2, 3]
+    assert [data["step"] for data in journey.data_of("step_started")] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

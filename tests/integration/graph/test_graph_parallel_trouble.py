@@ -50,7 +50,7 @@ class CrashingJournal(MemoryJournal):
 
 
 def events(journey: Journey) -> Counter[str]:
-    """What was told, in any order: branches do not wait for each other. Calls differ in seconds."""
+    """The events, in any order: branches do not wait for each other. Calls differ in seconds."""
     return Counter(
         "model_called"
         if event.kind == "model_called"
@@ -97,7 +97,7 @@ class LateTrouble(PlannedSandbox):
     async def run(self, command: Command, limits: Limits) -> RunResult:
         result = await super().run(command, limits)
         if command.argv[-1] == "two" and self.ran.count("two") == 1:
-            raise SandboxUnavailable("no rooms")
+            raise SandboxUnavailable("no sandbox")
         return result
 
 
@@ -108,7 +108,7 @@ async def test_an_outage_in_one_branch_lets_the_other_come_to_its_end(
     journey = Journey.plan(tmp_path, TURNS, sandbox)
     with pytest.raises(SandboxUnavailable):
         await journey.begin(JOB)
-    assert [told["step"] for told in journey.data_of("step_finished")] == [1]
+    assert [data["step"] for data in journey.data_of("step_finished")] == [1]
     await journey.go_on()
     assert Counter(sandbox.ran) == {"one": 1, "more": 1, "two": 2, "whole": 1}
     assert events(journey) == events(smooth)

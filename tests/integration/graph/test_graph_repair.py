@@ -1,4 +1,4 @@
-"""Failures: hints, what is told of a repair, escalation, and where a pass stops."""
+"""Failures: hints, what the model hears of a repair, escalation, and where a pass stops."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ TASK = "Add two numbers."
 
 def failed(error: str, line: int = 1) -> RunResult:
     """A run that an exception has ended."""
-    told = f'Traceback (most recent call last):\n  File "/run/main.py", line {line}, in <module>\n'
-    return printed(error=f"{told}    x\n{error}\n", code=1)
+    head = f'Traceback (most recent call last):\n  File "/run/main.py", line {line}, in <module>\n'
+    return printed(error=f"{head}    x\n{error}\n", code=1)
 
 
 ANSWERS: dict[str, Planned] = {
@@ -124,9 +124,9 @@ async def test_a_repair_may_come_in_the_next_revision_and_with_the_last_run(
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
     await journey.begin(JobInput(TASK))
-    told = only(journey.data_of("repaired"))
-    assert (told["run"], told["of"], told["revision"], told["attempt"]) == ("r2", "r1", 2, 1)
-    assert told["lines"] == {"added": 1, "removed": 1}
+    data = only(journey.data_of("repaired"))
+    assert (data["run"], data["of"], data["revision"], data["attempt"]) == ("r2", "r1", 2, 1)
+    assert data["lines"] == {"added": 1, "removed": 1}
 
 
 async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what_was_tried(
@@ -145,7 +145,7 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
     await journey.begin(JobInput(TASK))
     assert (await journey.outcome()).approved
     asked = [
-        told["model"] for told in journey.data_of("model_called") if told["role"] == "executor"
+        data["model"] for data in journey.data_of("model_called") if data["role"] == "executor"
     ]
     assert asked == ["recording:side"] * 3 + ["recording:big"] * 2
     state = (await journey.graph.aget_state(journey.config)).values

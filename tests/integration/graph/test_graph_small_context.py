@@ -122,9 +122,9 @@ class Played:
     task: str
 
 
-@pytest.fixture(scope="module", params=["known", "told"])
+@pytest.fixture(scope="module", params=["known", "learned"])
 def played(request: pytest.FixtureRequest) -> Played:
-    """One job in which every role is asked; its models' context is known, or is told in refusals.
+    """Every role is asked once; the models' context is known, or learned from refusals.
 
     The executor's tools and instructions take 3,000 tokens; the summary is short but for the task.
     """
@@ -182,11 +182,11 @@ async def test_what_cannot_fit_is_not_sent_and_says_what_to_do(
     asked_nothing: tuple[Ports, ProviderServer],
 ) -> None:
     ports, server = asked_nothing
-    told = (
+    reason = (
         r"the planner's request takes about 5,\d\d\d to 8,\d\d\d tokens after all possible "
         r"cuts; "
         r"compatible:of-our-own: .* longer than its context \(of 4,096 tokens.*FETTLE_CONTEXT_TOK"
     )
-    with pytest.raises(ContextExceeded, match=told):
+    with pytest.raises(ContextExceeded, match=reason):
         await build(None).ainvoke(initial_state(JobInput(task(24_000))), context=ports)
     assert server.requests == []

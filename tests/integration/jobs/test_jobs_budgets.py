@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
-import redis
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     invariant,
     precondition,
     rule,
     run_state_machine_as_test,
 )
-from support.jobs.job_examples import JobService, held
-from support.jobs.walks import walks
+from support.jobs.job_examples import held
+from support.jobs.walks import StoreMachine, walks
 
 from jobs.budgets import PER_DOLLAR, Amount, BudgetShortfall, Cap, ReservationRequest
 from jobs.errors import StaleEpoch
 from jobs.store import Charge
-from jobs.store.redis_store import RedisStore, connect
 
 JOBS = (0, 1, 2)
 JOB_CAP, DAY_CAP = Cap(cost=60, tokens=90), Cap(cost=100, tokens=150)
@@ -28,32 +23,18 @@ AMOUNTS = st.builds(Amount, st.integers(0, 40), st.integers(0, 40))
 pytestmark = pytest.mark.usefixtures("one_day")
 
 
-class Spending(RuleBasedStateMachine):
+class Spending(StoreMachine):
     """Three jobs of one key, whose calls end well, are refused, or are never heard of again.
 
     A provider bills what it wants up to what was set aside; what it bills is the truth.
     """
 
-    url = ""
-
     def __init__(self) -> None:
         super().__init__()
-        with redis.Redis.from_url(self.url) as client:
-            client.flushall()
-        self.runner = asyncio.Runner()
-        self.store = RedisStore(connect(self.url, seconds=20))
-        self.service = JobService(self.store)
         self.jobs = [self.run(self.service.running()) for _ in JOBS]
         self.open: list[tuple[int, str, Amount]] = []
         self.billed: list[tuple[int, Amount]] = []
         self.names = 0
-
-    def run(self, asked):
-        return self.runner.run(asked)
-
-    def teardown(self) -> None:
-        self.run(self.store.close())
-        self.runner.close()
 
     def _reserve(self, which: int, most: Amount) -> BudgetShortfall | None:
         self.names += 1

@@ -17,7 +17,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 
 
 
 class Server:
-    """Answers requests when it is told to; counts connections."""
+    """Answers requests when asked; counts connections."""
 
     def __init__(self) -> None:
         self.opened = 0

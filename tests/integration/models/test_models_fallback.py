@@ -1,4 +1,4 @@
-"""One model call over a chain of providers: who answers, who is charged, what is told."""
+"""One model call over a chain of providers: who answers, who is charged, what is reported."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scene:
         return await model_call(self.ports, "executor", AT, asked, call, level=level)
 
     @property
-    def told(self) -> dict[str, Any]:
+    def data(self) -> dict[str, Any]:
         (event,) = self.record.events.values()
         return dict(event.data)
 
@@ -69,7 +69,7 @@ def scene(groq: Sequence[Turn], gemini: Sequence[Turn], key: str = "key") -> Ite
 async def test_the_first_answers_while_it_can() -> None:
     with scene([Reply("yes")], []) as it:
         assert (await it.ask()).text == "yes"
-    assert (it.told["model"], "fell_back_from" in it.told) == (FIRST, False)
+    assert (it.data["model"], "fell_back_from" in it.data) == (FIRST, False)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ async def test_the_next_answers_and_is_charged(fault: Turn) -> None:
     with scene([fault], [Reply("yes")]) as it:
         assert (await it.ask()).text == "yes"
     (charge,) = it.record.charges.values()
-    assert charge.model == it.told["model"] == SECOND
+    assert charge.model == it.data["model"] == SECOND
     assert charge.cost_usd is not None
-    (over,) = it.told["fell_back_from"]
+    (over,) = it.data["fell_back_from"]
     assert over["model"] == FIRST
     assert over["reason"]
 
@@ -133,10 +133,10 @@ async def test_a_malformed_reply_is_for_the_one_who_asked() -> None:
 async def test_at_a_higher_level_the_stronger_one_answers_and_the_role_s_own_stand_in() -> None:
     with scene([Reply("strong")], []) as it:
         assert (await it.ask(level=1)).text == "strong"
-    assert it.told["model"] == BIG
+    assert it.data["model"] == BIG
     with scene(always(Refusal(503)), [Reply("yes")]) as it:
         await it.ask(level=7)
-    assert [each["model"] for each in it.told["fell_back_from"]] == [BIG, FIRST]
+    assert [each["model"] for each in it.data["fell_back_from"]] == [BIG, FIRST]
 
 
 @pytest.mark.parametrize("status", [401, 400])

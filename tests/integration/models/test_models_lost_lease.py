@@ -43,7 +43,7 @@ MODEL = "groq:llama-3.3-70b-versatile"
 
 @dataclass
 class Gate:
-    """A rate limit over another: it says when somebody waits, and lets him go on when told to."""
+    """A rate limit over another: it says when somebody waits, and lets him go on when asked to."""
 
     limit: RateLimit
     reached: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,6 +1,6 @@
 """The backend `docker`, and what may befall its engine, its containers and its worker.
 
-What a run does is told by the contract suite. Here an engine is killed, so it is one of our own;
+The contract suite checks what a run does. Here an engine is killed, so it is one of our own;
 what it holds is looked at with Docker's own library.
 """
 

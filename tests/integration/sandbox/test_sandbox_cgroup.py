@@ -36,19 +36,19 @@ sys.stdin.read(1)
 over, until = os.pipe()
 begun = []
 for _ in range(8):
-    told, tell = os.pipe()
+    reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
         os.close(until)
         held = bytearray(int(sys.argv[1]) << 20)
         held[::4096] = b"x" * len(held[::4096])
-        os.write(tell, b".")
+        os.write(writing, b".")
         os.read(over, 1)
         os._exit(0)
-    os.close(tell)
-    begun.append((pid, told))
-for _, told in begun:
-    os.read(told, 1)
+    os.close(writing)
+    begun.append((pid, reading))
+for _, reading in begun:
+    os.read(reading, 1)
 os.close(until)
 ends = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid, _ in begun]
 print(ends.count(0), ends.count(-9))
@@ -300,7 +300,7 @@ def test_a_delegated_subtree_is_divided_and_no_other(
 
 
 def test_a_sandbox_group_of_version_2_writes_the_files_that_are_there(tmp_path: Path) -> None:
-    """A tree that looks like version 2's: what is written is what the kernel's pages tell."""
+    """A tree that looks like version 2's: what is written is what the kernel's pages say."""
     for file in ("memory.max", "pids.max", "cpu.max", "cgroup.procs"):
         (tmp_path / file).write_text("")
     (tmp_path / "memory.events").write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
@@ -318,14 +318,14 @@ UNREAPED = """
 import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for _ in range(200):
-    told, tell = os.pipe()
+    reading, writing = os.pipe()
     if not os.fork():
         while time.process_time() < 0.02:
             pass
         os._exit(0)
-    os.close(tell)
-    os.read(told, 1)
-    os.close(told)
+    os.close(writing)
+    os.read(reading, 1)
+    os.close(reading)
 """
 
 

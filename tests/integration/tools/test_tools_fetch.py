@@ -226,6 +226,6 @@ async def test_the_model_sees_the_text_of_a_page(
     deep = server.url(f"/{'deep/' * 100}")
     assert used.texts[9].startswith(f"{deep[:200]} (text/html, ")
     assert used.texts[9].endswith(f"\n\n[two]({deep}two)")
-    assert used.told[0] | {"note": ""} == {
+    assert used.data[0] | {"note": ""} == {
         "tool": "fetch", "path": server.url("/page"), "ok": True, "note": "", "artifacts": [],
     }  # fmt: skip

@@ -45,8 +45,8 @@ async def test_parts_of_a_file_are_read(tmp_path: Path) -> None:
         ),
     ]
     assert [message.status for message in used.messages] == ["success"] * 3 + ["error"] * 5
-    assert [told["ok"] for told in used.told] == [True] * 3 + [False] * 5
-    assert used.told[6]["path"] == "../etc/passwd"
+    assert [data["ok"] for data in used.data] == [True] * 3 + [False] * 5
+    assert used.data[6]["path"] == "../etc/passwd"
 
 
 async def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_a_file_is_edited_in_place(tmp_path: Path) -> None:
     assert used.texts[1].startswith("error: old_text is not in 'src/a.py'.")
     assert "new_text: Field required" in used.texts[2]
     assert await used.files() == {**FILES, "src/a.py": b"x = 2\n"}
-    assert [file["name"] for file in used.told[0]["artifacts"]] == ["src/a.py"]
+    assert [file["name"] for file in used.data[0]["artifacts"]] == ["src/a.py"]
 
 
 async def test_what_no_workspace_can_hold_is_refused(tmp_path: Path) -> None:

@@ -113,9 +113,9 @@ async def test_a_package_and_what_it_needs_can_be_imported_in_later_runs(
         "test_greet.py",
         "sitecustomize.py",
     }
-    told = used.told[0]
-    assert (told["tool"], told["ok"], told["artifacts"]) == ("install", True, [])
-    assert f"greet-1.0-py3-none-any.whl (sha256 {sha256(GREET)})" in told["note"]
+    data = used.data[0]
+    assert (data["tool"], data["ok"], data["artifacts"]) == ("install", True, [])
+    assert f"greet-1.0-py3-none-any.whl (sha256 {sha256(GREET)})" in data["note"]
     assert (await used.journey.outcome()).artifacts == ()
     assert "/simple/nowhere/" not in server.asked
 
@@ -210,8 +210,8 @@ async def test_the_index_is_reached_and_nothing_else(tmp_path: Path, server: Web
         port = allowing(tmp_path, index, "colour\n", install_hosts=hosts)
         assert len(await port.wheels(["colour"], TARGET)) == 1
         assert "authorization" not in other.headers[0]
-    told = base64.b64encode(b"me:secret").decode()
-    assert {each["authorization"] for each in server.headers} == {f"Basic {told}"}
+    credentials = base64.b64encode(b"me:secret").decode()
+    assert {each["authorization"] for each in server.headers} == {f"Basic {credentials}"}
 
 
 async def test_size_and_time_are_bounded(tmp_path: Path, server: WebServer) -> None:

@@ -1,4 +1,4 @@
-"""The tools that run something, in real rooms."""
+"""The tools that run something, in real sandboxes."""
 
 from __future__ import annotations
 

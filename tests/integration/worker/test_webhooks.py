@@ -105,8 +105,8 @@ async def test_a_message_arrives_signed_and_is_gone(service, receiver):
     made = headers([key_of(SECRET)], sent["webhook-id"], int(sent["webhook-timestamp"]), body)
     assert sent["webhook-signature"] == made["webhook-signature"]
     assert abs(int(sent["webhook-timestamp"]) - time.time()) < 60
-    told = json.loads(body)
-    assert (told["type"], told["data"]["job_id"]) == ("job.finished", job_id)
+    data = json.loads(body)
+    assert (data["type"], data["data"]["job_id"]) == ("job.finished", job_id)
     assert await service.store.outbox.waiting(9) == ([], 0)
     assert await send_some(service.store, endpoint(receiver)) == 0
 

@@ -210,7 +210,7 @@ async def test_a_worker_and_its_attempts_outlast_a_restart_of_redis(deployment: 
         during = await deployment.submit(operations, spec)
         await deployment.wait_for_event(operations, during, "model_called", times=2)
     deployment.server.kill()
-    await asyncio.sleep(2)  # the run ends while there is no Redis that could be told
+    await asyncio.sleep(2)  # the run ends while there is no Redis to write to
     with deployment.restart_redis():
         async with deployment.operations() as operations:
             job = await deployment.until(operations, during)

@@ -33,8 +33,8 @@ def learns(request: Request) -> Turn:
         verdict = {"verdict": "approve", "run": "r2"} if right else {"verdict": "revise"}
         shown = {"feedback": "It must print 42.", **verdict}
         return Reply(tool_calls=(ToolCall("Verdict", shown),))
-    mended = "must print 42" in request.last_text
-    return works(request, "print(6 * 7)" if mended else "print(6 + 7)", "It is printed.")
+    repaired = "must print 42" in request.last_text
+    return works(request, "print(6 * 7)" if repaired else "print(6 + 7)", "It is printed.")
 
 
 async def test_a_recording_is_whole_after_a_crash_and_over_a_pause(deployment: Deployment) -> None:

@@ -27,12 +27,12 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
         yield made
 
 
-MARK = f"runs-until-it-is-told-{secrets.token_hex(4)}"
+MARK = f"runs-until-asked-{secrets.token_hex(4)}"
 UNTIL_SIGNAL = f"open('left', 'w').write('x'); {waits_for_signal(MARK)}"
 
 
 async def test_a_job_waits_for_a_worker_whose_sandbox_works(deployment: Deployment) -> None:
-    """A sandbox that cannot work takes no job and costs none a try; mended, it takes them."""
+    """A sandbox that cannot work takes no job and costs none a try; repaired, it takes them."""
     model = deployment.record("waits", one_run("waits", "print('x')"))
     python = deployment.folder / "python" / "bin" / "python"
     deployment.worker(sandbox_python=str(python))
@@ -84,7 +84,7 @@ async def test_a_run_that_ends_while_redis_takes_no_writes_is_not_made_again(
 
 
 async def test_a_sandbox_that_breaks_under_a_job_costs_it_no_try(deployment: Deployment) -> None:
-    """The run under way is given back, paid calls stay paid, and it ends when all is mended."""
+    """The run under way is given back, paid calls stay paid, and it ends when all works again."""
     link = deployment.folder / "python"
     link.symlink_to(sandbox_python().parent.parent)
     deployment.worker(sandbox_python=str(link / "bin" / "python"))

@@ -141,13 +141,13 @@ class Story:
         self._do(lifecycle.fail(self.records[job_id], self.now, reason=reason, detail=""))
 
     def stream(self, job_id: str, reader: str = "s1", after: int = 0) -> None:
-        """A reader is told everything behind `after`."""
+        """A reader gets everything after `after`."""
         self.log.append(Connected(at=self.moment(), job_id=job_id, reader=reader, after=after))
         for event in self.events[job_id][after:]:
-            told = Received(
+            received = Received(
                 at=self.moment(), job_id=job_id, reader=reader, seq=event.seq, kind=event.kind
             )
-            self.log.append(told)
+            self.log.append(received)
 
     def reading(self) -> Reading:
         """What a store would say."""

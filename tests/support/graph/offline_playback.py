@@ -19,7 +19,7 @@ from drills.attacks.environment.netspace import leave_the_network
 
 
 def played(service: Service, body: dict[str, Any]) -> dict[str, Any]:
-    """The job as it ends, with what was told of it."""
+    """The job as it ends, with its events."""
     job_id = service.submit(body)["id"]
     events = [{"kind": event.kind, "data": event.data} for event in service.events(job_id)]
     return {"job": service.job(job_id), "events": events}

@@ -110,8 +110,8 @@ class StoreHarness:
         )
 
     async def events(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
-        told = await self.operations.store.events(self.job_id)
-        return [(event.kind, event.data) for event in told if event.kind not in OF_THE_JOB]
+        events = await self.operations.store.events(self.job_id)
+        return [(event.kind, event.data) for event in events if event.kind not in OF_THE_JOB]
 
     async def charges(self) -> Sequence[Charge]:
         found = await self.operations.store.charges(self.job_id)

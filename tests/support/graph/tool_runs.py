@@ -32,7 +32,7 @@ class Used:
         return self.journey.data_of("run_finished")
 
     @property
-    def told(self) -> list[Mapping[str, Any]]:
+    def data(self) -> list[Mapping[str, Any]]:
         return self.journey.data_of("tool_used")
 
     async def files(self) -> dict[str, bytes]:

@@ -220,7 +220,7 @@ def sleeps(seconds: str) -> str:
 
 def waits_for_signal(mark: str) -> str:
     """Code that waits for SIGUSR1; `mark` is an argument that identifies the process."""
-    waits = "import signal; signal.sigwait([signal.SIGUSR1]); print('told')"
+    waits = "import signal; signal.sigwait([signal.SIGUSR1]); print('asked')"
     return (
         "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); "
         f"os.execv(sys.executable, [sys.executable, '-c', {waits!r}, {mark!r}])"

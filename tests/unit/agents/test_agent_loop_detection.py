@@ -14,8 +14,8 @@ def pass_of(*lines: str, model: str = "m", **more: Any) -> list[AnyMessage]:
     messages: list[AnyMessage] = [HumanMessage("Add.")]
     for at, line in enumerate(lines):
         call = {"name": "shell", "args": {"command": line, **more}, "id": str(at)}
-        told = {ANSWERED_BY: model}
-        reply = AIMessage("", tool_calls=[call] if line else [], response_metadata=told)
+        metadata = {ANSWERED_BY: model}
+        reply = AIMessage("", tool_calls=[call] if line else [], response_metadata=metadata)
         messages += [reply, ToolMessage(f"r{at}", tool_call_id=str(at))]
     return messages
 

@@ -26,8 +26,8 @@ async def test_the_model_decides_once(tmp_path: Path) -> None:
     journey = a_journey(tmp_path, turn("router", TASK, judged))
     for _ in range(2):  # as a worker that goes on after a crash
         assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.HARD
-    (told,) = journey.data_of("routed")
-    assert told == {
+    (data,) = journey.data_of("routed")
+    assert data == {
         "difficulty": "hard",
         "model": "groq:large",
         "reason": "It schedules.",
@@ -41,9 +41,9 @@ async def test_the_model_decides_once(tmp_path: Path) -> None:
 async def test_a_reply_that_cannot_be_read_is_the_middle(tmp_path: Path, reply: Any) -> None:
     journey = a_journey(tmp_path, turn("router", TASK, reply))
     assert await route(journey.ports, ROUTES, TASK, 0) is Difficulty.MEDIUM
-    (told,) = journey.data_of("routed")
-    assert (told["model"], told["by"]) == (None, "default")
-    assert "could not be read" in told["reason"]
+    (data,) = journey.data_of("routed")
+    assert (data["model"], data["by"]) == (None, "default")
+    assert "could not be read" in data["reason"]
 
 
 async def test_a_model_that_is_away_is_no_reason_to_fail(tmp_path: Path) -> None:

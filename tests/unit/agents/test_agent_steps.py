@@ -1,4 +1,4 @@
-"""What is told of a plan's steps: what the executor says, and no more."""
+"""What is reported of a plan's steps: what the executor says, and no more."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ran(*ends: bool) -> list[AnyMessage]:
     """The answers to a reply whose calls have run code, each with whether it succeeded."""
     return [
         ToolMessage(
-            "told",
+            "report",
             tool_call_id=f"c{place}",
             artifact={"kind": "run_finished", "data": {"succeeded": well}, "files": []},
         )
@@ -60,14 +60,14 @@ def test_nothing_is_done_while_the_last_run_has_failed():
     assert at_end(said, STEPS) == StepChanges((1, 2))
 
 
-@pytest.mark.parametrize("told", ["two", 0, 5, -1, True, [], ["x"], {"n": 1}, 1.5, "9999999"])
-def test_nonsense_names_no_step(told):
-    assert at_reply([], reply(told), STEPS) == StepChanges()
+@pytest.mark.parametrize("steps", ["two", 0, 5, -1, True, [], ["x"], {"n": 1}, 1.5, "9999999"])
+def test_nonsense_names_no_step(steps):
+    assert at_reply([], reply(steps), STEPS) == StepChanges()
 
 
-@pytest.mark.parametrize("told", [2, "2", [2], ["2"], [2, 9]])
-def test_a_number_is_read_however_it_is_written(told):
-    assert at_reply([], reply(told), STEPS) == StepChanges((), (2,))
+@pytest.mark.parametrize("steps", [2, "2", [2], ["2"], [2, 9]])
+def test_a_number_is_read_however_it_is_written(steps):
+    assert at_reply([], reply(steps), STEPS) == StepChanges((), (2,))
 
 
 def test_no_tool_ever_sees_the_argument():

@@ -75,8 +75,8 @@ def test_no_bytes_are_lost_and_nothing_is_made_up(
     for path in {*base}.union(*branches.values()):
         values = {files.get(path) for files in branches.values()}
         changed = values - {base.get(path)} - {None}
-        told = [conflict for conflict in found.conflicts if conflict.path == path]
-        places = {path, *(copy for conflict in told for copy in conflict.copies)}
+        conflicts = [conflict for conflict in found.conflicts if conflict.path == path]
+        places = {path, *(copy for conflict in conflicts for copy in conflict.copies)}
         assert changed <= {found.files.get(place) for place in places}
         if values == {base.get(path)} and path in base:
             assert found.files[path] == base[path]

@@ -38,8 +38,8 @@ def verify(number: int, text: str = "python check.py", **more: Any) -> Run:
 
 def state(*runs: Run, made: Any = (), job: dict[str, Any] | None = None, **more: Any) -> Any:
     artifacts = {name: {"name": name, "digest": f"of {name}"} for name in made}
-    told = {"job": {"task": "Add.", **(job or {})}, "revision": 1, "artifacts": artifacts}
-    return {**told, "runs": list(runs), **more}
+    state = {"job": {"task": "Add.", **(job or {})}, "revision": 1, "artifacts": artifacts}
+    return {**state, "runs": list(runs), **more}
 
 
 def ports(record: MemoryRecord | None = None, **files: bytes) -> Ports:

@@ -8,7 +8,7 @@ from agents.evidence.revision_policy import Next, after_critique
 
 
 def answer(revision: int, text: str = "", workspace: str = "", level: int = 0) -> dict[str, Any]:
-    """An answer that differs from those of other revisions, unless it is told not to."""
+    """An answer that differs from those of other revisions, unless asked not to."""
     at = workspace or f"w{revision}"
     return {"revision": revision, "text": text or f"t{revision}", "workspace": at, "level": level}
 

@@ -33,13 +33,13 @@ def failure(result: RunResult) -> Failure:
 
 def stderr_of(code: str, **known: Any) -> str:
     """What the interpreter prints of the exception that ends `code`."""
-    told = io.StringIO()
+    text = io.StringIO()
     with contextlib.suppress(SystemExit):
         try:
             exec(compile(code, PROGRAM, "exec"), {"__name__": "__main__", **known})
         except Exception as error:  # noqa: BLE001 - that is what is asked for
-            traceback.print_exception(error, file=told)
-    return told.getvalue()
+            traceback.print_exception(error, file=text)
+    return text.getvalue()
 
 
 def kind(code: str) -> str:

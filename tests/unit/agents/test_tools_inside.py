@@ -1,4 +1,4 @@
-"""The programs that run inside a room, as far as they are functions."""
+"""The programs that run inside a sandbox, as far as they are functions."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ def tiny() -> Iterator[TinyService]:
 def finished(tiny: TinyService) -> TinyService:
     """A job that is submitted, followed, and has succeeded."""
     asked = {"by": "me", "task": "x", "review": False, "model": None, "priority": "normal"}
-    told = stream(event(1, "submitted", **asked), event(2, "succeeded", approved_by="critic"))
+    events = stream(event(1, "submitted", **asked), event(2, "succeeded", approved_by="critic"))
     tiny.on("POST /jobs", Answer(202, job(status="queued")))
-    tiny.on("GET /jobs/j1/events", told)
+    tiny.on("GET /jobs/j1/events", events)
     tiny.on("GET /jobs/j1", Answer(200, job()))
     return tiny
 

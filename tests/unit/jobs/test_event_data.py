@@ -1,4 +1,4 @@
-"""Kinds of events: declared once; what older releases have told still fits."""
+"""Kinds of events: declared once; what older releases wrote still fits."""
 
 from __future__ import annotations
 

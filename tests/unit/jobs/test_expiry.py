@@ -90,7 +90,7 @@ def test_not_before_its_time_nor_where_there_is_none():
 
 
 def policed(**seconds: int) -> JobRecord:
-    """A job whose review was opened at NOW, to be told of again."""
+    """A job whose review was opened at NOW, due for a reminder."""
     asked = {f"review_{name}_seconds": each for name, each in seconds.items()}
     record = claimed(queued(on_expiry=OnExpiry.STAY, **asked))
     change = lifecycle.pause(record, NOW, review=review())

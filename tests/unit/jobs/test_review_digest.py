@@ -81,7 +81,7 @@ def test_it_is_64_hexadecimal_digits_that_stay_the_same_over_releases():
 
 @given(reviews, st.text(st.characters(categories=["Cs"]), min_size=1, max_size=3))
 def test_it_is_that_of_what_is_kept(review, half):
-    """What a store gives back has the digest that was told, half surrogate pairs included."""
+    """What a store gives back has the digest that was shown, half surrogate pairs included."""
     review = replace(review, payload={**review.payload, "code": half, "artifacts": [PLOT]})
     record = replace(claimed(queued()), review=review)
     kept = read_record(record_fields(record, new=True)).review

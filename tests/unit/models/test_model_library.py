@@ -31,12 +31,12 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROVIDERS, "anthropic", without)  # type: ignore[misc]
 
 
-def test_a_library_that_is_missing_is_told_with_the_command_that_installs_it() -> None:
+def test_a_library_that_is_missing_is_reported_with_the_command_that_installs_it() -> None:
     command = f"{sys.executable} -m pip install 'fettle[anthropic]'"
-    with pytest.raises(ModelNotConfigured) as told:
+    with pytest.raises(ModelNotConfigured) as raised:
         ready(ModelName.parse(NAME), OPTIONS)
     words = f"a library; install it with: {command}"
-    assert str(told.value) == f"{NAME} needs {words}"
+    assert str(raised.value) == f"{NAME} needs {words}"
     made = model_catalogue(Chains((NAME,)), OPTIONS, Prices())
     assert [each["missing"] for each in made["offered"]] == [words]
     missing = {each["name"]: each["missing"] for each in made["providers"]}

@@ -16,14 +16,14 @@ FLASH = ModelName.parse("google_genai:gemini-2.5-flash")
 
 
 def reported(given: Any = 100, **details: Any) -> Usage | None:
-    told: Any = {
+    data: Any = {
         "input_tokens": given,
         "output_tokens": 20,
         "total_tokens": 120,
         "input_token_details": details,
     }
     # As the clients make it: they look at no figure.
-    return Usage.of(AIMessage.model_construct(content="", usage_metadata=told))
+    return Usage.of(AIMessage.model_construct(content="", usage_metadata=data))
 
 
 @pytest.mark.parametrize("odd", ["100", None, -1, [100], True])

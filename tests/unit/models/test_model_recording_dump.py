@@ -87,13 +87,13 @@ def test_another_request_fails_and_shows_the_first_difference(
 def test_a_secret_is_in_no_file_and_the_prompt_that_has_it_still_plays(tmp_path: Path) -> None:
     asked = [FIRST[0], HumanMessage(f"Log in with {SECRET}.")]
     said = AIMessage(f"I use {SECRET}.", tool_calls=[{**CALL, "args": {"code": f"'{SECRET}'"}}])
-    told = [*asked, said, ToolMessage(f"in as {SECRET}", tool_call_id="c1")]
-    text = file_of((asked, said), (told, DONE))
+    messages = [*asked, said, ToolMessage(f"in as {SECRET}", tool_call_id="c1")]
+    text = file_of((asked, said), (messages, DONE))
     assert SECRET not in text
     assert text.count(REMOVED) == 4
     model = playing(tmp_path, text)
     assert model.invoke(asked).content == f"I use {REMOVED}."
-    assert model.invoke(told).content == DONE.content
+    assert model.invoke(messages).content == DONE.content
 
 
 @pytest.mark.parametrize(

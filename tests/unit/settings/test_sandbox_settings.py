@@ -30,6 +30,6 @@ def test_what_does_not_fit_is_named(
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValidationError) as raised:
         WorkerSettings()
-    (told,) = complaints(WorkerSettings, raised.value)
-    assert told.startswith(f"{variable} (environment): ")
-    assert said in told
+    (complaint,) = complaints(WorkerSettings, raised.value)
+    assert complaint.startswith(f"{variable} (environment): ")
+    assert said in complaint

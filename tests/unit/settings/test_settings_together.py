@@ -24,7 +24,7 @@ def given(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
         monkeypatch.setenv(f"FETTLE_{name}", value)
 
 
-def told(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: str) -> str:
+def refusal(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: str) -> str:
     given(monkeypatch, words)
     with pytest.raises(ValidationError) as raised:
         kind()
@@ -64,7 +64,7 @@ def told(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: str
 def test_a_worker_refuses(
     monkeypatch: pytest.MonkeyPatch, words: str, why: str, remedy: str
 ) -> None:
-    said = told(monkeypatch, WorkerSettings, words)
+    said = refusal(monkeypatch, WorkerSettings, words)
     assert said.startswith("FETTLE_")
     assert why in said
     assert remedy in said
@@ -89,7 +89,7 @@ def test_a_worker_refuses(
 def test_the_front_refuses(
     monkeypatch: pytest.MonkeyPatch, words: str, why: str, remedy: str
 ) -> None:
-    said = told(monkeypatch, ApiSettings, words)
+    said = refusal(monkeypatch, ApiSettings, words)
     assert why in said
     assert remedy in said
 

@@ -20,10 +20,10 @@ from worker.metrics.figures import Figures
 
 
 class Breakable:
-    """A sandbox that is checked, and works when `mended`."""
+    """A sandbox that is checked, and works when `working`."""
 
-    def __init__(self, *, mended: bool) -> None:
-        self.mended = mended
+    def __init__(self, *, working: bool) -> None:
+        self.working = working
         self.looked_at: list[float] = []
         self.error: Exception = SandboxUnavailable("the engine is away")
 
@@ -37,7 +37,7 @@ class Breakable:
     async def check(self) -> tuple[Layer, ...]:
         self.looked_at.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.01)
-        if not self.mended:
+        if not self.working:
             raise self.error
         return (Layer("network", True, "none"),)
 
@@ -46,20 +46,20 @@ class Breakable:
 
 
 async def test_it_reports_what_it_found() -> None:
-    sandbox = Breakable(mended=True)
+    sandbox = Breakable(working=True)
     readiness = Readiness(sandbox, "local")
     assert not readiness.works
     assert await readiness.look()
     shown = {"name": "network", "active": True, "detail": "none"}
     assert readiness.facts() == {"backend": "local", "works": True, "why": "", "layers": [shown]}
-    sandbox.mended = False
+    sandbox.working = False
     assert not await readiness.look()
     assert readiness.facts()["why"] == "the engine is away"
     assert readiness.facts()["layers"] == []
 
 
 async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() -> None:
-    sandbox = Breakable(mended=False)
+    sandbox = Breakable(working=False)
     readiness = Readiness(sandbox, "local", again_seconds=0.02)
     async with readiness.watched():
         await asyncio.sleep(0.1)
@@ -70,7 +70,7 @@ async def test_a_broken_one_is_looked_at_less_and_less_often_until_it_works() ->
                 await asyncio.sleep(0.01)
         pauses = [after - at for at, after in itertools.pairwise(sandbox.looked_at)]
         assert all(pause > least for pause, least in zip(pauses, (0.02, 0.04, 0.08), strict=True))
-        sandbox.mended = True
+        sandbox.working = True
         await asyncio.wait_for(readiness.wait(), 20)
         looked = sandbox.checks
         await asyncio.sleep(0.1)
@@ -86,7 +86,7 @@ async def a_worker(store: RedisStore, sandbox: Breakable) -> tuple[JobService, A
 
 
 async def test_a_hint_waits_while_the_sandbox_is_broken(redis_store: RedisStore) -> None:
-    service, attempts, readiness = await a_worker(redis_store, Breakable(mended=False))
+    service, attempts, readiness = await a_worker(redis_store, Breakable(working=False))
     job = await service.submit()
     taken = asyncio.create_task(attempts.take(job.id))
     await asyncio.sleep(0.05)
@@ -100,7 +100,7 @@ async def test_a_hint_waits_while_the_sandbox_is_broken(redis_store: RedisStore)
 
 
 async def test_a_job_that_is_to_run_alone_waits_too(redis_store: RedisStore) -> None:
-    service, attempts, _ = await a_worker(redis_store, Breakable(mended=False))
+    service, attempts, _ = await a_worker(redis_store, Breakable(working=False))
     job = await service.submit()
     await attempts.work_alone(job.id)
     assert (await service.record(job.id)).attempts == 0
@@ -146,7 +146,7 @@ async def test_no_more_go_on_than_are_allowed_over_all_jobs() -> None:
     await settled()
     assert slow.under_way == 2
     assert await sandbox.check() == ()
-    asked[0].cancel()  # its room is gone, the next has its turn
+    asked[0].cancel()  # its sandbox is gone, the next has its turn
     asked[4].cancel()  # it never had one
     await settled()
     assert slow.under_way == 2

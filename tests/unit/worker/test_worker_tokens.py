@@ -19,7 +19,7 @@ from worker.adapters.tokens import LiveTokens
 
 
 class Counted(Tokens):
-    """Counts what is sent; is away when told."""
+    """Counts what is sent; is away when asked."""
 
     def __init__(self, redis: Redis, listener: Listener) -> None:
         super().__init__(redis, listener)
