@@ -10,6 +10,8 @@ from drills.chaos.checks.recovery import KILLS
 from drills.chaos.oplog import OperationLog, Struck, Submitted
 from drills.chaos.schedule import Kind
 
+_KINDS = frozenset(Kind)
+
 
 @dataclass
 class Progress:
@@ -33,16 +35,21 @@ class Progress:
     def faults(self) -> Counter[str]:
         """The faults of the schedule that have found a target, by kind."""
         struck = (entry.fault for entry in self.log.entries if isinstance(entry, Struck))
-        return Counter(fault for fault in struck if fault in set(Kind))
+        return Counter(fault for fault in struck if fault in _KINDS)
 
     @property
     def kills(self) -> int:
         """Workers that were killed, whole ones and forked ones."""
-        return sum(self.faults[kind] for kind in KILLS)
+        return _kills(self.faults)
 
     def line(self) -> str:
         """One line."""
         jobs = {entry.key for entry in self.log.entries if isinstance(entry, Submitted)}
-        faults = f"{self.faults.total()} faults, {self.kills} kills"
+        struck = self.faults
+        faults = f"{struck.total()} faults, {_kills(struck)} kills"
         time_ = f"{self.elapsed:.0f} of {self.seconds:.0f} s"
         return f"{time_} · {self.doing} · {len(jobs)} jobs · {faults}"
+
+
+def _kills(faults: Counter[str]) -> int:
+    return sum(faults[kind] for kind in KILLS)

@@ -61,9 +61,9 @@ class JobClient:
             await self._follow(job_id, doing)
         job = await self._client.look(job_id)
         if self._plan.retry and job is not None and job["status"] in FINAL:
-            await self._try_anew(job_id)
+            await self._retry(job_id)
 
-    async def _try_anew(self, job_id: str) -> None:
+    async def _retry(self, job_id: str) -> None:
         """Ask for a retry, and follow it to its end; a job that succeeded has none."""
         entry = await self._insist(lambda: self._client.retry(job_id))
         if not entry.granted or entry.retry_job is None:
