@@ -36,7 +36,7 @@ format: install  ## put the code in order
 test test-tools faults: export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters
 test: test-packages  ## run the tests of the product; it says what it leaves out; not as root: docker's, too
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
-	@echo 'left out: tests of benchmarks, evals and drills (make test-tools), longer faults (make faults)'
+	@echo 'left out: tests of benchmarks, evals and drills (make test-tools), faults (make faults)'
 
 test-tools: test-packages  ## run the tests of benchmarks, evals and drills: when those change
 	$(BIN)/pytest tests/tools --numprocesses 2 --dist loadfile

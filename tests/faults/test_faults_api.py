@@ -114,7 +114,6 @@ async def test_a_front_killed_around_a_decision_and_a_cancel(
         assert (await deployment.kinds(operations, cancelled)).count("cancelled") == 1
 
 
-@pytest.mark.quick
 async def test_a_hundred_streams_end_with_their_front_and_go_on_at_another(
     deployment: Deployment,
 ) -> None:

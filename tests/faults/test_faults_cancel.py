@@ -139,7 +139,6 @@ async def test_cancels_through_real_workers(scene: Scene) -> None:
     assert "never retrieved" not in scene.deployment.logs()
 
 
-@pytest.mark.quick
 @pytest.mark.invariant("J14")
 async def test_a_cancel_kills_a_run_within_two_seconds(scene: Scene) -> None:
     """The run's process is gone by then, and the model is not asked again."""

@@ -18,7 +18,6 @@ HOUR = 3600
 FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
 
 
-@pytest.mark.quick
 @pytest.mark.invariant("J4")
 async def test_copies_of_one_hint_make_one_attempt(scene: Scene) -> None:
     """Eight at once, before two workers take any and again while the job is worked on."""

@@ -41,7 +41,6 @@ async def test_in_the_middle_of_a_model_call(scene: Scene, number: int) -> None:
     assert len(verdict.recoveries) == 1
 
 
-@pytest.mark.quick
 @pytest.mark.invariant("J14")
 async def test_in_the_middle_of_a_run(scene: Scene) -> None:
     """No call is repeated; the run is, on the files of the run before it; the old one is dead."""
@@ -65,7 +64,6 @@ async def test_in_the_middle_of_a_run(scene: Scene) -> None:
     assert verdict.repeated_in_flight == verdict.repeated_paid_calls == 0
 
 
-@pytest.mark.quick
 async def test_between_taking_a_hint_and_the_claim(scene: Scene) -> None:
     """The hint is lost with the worker, and the sweeper sends another: no attempt is counted."""
     doomed = scene.deployment.worker(fail_point="before_claim")

@@ -45,7 +45,6 @@ async def down(scene: Scene) -> Scene:
     return scene
 
 
-@pytest.mark.quick
 async def test_a_model_that_is_down_from_the_start(down: Scene) -> None:
     """Four attempts, nothing paid, nothing run, and the end says what was wrong."""
     for mood, turn in TROUBLE.items():

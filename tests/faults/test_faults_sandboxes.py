@@ -17,7 +17,6 @@ GRACE_SECONDS = 10.0
 """How long what a killed worker has left may live (J14)."""
 
 
-@pytest.mark.quick
 async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
     """The run is made again in another sandbox; neither the job nor the model notices."""
     seconds = "4.4721359"

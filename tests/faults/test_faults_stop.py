@@ -79,7 +79,6 @@ async def test_a_run_that_ignores_the_stop(scene: Scene) -> None:
     await scene.judge()
 
 
-@pytest.mark.quick
 @pytest.mark.invariant("J14")
 async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     """The worker is gone at once, and its sandboxes; its job goes on when its lease has run out."""
@@ -104,7 +103,6 @@ async def test_a_second_stop_waits_for_nothing(scene: Scene) -> None:
     await scene.judge()
 
 
-@pytest.mark.quick
 async def test_a_worker_that_is_asked_to_drain_stops_as_at_a_signal(scene: Scene) -> None:
     """Asked through Redis, by its name: it hands on what it holds, and no crash is counted."""
     first = scene.deployment.worker()

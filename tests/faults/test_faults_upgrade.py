@@ -56,7 +56,6 @@ TURNS = [
 ]
 
 
-@pytest.mark.quick
 @pytest.mark.invariant("J13")
 @pytest.mark.parametrize("left", [PAUSED, KILLED])
 async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
@@ -91,7 +90,6 @@ async def test_about_what_an_earlier_release_has_left_a_person_is_asked(
     await scene.judge()
 
 
-@pytest.mark.quick
 @pytest.mark.invariant("J9")
 @pytest.mark.invariant("J10")
 async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_says_so(
@@ -130,7 +128,6 @@ async def test_what_no_worker_reads_is_parked_and_begins_anew_where_a_person_say
     await scene.judge()
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(
     "stored", [b"msgpack \xc1\xff", b"pickled \x80"], ids=["damaged", "unknown"]
 )
