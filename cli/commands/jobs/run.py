@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from cli.client.files import save_recording
+from cli.commands.jobs.spec_options import given, spec_options
 from cli.context import open_service
-from cli.durations import Duration
 from cli.exit_codes import DETACHED, HELP
 from cli.follow.follow import to_the_end
 from cli.output import Screen, print_json
@@ -24,108 +24,7 @@ OF_THE_CHECKS = frozenset({"check_command", "cases"})
 
 @click.command(epilog=HELP)
 @click.argument("task")
-@click.option("--review", is_flag=True, help="Ask a person before the critic decides.")
-@click.option(
-    "--review-expires",
-    "review_expires_seconds",
-    metavar="TIME",
-    type=Duration(),
-    help="How long a review waits for a person, as in 2h.",
-)
-@click.option(
-    "--on-expiry", type=click.Choice(["approve", "reject", "stay"]), help="What happens then."
-)
-@click.option(
-    "--remind",
-    "review_remind_seconds",
-    metavar="TIME",
-    type=Duration(),
-    help="When an open review is announced again.",
-)
-@click.option(
-    "--escalate",
-    "review_escalate_seconds",
-    metavar="TIME",
-    type=Duration(),
-    help="When an open review is escalated.",
-)
-@click.option("--approvals", type=click.IntRange(1, 2), help="People who have to approve.")
-@click.option(
-    "--pause",
-    type=click.Choice(["before_critic", "every_run"]),
-    help="When a reviewed job asks: before the critic, or also after every run of code.",
-)
-@click.option("--model", metavar="P:M", help="provider:model, from the operator's allow-list.")
-@click.option(
-    "--file",
-    "files",
-    metavar="PATH",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A text file that the job starts with; may be given again.",
-)
-@click.option(
-    "--conversation",
-    "conversation_id",
-    metavar="ID",
-    help="The conversation that this job follows up.",
-)
-@click.option("--step", "steps", metavar="TEXT", multiple=True, help="A step of your own plan.")
-@click.option("--label", "labels", metavar="WORD", multiple=True, help="A word to find it by.")
-@click.option("--priority", type=click.Choice(["high", "normal", "low"]))
-@click.option("--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most.")
-@click.option(
-    "--verify",
-    metavar="COMMAND",
-    help="The command that proves the work, as in 'pytest -q'; no shell runs it. Else the model "
-    "declares one.",
-)
-@click.option(
-    "--evidence",
-    type=click.Choice(["run", "none"]),
-    help="What the critic needs to approve: a run, or none (for documents).",
-)
-@click.option(
-    "--on-exhausted",
-    type=click.Choice(["accept", "fail"]),
-    help="Without approval in the end: accept the best result, or fail (the default).",
-)
-@click.option(
-    "--check",
-    "checks",
-    metavar="PATH",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A test file that the work has to pass; may be given again.",
-)
-@click.option(
-    "--check-command",
-    metavar="COMMAND",
-    help="The command that runs them (default: pytest). pytest and unittest report each test; for "
-    "other commands, except `python PATH`, the exit code decides.",
-)
-@click.option(
-    "--cases",
-    metavar="FILE.json",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Programs to start, and what each must print and leave: a list of {argv, stdin, stdout, "
-    "...}, see docs/checks.md.",
-)
-@click.option("--write-tests", is_flag=True, help="Let a tester write acceptance tests first.")
-@click.option("--questions", is_flag=True, help="Let the planner ask up to three questions first.")
-@click.option("--parallel", is_flag=True, help="Run independent steps of the plan in parallel.")
-@click.option(
-    "--questions-expire",
-    "questions_expire_seconds",
-    type=int,
-    metavar="SECONDS",
-    help="How long questions wait; then the planner's own answers apply.",
-)
-@click.option(
-    "--timeout", "timeout_seconds", type=int, metavar="SECONDS", help="Bound on the running time."
-)
-@click.option("--max-cost-usd", metavar="DOLLARS", help="The most that it may spend on models.")
-@click.option("--max-tokens", type=int, metavar="N", help="The most tokens that it may use.")
+@spec_options
 @click.option(
     "--record",
     metavar="FILE",
@@ -172,11 +71,7 @@ def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
     task = sys.stdin.read() if asked["task"] == "-" else asked["task"]
     files = dict(_file(path, "--file") for path in asked["files"])
     spec = {**asked, "task": task, "files": files, "checks": _checks(asked)}
-    return {
-        name: value
-        for name, value in spec.items()
-        if name not in OF_THE_CHECKS and value is not False and value not in (None, (), {})
-    }
+    return given({name: value for name, value in spec.items() if name not in OF_THE_CHECKS})
 
 
 def _can_be_written(path: Path, *, no_wait: bool) -> bool:

@@ -1,0 +1,177 @@
+"""The options that ask for a job: one for each field of `JobRequest`.
+
+`tests/unit/test_job_fields.py` fails where a field has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.durations import Duration
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+TEXT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+TERMS: tuple[Option, ...] = (
+    click.option(
+        "--review/--no-review", default=None, help="Whether a person decides before the critic."
+    ),
+    click.option(
+        "--review-expires",
+        "review_expires_seconds",
+        metavar="TIME",
+        type=Duration(),
+        help="How long a review waits for a person, as in 2h.",
+    ),
+    click.option(
+        "--on-expiry", type=click.Choice(["approve", "reject", "stay"]), help="What happens then."
+    ),
+    click.option(
+        "--remind",
+        "review_remind_seconds",
+        metavar="TIME",
+        type=Duration(),
+        help="When an open review is announced again.",
+    ),
+    click.option(
+        "--escalate",
+        "review_escalate_seconds",
+        metavar="TIME",
+        type=Duration(),
+        help="When an open review is escalated.",
+    ),
+    click.option("--approvals", type=click.IntRange(1, 2), help="People who have to approve."),
+    click.option(
+        "--pause",
+        type=click.Choice(["before_critic", "every_run"]),
+        help="When a reviewed job asks: before the critic, or also after every run of code.",
+    ),
+    click.option("--model", metavar="P:M", help="provider:model, from the operator's allow-list."),
+    click.option(
+        "--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most."
+    ),
+    click.option(
+        "--on-exhausted",
+        type=click.Choice(["accept", "fail"]),
+        help="Without approval in the end: accept the best result, or fail (the default).",
+    ),
+    click.option(
+        "--timeout",
+        "timeout_seconds",
+        metavar="TIME",
+        type=Duration(),
+        help="Bound on the running time, as in 30m.",
+    ),
+    click.option("--max-cost-usd", metavar="DOLLARS", help="The most that it may spend on models."),
+    click.option("--max-tokens", type=int, metavar="N", help="The most tokens that it may use."),
+)
+"""What a retry may change, too."""
+
+WORK: tuple[Option, ...] = (
+    click.option(
+        "--file",
+        "files",
+        metavar="PATH",
+        multiple=True,
+        type=TEXT_FILE,
+        help="A text file that the job starts with; may be given again.",
+    ),
+    click.option(
+        "--conversation",
+        "conversation_id",
+        metavar="ID",
+        help="The conversation that this job follows up.",
+    ),
+    click.option("--step", "steps", metavar="TEXT", multiple=True, help="A step of your own plan."),
+    click.option("--label", "labels", metavar="WORD", multiple=True, help="A word to find it by."),
+    click.option("--priority", type=click.Choice(["high", "normal", "low"])),
+    click.option(
+        "--verify",
+        metavar="COMMAND",
+        help="The command that proves the work, as in 'pytest -q'; no shell runs it. Else the "
+        "model declares one.",
+    ),
+    click.option(
+        "--evidence",
+        type=click.Choice(["run", "none"]),
+        help="What the critic needs to approve: a run, or none (for documents).",
+    ),
+    click.option(
+        "--repair/--no-repair",
+        default=None,
+        help="Without repair the work ends with the first code that was run.",
+    ),
+    click.option(
+        "--check",
+        "checks",
+        metavar="PATH",
+        multiple=True,
+        type=TEXT_FILE,
+        help="A test file that the work has to pass; may be given again.",
+    ),
+    click.option(
+        "--check-command",
+        metavar="COMMAND",
+        help="The command that runs them (default: pytest). pytest and unittest report each test; "
+        "for other commands, except `python PATH`, the exit code decides.",
+    ),
+    click.option(
+        "--cases",
+        metavar="FILE.json",
+        type=TEXT_FILE,
+        help="Programs to start, and what each must print and leave: a list of {argv, stdin, "
+        "stdout, ...}, see docs/checks.md.",
+    ),
+    click.option(
+        "--write-tests",
+        is_flag=True,
+        default=None,
+        help="Let a tester write acceptance tests first.",
+    ),
+    click.option(
+        "--questions",
+        is_flag=True,
+        default=None,
+        help="Let the planner ask up to three questions first.",
+    ),
+    click.option(
+        "--questions-expire",
+        "questions_expire_seconds",
+        metavar="TIME",
+        type=Duration(),
+        help="How long questions wait, as in 2h; then the planner's own answers apply.",
+    ),
+    click.option(
+        "--parallel",
+        is_flag=True,
+        default=None,
+        help="Run independent steps of the plan in parallel.",
+    ),
+)
+"""The rest: what the work is."""
+
+
+def term_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `fettle retry`."""
+    return _with(command, TERMS)
+
+
+def spec_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `fettle run`: all of them."""
+    return _with(command, (*TERMS, *WORK))
+
+
+def given(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that were asked for; the service has a default for the others."""
+    return {name: value for name, value in asked.items() if value not in (None, (), {})}
+
+
+def _with(command: Callable[..., Any], options: tuple[Option, ...]) -> Callable[..., Any]:
+    for option in reversed(options):  # the last one applied is the first under --help
+        command = option(command)
+    return command
