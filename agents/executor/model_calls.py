@@ -43,21 +43,17 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
     async def awrap_model_call(self, request: ModelRequest[Ports], handler: Ask) -> AIMessage:
         """One model call, or a closing text if the pass has to end.
 
-        A reply that is only a broken call is asked for once more.
+        A reply that is only a broken call is asked for once more. Raises BudgetExhausted: a retry
+        with a larger budget continues the pass at this call.
         """
         ports = request.runtime.context
         state = cast("dict[str, Any]", request.state)
         if (closing := _closing(request.messages, state, ports)) is not None:
             return AIMessage(closing)
-        try:
-            reply = await _reply(request, handler)
-            if await _needs_verification(reply, state, ports):
-                reply = await _asked_to_verify(request, handler, reply)
-            return _callable(reply)
-        except BudgetExhausted:
-            if not replies(request.messages):
-                raise
-            return AIMessage(render("executor/spent"))  # the job ends with what there is
+        reply = await _reply(request, handler)
+        if await _needs_verification(reply, state, ports):
+            reply = await _asked_to_verify(request, handler, reply)
+        return _callable(reply)
 
 
 def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports) -> str | None:

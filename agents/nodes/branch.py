@@ -8,15 +8,14 @@ from typing import Any, Protocol, cast
 from langgraph.runtime import Runtime
 
 from agents.calls.call_key import call_key
-from agents.errors import BudgetExhausted
-from agents.executor.agent_loop import Agent, LoopRequest, LoopResult, run_loop
+from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.graph.state import Run
 from agents.nodes.executor import task_of
 from agents.parallel.branch import Branch
 from agents.parallel.branch_ports import branch_ports
 from agents.parallel.joined import join_context
 from agents.ports import Event, Ports
-from agents.prompts import Prompt, prompt, render
+from agents.prompts import Prompt, prompt
 
 
 class Node(Protocol):
@@ -46,7 +45,7 @@ def build_branch(agent: Agent) -> Node:
                 run_number_step=len(branch_input["wave"]),
                 level=branch_input["state"].get("level", 0),
             )
-            done = await _as_far_as_paid(agent, request, ports)
+            done = await run_loop(agent, request, ports)
             step_prompt = {
                 "revision": branch_input["revision"],
                 "text": done.answer,
@@ -66,15 +65,6 @@ def build_branch(agent: Agent) -> Node:
         }
 
     return branch
-
-
-async def _as_far_as_paid(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResult:
-    """The loop's result; an empty one if the budget does not cover its first call. The results of
-    the other branches are merged all the same."""
-    try:
-        return await run_loop(agent, request, ports)
-    except BudgetExhausted:
-        return LoopResult([], render("executor/spent"), [], [], request.level)
 
 
 def _request(branch_input: Branch, ports: Ports) -> Prompt:

@@ -110,30 +110,32 @@ def adding(folder: Path, *turns: Any) -> Journey:
     return Journey.plan(folder, [PLAN, *turns], sandbox)
 
 
-async def test_what_was_paid_for_is_verified_where_the_budget_is_spent(tmp_path: Path) -> None:
-    """It is handed back; the job still ends for its budget, and pays nothing twice."""
+async def test_a_larger_budget_continues_the_pass_at_the_call_that_did_not_fit(
+    tmp_path: Path,
+) -> None:
+    """Nobody judges half a pass: its answer would not be the model's."""
     fix = turn(
         "executor", "exit code 1", call("write_file", path="sums.py", content=RIGHT), after=1
     )
-    never_said = turn("executor", "wrote sums.py", "It adds.", after=2)
-    judged = verdict("(revision 1)", "approve")
-    journey = adding(tmp_path, wrote(TASK, WRONG, 0), fix, never_said, judged)
+    answer = turn("executor", "wrote sums.py", "It adds.", after=2)
+    journey = adding(
+        tmp_path, wrote(TASK, WRONG, 0), fix, answer, verdict("(revision 1)", "approve")
+    )
     journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=330))
     with pytest.raises(BudgetExhausted):
         await journey.begin(JobInput(TASK))
-    assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
-    assert only(journey.data_of("verified"))["holds"] is True
-    assert only(journey.data_of("repaired"))["run"] == "r2"
-    ended = await journey.outcome()
-    assert (ended.approved, ended.artifacts[0]["name"]) == (False, "sums.py")
-    assert "used up its budget" in ended.answer
     for _ in range(2):
         with pytest.raises(BudgetExhausted):
             await journey.go_on()
     calls = journey.data_of("model_called")
     assert len(calls) == len({each["call"] for each in calls}) == len(journey.record.charges) == 3
-    assert journey.record.tokens == 3 * 110
-    assert len(journey.data_of("run_finished")) == 2
+    assert journey.data_of("critiqued") == journey.data_of("verified") == []
+    journey.ports = journey.with_ports(budget=MemoryBudget(journey.record))
+    await journey.go_on()
+    ended = await journey.outcome()
+    assert (ended.approved, ended.answer) == (True, "It adds.")
+    assert [call["role"] for call in journey.data_of("model_called")[3:]] == ["executor", "critic"]
+    assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
 
 
 async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Path) -> None:

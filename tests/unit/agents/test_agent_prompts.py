@@ -15,7 +15,7 @@ NAMES = sorted(
 )
 WITHOUT_VALUES = {
     "critic/system", "executor/broken_call", "executor/no_repair", "executor/paused",
-    "executor/spent", "executor/verify", "router/system", "summary/system",
+    "executor/verify", "router/system", "summary/system",
 }  # fmt: skip
 
 
