@@ -39,8 +39,8 @@ class PooledSandbox(ABC, Generic[S]):
     one event loop; make it after a fork, not before.
     """
 
-    def __init__(self, pool_size: int) -> None:
-        self._pool_size = pool_size
+    def __init__(self, pool_size: int, limits: Limits) -> None:
+        self._pool_size, self._limits = pool_size, limits
         self._session: S | None = None
         self._pool: Pool | None = None
         self._opening: asyncio.Task[tuple[S, Pool]] | None = None
@@ -75,7 +75,7 @@ class PooledSandbox(ABC, Generic[S]):
 
     async def check(self) -> tuple[Layer, ...]:
         """See `protocol.Sandbox.check`."""
-        result = await self.run(probe(), Limits())
+        result = await self.run(probe(), self._limits)
         if not result.succeeded:
             raise SandboxUnavailable(f"a first run failed: {result.end}: {result.stderr.text}")
         session, _ = await self._opened()
@@ -128,7 +128,7 @@ class PooledSandbox(ABC, Generic[S]):
     async def _open(self) -> tuple[S, Pool]:
         await self._leave()
         self._session = await self._start()
-        self._pool = Pool(self._session)
+        self._pool = Pool(self._session, self._limits)
         try:
             await self._try_out(self._session, self._pool)
         except BaseException:

@@ -116,13 +116,14 @@ class Session(Protocol):
 
 
 class Pool:
-    """Keeps sandboxes ready for the limits that were last asked for; none before `keep`.
+    """Keeps sandboxes ready for `limits`; none before `keep`.
 
-    Only who asks for more than stands ready waits for a start, and nobody for an end.
+    Only who asks for more than stands ready, or for limits that do not fit, waits for a start, and
+    nobody for an end.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session, self._size, self._limits = session, 0, Limits()
+    def __init__(self, session: Session, limits: Limits) -> None:
+        self._session, self._size, self._limits = session, 0, limits
         self._ready: list[tuple[Instance, float]] = []  # and when it was made, monotonic
         self._builders: set[asyncio.Task[None]] = set()
         self._makings: set[asyncio.Task[Instance]] = set()
@@ -146,9 +147,8 @@ class Pool:
         """One for a run with these limits: at once where one that fits stands ready, else a new
         one; always a new one where it is to be `fresh`. Raises SandboxUnavailable.
         """
-        self._limits = limits
         self._discard()
-        if self._ready and not fresh:
+        if self._ready and self._ready[0][0].fits(limits) and not fresh:
             found, _ = self._ready.pop(0)
             self._refill_in(REFILL_SECONDS)
         else:
@@ -233,7 +233,7 @@ class Pool:
 
     async def _build(self, limits: Limits) -> None:
         made = await self._make(limits, load=True)
-        if self._closed or not made.fits(self._limits):
+        if self._closed:
             self._end(made)
         else:
             self._ready.append((made, time.monotonic()))
@@ -249,7 +249,7 @@ class Pool:
         oldest = time.monotonic() - LIFE_SECONDS
         kept = []
         for each, made in self._ready:
-            if each.lost or made < oldest or not each.fits(self._limits):
+            if each.lost or made < oldest:
                 self._end(each)
             else:
                 kept.append((each, made))

@@ -49,6 +49,9 @@ class Limits:
     """Kept of each stream, head and tail together."""
 
 
+DEFAULT_LIMITS = Limits()
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One program to run in a fresh sandbox, in the directory `/work`.

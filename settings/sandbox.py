@@ -77,7 +77,12 @@ class SandboxSettings(FettleSettings):
     run_memory_bytes: int = Field(512 * MIB, gt=0, description="memory of one run")
     run_processes: int = Field(64, gt=0, description="processes and threads of one run")
     run_output_bytes: int = Field(64 * 1024, gt=0, description="output kept of one run")
-    workspace_bytes: int = Field(64 * MIB, gt=0, description="a workspace's bytes together")
+    workspace_bytes: int = Field(
+        192 * MIB,
+        gt=0,
+        description="a workspace's bytes together: the files that a job came with, and those that "
+        "its runs make",
+    )
 
     @model_validator(mode="after")
     def _tls_of_an_engine(self) -> Self:

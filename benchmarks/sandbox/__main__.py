@@ -35,7 +35,7 @@ COLD_REST = 0.3
 
 @asynccontextmanager
 async def _backend(settings: SandboxSettings, count: int) -> AsyncIterator[Fresh]:
-    sandbox = backend(settings.model_copy(update={"sandbox_rooms": count}))
+    sandbox = backend(settings.model_copy(update={"sandbox_rooms": count}), ready_for=turns.LIMITS)
     try:
         yield Fresh(sandbox)
     finally:

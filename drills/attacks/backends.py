@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from drills.attacks.attack import LIMITS
 from sandbox.protocol import Sandbox
 from settings import sandbox as settings_of
 from settings.sandbox import SandboxSettings
@@ -25,4 +26,4 @@ class Backend:
 def backend(name: str) -> Backend:
     """The backend `name`, one of `NAMES`, as a worker with this environment has it."""
     settings = SandboxSettings(sandbox=settings_of.Backend(name), sandbox_rooms=SANDBOXES)
-    return Backend(name, lambda: workers.backend(settings))
+    return Backend(name, lambda: workers.backend(settings, ready_for=LIMITS))

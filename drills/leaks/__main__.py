@@ -15,6 +15,7 @@ from drills.engine import engine
 from drills.leaks.census import Census, uids
 from drills.leaks.drill import Outcome, drill
 from drills.leaks.growth import MIB
+from drills.leaks.mix import LIMITS
 from drills.outer import report_errors
 from settings.sandbox import Backend, SandboxSettings
 from worker.adapters.backend import backend
@@ -39,7 +40,12 @@ def main(runs: int, name: str | None, as_json: bool) -> None:
     with report_errors(screen), engine(settings, lambda text: screen.line("engine", text)) as ready:
         census = Census(ready, uids(ready))
         outcome = asyncio.run(
-            drill(lambda: backend(ready), census, runs, lambda text: screen.line("sandboxes", text))
+            drill(
+                lambda: backend(ready, ready_for=LIMITS),
+                census,
+                runs,
+                lambda text: screen.line("sandboxes", text),
+            )
         )
     _show(screen, outcome)
     if as_json:

@@ -13,10 +13,20 @@ from typing import Any, Protocol
 from jobs.blobs import atomic_write
 from jobs.errors import BlobMissing
 
+LONG_BYTES = 1024 * 1024
+"""sha256 of so much takes a few milliseconds."""
+
 
 def digest_of(content: bytes) -> str:
     """The name of these bytes: sha256, hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+async def hashed(content: bytes) -> str:
+    """`digest_of`; in a thread where it takes longer than an event loop can be kept waiting."""
+    if len(content) < LONG_BYTES:
+        return digest_of(content)
+    return await asyncio.to_thread(digest_of, content)
 
 
 def checked_digest(digest: str) -> None:

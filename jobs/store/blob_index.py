@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from redis.asyncio import Redis
 
-from jobs.blobs.directory import Blobs, digest_of
+from jobs.blobs.directory import Blobs, hashed
 from jobs.errors import StoreUnavailable
 from jobs.redis import keys
 from jobs.redis.connection import ask, lua, urgent_script
@@ -88,7 +88,7 @@ class PinnedBlobs:
 
     async def put(self, content: bytes) -> str:
         """See Blobs. Raises StoreUnavailable where the index cannot be asked."""
-        digest = digest_of(content)
+        digest = await hashed(content)
         for _ in range(MOST_TRIES):
             if not await self._pin([digest]):
                 break

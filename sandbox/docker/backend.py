@@ -11,14 +11,15 @@ from sandbox.docker.engine import Engine
 from sandbox.docker.layers import layers
 from sandbox.docker.session import DockerSession, open_session
 from sandbox.pool import Pool
-from sandbox.protocol import Layer, Limits
+from sandbox.protocol import DEFAULT_LIMITS, Layer, Limits
 
 
 class DockerSandbox(PooledSandbox[DockerSession]):
     """Runs each command in a container of its own; implements `protocol.Sandbox`.
 
     `image` is one that `deploy/sandbox-image.sh` has made, `pool_size` the number of containers
-    that stand ready (0: each is made when it is asked for), `engine` an address as in DOCKER_HOST
+    that stand ready (0: each is made when it is asked for) for runs with `limits`, which differ in
+    no memory, processes or size of the workspace, `engine` an address as in DOCKER_HOST
     (None: the system's socket), `tls` a directory with ca.pem, cert.pem and key.pem, `runtime` one
     that the engine has beside its own (runsc, kata), `cpus` how many processors a run may use.
 
@@ -34,8 +35,9 @@ class DockerSandbox(PooledSandbox[DockerSession]):
         tls: Path | None = None,
         runtime: str | None = None,
         cpus: float = 1.0,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(pool_size)
+        super().__init__(pool_size, limits)
         self._image, self._engine, self._tls = image, engine or DEFAULT, tls
         self._runtime, self._cpus = runtime, cpus
         self._owner: garbage_collection.Owner | None = None
@@ -56,7 +58,7 @@ class DockerSandbox(PooledSandbox[DockerSession]):
         subject = trial.Subject(self._runtime, session.facts.version, session.image.id)
         if subject in self._trusted:
             return
-        await trial.require(subject, lambda: run_once(session, pool, trial.COMMAND, Limits()))
+        await trial.require(subject, lambda: run_once(session, pool, trial.COMMAND, self._limits))
         self._trusted.add(subject)
 
     def _layers(self, session: DockerSession, found: str) -> tuple[Layer, ...]:

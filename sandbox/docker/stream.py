@@ -29,7 +29,7 @@ class Streams:
         data = bytearray()
         while len(data) < size:
             if not self._left:
-                await self._next(bytes(data), size)
+                await self._next(data, size)
             part = await self._reader.read(min(self._left, size - len(data)))
             if not part:
                 raise asyncio.IncompleteReadError(bytes(data), size)
@@ -42,7 +42,7 @@ class Streams:
         """The last that was said on stderr, at most 4 KiB."""
         return self._said.decode(errors="replace").strip()
 
-    async def _next(self, so_far: bytes, wanted: int) -> None:
+    async def _next(self, so_far: bytearray, wanted: int) -> None:
         """Go to the next piece of stdout."""
         while not self._left:
             header = await self._reader.readexactly(8)
@@ -52,7 +52,7 @@ class Streams:
             elif header[0] == STDOUT:
                 self._left = size
             else:
-                raise asyncio.IncompleteReadError(so_far, wanted)
+                raise asyncio.IncompleteReadError(bytes(so_far), wanted)
 
     async def _listen(self, size: int) -> None:
         while size:

@@ -10,14 +10,15 @@ from sandbox import policy
 from sandbox.backend import PooledSandbox
 from sandbox.layers import layers
 from sandbox.local.client import LocalSession
-from sandbox.protocol import Layer
+from sandbox.protocol import DEFAULT_LIMITS, Layer, Limits
 
 
 class LocalSandbox(PooledSandbox[LocalSession]):
     """Runs each command in a sandbox of its own; implements `protocol.Sandbox`.
 
     `python` is the interpreter for the code (`.venv/sandbox/bin/python`), `pool_size` the number of
-    sandboxes that stand ready (0: each is made when it is asked for), `bwrap` another bubblewrap
+    sandboxes that stand ready (0: each is made when it is asked for) for runs with `limits`, which
+    differ in no size of the workspace, `bwrap` another bubblewrap
     than the system's, `uid` what a supervisor that starts as root becomes, `rotation` the number of
     sandboxes after which the zygote is replaced, `cpus` how many processors (a fraction, too) a run
     may keep busy where there are control groups. `own_interpreter` has each run start an
@@ -39,8 +40,9 @@ class LocalSandbox(PooledSandbox[LocalSession]):
         cpus: float | None = None,
         own_interpreter: bool = False,
         private: Iterable[Path] = (),
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(pool_size)
+        super().__init__(pool_size, limits)
         self._own_interpreter = own_interpreter
         self._private = tuple(map(os.path.realpath, private))
         self._python, self._bwrap, self._uid = python.absolute(), bwrap, uid

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import os
 import signal
 import sys
 import time
@@ -155,6 +157,22 @@ for n in range(9): open(f'c{n}', 'w').close()
     assert sorted(result.changed) == ["a-sparse", "b0", "c0", "c1"]
     assert "b1: the workspace would be larger than 3145728 bytes" in result.refused
     assert "c2: the workspace would have more than 5 files" in result.refused
+
+
+async def test_input_of_a_hundred_mib_leaves_the_code_its_memory(sandbox: Sandbox) -> None:
+    limits = Limits(wall_seconds=60.0, file_bytes=192 * MIB, workspace_bytes=192 * MIB)
+    code = """
+import hashlib
+data = bytearray(b'x') * (330 << 20)
+given = open('given.bin', 'rb').read(40 << 20)
+open('made.bin', 'wb').write(given)
+print(hashlib.sha256(open('given.bin', 'rb').read()).hexdigest())
+"""
+    given = os.urandom(MIB) * 100
+    result = await sandbox.run(Command.python(code, {"given.bin": given}), limits)
+    assert result.stdout.text.strip() == hashlib.sha256(given).hexdigest(), result
+    assert result.changed == {"made.bin": given[: 40 * MIB]}
+    assert result.refused == ()
 
 
 async def test_plots_are_found_without_the_codes_help(sandbox: Sandbox) -> None:

@@ -11,12 +11,16 @@ from settings.base import config_file
 from settings.sandbox import Backend, SandboxSettings
 
 
-def backend(settings: SandboxSettings, *private: Path) -> LocalSandbox | DockerSandbox:
+def backend(
+    settings: SandboxSettings, *private: Path, ready_for: Limits | None = None
+) -> LocalSandbox | DockerSandbox:
     """The backend that FETTLE_SANDBOX names; there is no other to fall back to. It makes no run
     where code would see a `private` path, the working directory or the configuration.
 
-    Nothing is started yet: its first run, or `check`, reports what is missing.
+    Its sandboxes stand `ready_for` runs with these limits, else with the settings' own. Nothing is
+    started yet: its first run, or `check`, reports what is missing.
     """
+    kept = ready_for or limits(settings)
     match settings.sandbox:
         case Backend.LOCAL:
             return LocalSandbox(
@@ -25,6 +29,7 @@ def backend(settings: SandboxSettings, *private: Path) -> LocalSandbox | DockerS
                 cpus=settings.run_cpus,
                 own_interpreter=settings.sandbox_own_interpreter,
                 private=(Path.cwd(), config_file(), *private),
+                limits=kept,
             )
         case Backend.DOCKER:
             return DockerSandbox(
@@ -34,6 +39,7 @@ def backend(settings: SandboxSettings, *private: Path) -> LocalSandbox | DockerS
                 tls=settings.sandbox_engine_tls,
                 runtime=settings.sandbox_runtime,
                 cpus=settings.run_cpus,
+                limits=kept,
             )
 
 
@@ -44,6 +50,7 @@ def limits(settings: SandboxSettings) -> Limits:
         cpu_seconds=settings.run_cpu_seconds,
         memory_bytes=settings.run_memory_bytes,
         processes=settings.run_processes,
+        file_bytes=settings.workspace_bytes,
         workspace_bytes=settings.workspace_bytes,
         output_bytes=settings.run_output_bytes,
     )

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from agents.errors import PathOutside
 from agents.ports import Artifact
-from jobs.blobs.directory import Blobs
-from jobs.blobs.directory import digest_of as _digest
+from jobs.blobs.directory import Blobs, hashed
 from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
 from jobs.errors import PathRefused
 from sandbox.media import media_type
+
+KEPT_BYTES = 1024 * 1024
+"""A longer file is read again for each run: a worker holds dozens of jobs, most of which wait for a
+model, and each may have a hundred MiB of input."""
 
 
 class ManifestWorkspace:
@@ -61,17 +64,21 @@ class ManifestWorkspace:
     ) -> Sequence[Artifact]:
         """See agents.ports.Workspace."""
         named = {_inside(path): content for path, content in changed.items()}
+        entries = {
+            path: FileEntry(await hashed(content), len(content)) for path, content in named.items()
+        }
         # The blobs and the manifest that names them are written side by side: a digest is known
         # before its bytes are stored, and nobody reads the manifest before this returns.
-        manifest = self._manifest.with_files(
-            {path: FileEntry(_digest(content), len(content)) for path, content in named.items()},
-            deleted,
-        )
+        manifest = self._manifest.with_files(entries, deleted)
         writes = [self._blobs.put(content) for content in named.values()]
         digest, *_ = await asyncio.gather(self._blobs.put(manifest.dump()), *writes)
         self._manifest, self._digest = manifest, digest
-        self._kept.update((_digest(content), content) for content in named.values())
-        return [_artifact(path, content) for path, content in named.items()]
+        for path, content in named.items():
+            self._keep(entries[path].digest, content)
+        return [
+            Artifact(path, entry.digest, entry.size, media_type(path, named[path]))
+            for path, entry in entries.items()
+        ]
 
     async def keep(self, content: bytes) -> str:
         """See agents.ports.Workspace."""
@@ -98,9 +105,15 @@ class ManifestWorkspace:
             self._manifest, self._digest = await load(self._blobs, digest), digest
 
     async def _bytes(self, entry: FileEntry) -> bytes:
-        if entry.digest not in self._kept:
-            self._kept[entry.digest] = await self._blobs.get(entry.digest)
-        return self._kept[entry.digest]
+        content = self._kept.get(entry.digest)
+        if content is None:
+            content = await self._blobs.get(entry.digest)
+            self._keep(entry.digest, content)
+        return content
+
+    def _keep(self, digest: str, content: bytes) -> None:
+        if len(content) <= KEPT_BYTES:
+            self._kept[digest] = content
 
 
 def _inside(path: str) -> str:
@@ -108,7 +121,3 @@ def _inside(path: str) -> str:
         return checked_path(path)
     except PathRefused as refused:
         raise PathOutside(str(refused)) from None
-
-
-def _artifact(path: str, content: bytes) -> Artifact:
-    return Artifact(path, _digest(content), len(content), media_type(path, content))

@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from drills.process_tree import is_alive
 from sandbox.local import LocalSandbox
-from sandbox.protocol import Command, End, Limits, SandboxUnavailable
+from sandbox.protocol import MIB, Command, End, Limits, SandboxUnavailable
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 TOP = Path(__file__).resolve().parents[3]
@@ -77,6 +77,17 @@ def worker() -> Iterator[subprocess.Popen[str]]:
     process.wait()
     assert process.stdout is not None
     process.stdout.close()
+
+
+async def test_a_run_with_limits_of_its_own_leaves_the_sandboxes_that_stand_ready(
+    sandbox: LocalSandbox,
+) -> None:
+    await sandbox.run(Command.python(""), Limits())
+    await sandbox.warmed()
+    code = "import os; print(os.statvfs('/work').f_blocks * os.statvfs('/work').f_frsize >> 20)"
+    larger = Limits(workspace_bytes=192 * MIB)
+    assert int((await sandbox.run(Command.python(code), larger)).stdout.text) >= 192
+    assert sandbox.pool.ready == 1
 
 
 @pytest.mark.invariant("J14")
