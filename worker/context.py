@@ -111,7 +111,10 @@ class WorkerContext:
             limits=self.limits,
             last_try=record.retries >= RETRIES,
             bounds=replace(
-                self.bounds, allow_repair=spec.repair, pause_each_run=spec.shows_each_run
+                self.bounds,
+                allow_repair=spec.repair,
+                pause_each_run=spec.shows_each_run,
+                review=spec.review,
             ),
             pages=self.pages,
             packages=self.packages,

@@ -30,15 +30,13 @@ from worker.context import WorkerContext
 from worker.ledger import CURRENT, Ledger
 from worker.outcome import best, result_of, why_unapproved
 from worker.resumption import (
-    AFTER,
     Asked,
     Begin,
     Ended,
     GoOn,
     foreseen,
     ours,
-    reopened,
-    reopens,
+    reopening,
     resumption,
 )
 from worker.store import retry_while_unavailable
@@ -128,11 +126,11 @@ class GraphRunner:
             # where the parent has none, or was removed meanwhile, the job begins from its start
             await self.context.saver.acopy_thread(self.record.inherits, self.record.id)
             snapshot = await self._snapshot()
-        if not reopens(self.record, snapshot):
+        if (other := reopening(self.record, snapshot)) is None:
             return resumption(self.record, snapshot)
         self._name_format(ledger)
-        changed = reopened(self.record, snapshot.values)
-        await self.context.graph.aupdate_state(self._config(), changed, as_node=AFTER)
+        graph = self.context.graph
+        await graph.aupdate_state(self._config(), other.change, as_node=other.after)
         return GoOn(None)
 
     async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
@@ -205,7 +203,6 @@ def _input(spec: JobSpec, entries: Sequence[ConversationEntry], ports: Ports) ->
     return JobInput(
         task=spec.task,
         steps=spec.steps,
-        review=spec.review,
         max_revisions=spec.max_revisions if spec.repair else 1,
         on_exhausted=spec.on_exhausted.value,
         earlier=tuple(Earlier(entry.task, entry.summary) for entry in reversed(entries)),

@@ -1,7 +1,8 @@
 """Where a graph continues: a pure decision over its last checkpoint and the job's record.
 
-The retry of an unapproved job continues from its end (`reopens`). A job whose checkpoints this
-release cannot read is left to a worker that can, or asks a person (see `jobs.transitions.upgrade`).
+A retry may continue elsewhere than its parent would have (`reopening`). A job whose checkpoints
+this release cannot read is left to a worker that can, or asks a person (see
+`jobs.transitions.upgrade`).
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.types import Command, Interrupt, StateSnapshot
 
+from agents.evidence.verdict import CRITIC
 from agents.graph.checkpoint_format import READS, WRITES
 from jobs.model.graph_format import ANEW, GraphFormat
 from jobs.model.record import JobRecord
@@ -91,26 +93,44 @@ def _answered(decision: Decision) -> Command[Any]:
     return Command(resume={decision.review_id: answer})
 
 
-AFTER = "critic"
-"""The node that the graph goes on from, as if that had just sent the work back."""
+@dataclass(frozen=True, slots=True)
+class Reopen:
+    """How a retry goes on where its parent's checkpoints would not lead it: with this change of the
+    state, as if the node `after` had just ended."""
+
+    change: dict[str, Any]
+    after: Literal["critic", "executor"]
 
 
-def reopens(record: JobRecord, snapshot: StateSnapshot) -> bool:
-    """Whether the checkpoints are those of a parent that ended unapproved, and not reopened yet."""
+def reopening(record: JobRecord, snapshot: StateSnapshot) -> Reopen | None:
+    """None for a job that is no retry, or whose parent's checkpoints are right as they are.
+
+    A parent that ended unapproved gets fresh revisions: in the executor, or, where the critic had
+    not judged the work, before the verification, which is followed by the critic. So does a retry
+    that asks for a person in place of the critic, or the other way round.
+    """
     state = snapshot.values
-    ended = bool(state) and not snapshot.tasks and state.get("approved_by") is None
-    inherited = record.inherits is not None and ended
-    return inherited and state["job"].get("reopened_for") != record.id
+    if record.inherits is None or not state:
+        return None
+    if not snapshot.tasks:
+        unapproved = state.get("approved_by") is None
+        mine = state["job"].get("reopened_for") == record.id
+        return _fresh(record, state) if unapproved and not mine else None
+    at = snapshot.tasks[0].name
+    unasked = at == "critic" and record.spec.review and not state.get("decisions")
+    unwanted = at == "review" and not record.spec.review
+    return Reopen({}, after="executor") if unasked or unwanted else None
 
 
-def reopened(record: JobRecord, state: dict[str, Any]) -> dict[str, Any]:
-    """The change of the state. The job's id in it marks that this was done: after a crash, the
-    job's own end must not be taken for its parent's."""
+def _fresh(record: JobRecord, state: dict[str, Any]) -> Reopen:
+    """The job's id in the state marks that this was done: after a crash, the job's own end must not
+    be taken for its parent's."""
     spec = record.spec
-    fresh = spec.max_revisions if spec.repair else 1
-    granted = len(state.get("critiques", ())) + fresh
+    critiques = state.get("critiques", ())
+    granted = len(critiques) + (spec.max_revisions if spec.repair else 1)
     job = {**state["job"], "max_revisions": granted, "reopened_for": record.id}
-    return {"job": job, "exhausted": False}
+    judged = bool(critiques) and critiques[-1].get("by") == CRITIC
+    return Reopen({"job": job, "exhausted": False}, after="critic" if judged else "executor")
 
 
 @cache

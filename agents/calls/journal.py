@@ -86,9 +86,9 @@ async def model_call(
     send: as much of `messages` or `draft` as fits into that model's context. The charge and the
     event name the model that answered. `whole` is the full request, if it is more than `messages`
     and `offered`. A recorded turn is stored before the call, because the event refers to it. `more`
-    are events that follow from the reply.
+    are events that follow from the reply. The journal knows the call by its place and messages: a
+    retry with another model recalls it.
     """
-    name = ports.models.name(role, level)
     given = whole or FullRequest(messages, offered)
     drawn = draft or Draft.of(messages, offered)
 
@@ -122,9 +122,7 @@ async def model_call(
         event = Event(at, "model_called", fields)
         return message, finished_call(message, events=(event, *more(message)), charge=charge)
 
-    return await journaled(
-        ports, at.key(digest(role, name, offered, message_values(messages))), make
-    )
+    return await journaled(ports, at.key(digest(role, offered, message_values(messages))), make)
 
 
 def answered_by(message: BaseMessage) -> str | None:

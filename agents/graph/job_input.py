@@ -26,7 +26,6 @@ class JobInput:
 
     task: str
     steps: tuple[str, ...] = ()
-    review: bool = False
     max_revisions: int = 3
     on_exhausted: Literal["accept", "fail"] = "fail"
     earlier: tuple[Earlier, ...] = ()
@@ -45,7 +44,6 @@ def initial_state(job: JobInput) -> State:
         job={
             "task": job.task,
             "steps": list(job.steps),
-            "review": job.review,
             "max_revisions": job.max_revisions,
             "on_exhausted": job.on_exhausted,
             "earlier": [

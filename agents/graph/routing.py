@@ -1,14 +1,16 @@
-"""Where the graph goes next. Pure functions of the state."""
+"""Where the graph goes next. Pure functions of the state and the bounds."""
 
 from __future__ import annotations
 
 from typing import Literal
 
+from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from agents.graph.decision import Action
 from agents.graph.state import State
 from agents.parallel.branch import branch_of
+from agents.ports import Ports
 
 _AFTER_REVIEW: dict[str, Literal["summarize", "executor", "edit", "critic"]] = {
     Action.APPROVE: "summarize",
@@ -42,9 +44,10 @@ def to_work(state: State) -> list[Send] | Literal["executor"]:
     return [Send("branch", branch_of(state, wave, step)) for step in wave]
 
 
-def after_verification(state: State) -> Literal["review", "critic"]:
-    """To the person, if the job has a review; else to the critic."""
-    return "review" if state["job"]["review"] else "critic"
+def after_verification(_: State, runtime: Runtime[Ports]) -> Literal["review", "critic"]:
+    """To the person, if the job has a review; else to the critic. A retry may change that, so it is
+    no part of the state."""
+    return "review" if runtime.context.bounds.review else "critic"
 
 
 def after_review(state: State) -> Literal["summarize", "executor", "edit", "critic"]:

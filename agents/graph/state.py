@@ -42,7 +42,6 @@ class JobFields(TypedDict):
 
     task: str
     steps: list[str]
-    review: bool
     max_revisions: int
     on_exhausted: str
     earlier: list[dict[str, str]]

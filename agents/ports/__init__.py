@@ -186,7 +186,8 @@ class Bounds:
     `history` bounds the old tool output that a request repeats, `conversation` the model's own text
     (`agents.context.trimming`; None: no bound). A text longer than `kept` is recorded by digest.
     Without `allow_repair` a revision ends with the reply whose code has run; with `pause_each_run`
-    too, since a person is asked after each run. Without `use_planner` the default plan is used.
+    too, since a person is asked after each run. With `review` a person decides before the critic.
+    Without `use_planner` the default plan is used.
     With `summarize_with_model` the model of the role `summary` shortens a long answer.
     """
 
@@ -200,6 +201,7 @@ class Bounds:
     conversation: int | None = 160_000
     allow_repair: bool = True
     pause_each_run: bool = False
+    review: bool = False
     use_planner: bool = True
     summarize_with_model: bool = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -17,6 +17,7 @@ from agents.graph.job_input import JobInput, initial_state
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
+from agents.ports import Bounds
 from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.overhead import job
 from sandbox.protocol import Sandbox
@@ -40,10 +41,12 @@ class Baseline:
         """One job from start to end; returns its seconds."""
         begun = time.perf_counter()
         record = MemoryRecord()
-        ports = ports_over(record, self.sandbox, RoleModels.alone(self.pool, job.MODEL))
+        models = RoleModels.alone(self.pool, job.MODEL)
+        ports = ports_over(record, self.sandbox, models)
+        ports = replace(ports, bounds=Bounds(review=True))
         config: RunnableConfig = {"configurable": {"thread_id": secrets.token_hex(8)}}
         most = job.MAX_REVISIONS
-        wanted = JobInput(job.TASK, review=True, max_revisions=most, evidence=job.EVIDENCE)
+        wanted = JobInput(job.TASK, max_revisions=most, evidence=job.EVIDENCE)
         feed: Any = initial_state(wanted)
         pauses = 0
         while True:

@@ -65,10 +65,9 @@ TROUBLE = (
         "unapproved: the critic's model refuses the request",
     ),
     Path(
-        "out of budget, with the last repair verified",
+        "out of budget, in the middle of a pass",
         (PLAN, writes(WRONG), verifies(CHECK), costly(writes(RIGHT))),
         "failed: budget_exhausted",
-        (0,),
         most_tokens=100_000,
     ),
 )

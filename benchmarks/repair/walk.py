@@ -85,7 +85,7 @@ async def walk(path: Path, sandbox: Sandbox, graph: Graph) -> Walked:
         ports = replace(
             ports_over(record, Troubled(sandbox, path.broken), _models(pool, stronger)),
             budget=MemoryBudget(record, most=path.most_tokens),
-            bounds=Bounds(**path.bounds),
+            bounds=Bounds(review=bool(path.decisions), **path.bounds),
             limits=replace(LIMITS, **path.limits),
             checks=Checks(path.checks),
         )
@@ -131,7 +131,7 @@ async def _to_the_end(
 ) -> str:
     """Attempt after attempt, as a worker makes them; a finished call resets the retries."""
     config: Any = {"configurable": {"thread_id": path.name}}
-    wishes = {"checks": bool(path.checks), "review": bool(path.decisions), **path.job}
+    wishes = {"checks": bool(path.checks), **path.job}
     feed: Any = initial_state(JobInput(TASK, **wishes))
     retries = 0
     while True:

@@ -14,6 +14,7 @@ from support.graph.graphs import PLAN, Journey, call, only, turn, verdict
 
 from agents.checks.checks import Checks
 from agents.graph.job_input import JobInput
+from agents.ports import Bounds
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Layer, Limits, RunResult
 
@@ -133,7 +134,8 @@ async def test_a_person_may_override_them_and_sees_what_they_override(
 ) -> None:
     turns = [PLAN, *passing(TASK, WRONG, 0)]
     journey = journey_of(tmp_path, turns, sandbox)
-    state = await journey.begin(JobInput(TASK, review=True, checks=True))
+    journey.ports = journey.with_ports(bounds=Bounds(review=True))
+    state = await journey.begin(JobInput(TASK, checks=True))
     shown = only(state["__interrupt__"]).value["checks"]
     assert shown["passed"] is False
     assert only(shown["tests"])["id"] == "tests/test_add.py::test_add"

@@ -10,7 +10,7 @@ from agents.graph.job_input import JobInput
 from agents.ports import Bounds
 
 TASK = "Add two numbers."
-JOB = JobInput(TASK, review=True)
+JOB = JobInput(TASK)
 FIRST = [
     PLAN,
     turn("executor", TASK, call("python", code="one")),
@@ -25,7 +25,9 @@ ANSWERS = {"one": printed("1\n", a__txt=b"1"), "two": printed("2\n"), "mine": pr
 
 def paused(tmp_path: Path, *turns: object) -> tuple[Journey, PlannedSandbox]:
     sandbox = PlannedSandbox(ANSWERS)
-    return Journey.plan(tmp_path, [*FIRST, *turns], sandbox), sandbox  # type: ignore[list-item]
+    both = [*FIRST, *turns]
+    bounds = Bounds(review=True)
+    return Journey.plan(tmp_path, both, sandbox, bounds=bounds), sandbox  # type: ignore[arg-type]
 
 
 async def test_a_pause_shows_what_a_person_needs(tmp_path: Path) -> None:
@@ -117,7 +119,9 @@ async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_s
         verdict("(revision 2)", "approve", run="r2"),
     ]
     sandbox = PlannedSandbox({"bad": printed(code=1), "good": printed("2\n", b__txt=b"2")})
-    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(pause_each_run=True))
+    journey = Journey.plan(
+        tmp_path, turns, sandbox, bounds=Bounds(pause_each_run=True, review=True)
+    )
     first = await journey.begin(JOB)
     shown = only(first["__interrupt__"]).value
     assert (sandbox.ran, shown["revision"]) == (["bad"], 1)

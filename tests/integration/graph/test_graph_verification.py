@@ -12,6 +12,7 @@ import pytest_asyncio
 from support.graph.graphs import ASKED, PLAN, Journey, Written, call, only, turn, verdict
 
 from agents.graph.job_input import JobInput
+from agents.ports import Bounds
 from sandbox.local import LocalSandbox
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
@@ -231,8 +232,8 @@ async def test_a_person_s_edit_is_verified_before_it_is_shown(
         turn("executor", TASK, WRITES, WRITES_TEST, pytest_over(), after=0),
         turn("executor", "passed", "It adds.", after=1),
     ]
-    journey = Journey.plan(tmp_path, turns, sandbox)
-    state = await journey.begin(JobInput(TASK, review=True))
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=Bounds(review=True))
+    state = await journey.begin(JobInput(TASK))
     shown = only(state["__interrupt__"]).value
     assert (shown["unproven"], shown["verification"]["holds"]) == (None, True)
     state = await journey.decide("edit", code=f"open('sums.py', 'w').write({WRONG!r})")

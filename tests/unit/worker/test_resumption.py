@@ -13,7 +13,7 @@ from jobs.model.record import JobRecord
 from jobs.model.review import Action, Decision
 from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
-from worker.resumption import Asked, Begin, Ended, GoOn, reopened, reopens, resumption
+from worker.resumption import Asked, Begin, Ended, GoOn, reopening, resumption
 
 
 def a_record(decision: Decision | None = None) -> JobRecord:
@@ -66,8 +66,15 @@ def test_an_end_that_was_not_put_on_record_is_taken_up() -> None:
     assert resumption(a_record(), a_snapshot({"summary": "s"})) == Ended({"summary": "s"})
 
 
-ENDED = {"job": {"task": "t", "max_revisions": 3}, "approved_by": None, "exhausted": True}
+SENT_BACK = [{"revision": number, "by": "critic"} for number in (1, 2, 3)]
+ENDED = {
+    "job": {"task": "t", "max_revisions": 3},
+    "approved_by": None,
+    "exhausted": True,
+    "critiques": SENT_BACK,
+}
 RETRY_JOB = replace(queued("retried"), inherits="parent")
+REVIEWED = replace(RETRY_JOB, spec=JobSpec("t", review=True))
 
 
 def snapshot(values: dict[str, Any], *following: str) -> StateSnapshot:
@@ -75,8 +82,18 @@ def snapshot(values: dict[str, Any], *following: str) -> StateSnapshot:
     return StateSnapshot(values, following, {}, None, None, None, tasks, ())
 
 
-def test_an_end_without_an_approval_is_taken_up() -> None:
-    assert reopens(RETRY_JOB, snapshot(ENDED))
+def test_work_that_the_critic_sent_back_goes_to_the_executor_with_fresh_revisions() -> None:
+    found = reopening(RETRY_JOB, snapshot(ENDED))
+    assert found is not None
+    assert (found.after, found.change["job"]["max_revisions"]) == ("critic", 6)
+    assert found.change["exhausted"] is False
+
+
+@pytest.mark.parametrize("critiques", [[], [*SENT_BACK, {"revision": 4, "by": "rules"}]])
+def test_work_that_the_critic_has_not_judged_goes_to_the_verification(critiques: Any) -> None:
+    found = reopening(RETRY_JOB, snapshot({**ENDED, "critiques": critiques}))
+    assert found is not None
+    assert found.after == "executor"
 
 
 @pytest.mark.parametrize(
@@ -85,19 +102,29 @@ def test_an_end_without_an_approval_is_taken_up() -> None:
         (queued("j1"), snapshot(ENDED)),
         (RETRY_JOB, snapshot({})),
         (RETRY_JOB, snapshot(ENDED, "executor")),
+        (RETRY_JOB, snapshot(ENDED, "critic")),
+        (REVIEWED, snapshot(ENDED, "executor")),
+        (REVIEWED, snapshot(ENDED, "review")),
+        (REVIEWED, snapshot({**ENDED, "decisions": [{"action": "delegate"}]}, "critic")),
         (RETRY_JOB, snapshot({**ENDED, "approved_by": "critic"})),
     ],
-    ids=["its-own", "nothing", "under-way", "approved"],
+    ids=["own", "nothing", "executor", "critic", "later", "asked", "delegated", "approved"],
 )
-def test_nothing_else_is(record: JobRecord, found: StateSnapshot) -> None:
-    assert not reopens(record, found)
+def test_nothing_else_goes_on_elsewhere(record: JobRecord, found: StateSnapshot) -> None:
+    assert reopening(record, found) is None
+
+
+def test_a_retry_changes_who_decides_at_the_verification() -> None:
+    changed = [
+        reopening(REVIEWED, snapshot(ENDED, "critic")),
+        reopening(RETRY_JOB, snapshot(ENDED, "review")),
+    ]
+    assert [(each.after, each.change) for each in changed if each] == [("executor", {})] * 2
 
 
 def test_it_is_done_once_and_again_for_the_heirs_heir() -> None:
-    critiques = [{"revision": number} for number in (1, 2, 3)]
-    changed = {**ENDED, **reopened(RETRY_JOB, {**ENDED, "critiques": critiques})}
-    assert not changed["exhausted"]
-    assert changed["job"]["max_revisions"] == 6
-    own_end = snapshot({**changed, "exhausted": True})
-    assert not reopens(RETRY_JOB, own_end)
-    assert reopens(replace(RETRY_JOB, id="third", inherits="retried"), own_end)
+    first = reopening(RETRY_JOB, snapshot(ENDED))
+    assert first is not None
+    own_end = snapshot({**ENDED, **first.change, "exhausted": True})
+    assert reopening(RETRY_JOB, own_end) is None
+    assert reopening(replace(RETRY_JOB, id="third", inherits="retried"), own_end) is not None
