@@ -137,10 +137,10 @@ def as_table(description: str, *names: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": description, "content": content, "headers": shown}}
 
 
-def with_body(model: type[BaseModel]) -> dict[str, Any]:
+def with_body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
     """`openapi_extra` of a route that reads its body as `model`."""
-    schema = {"$ref": f"{_REF}{model.__name__}"}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    content = {"application/json": {"schema": {"$ref": f"{_REF}{model.__name__}"}}}
+    return {"requestBody": {"required": required, "content": content}}
 
 
 def install(app: FastAPI) -> None:

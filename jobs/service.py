@@ -86,13 +86,15 @@ class Operations:
     async def retry_as_new_job(
         self,
         job_id: str,
+        spec: JobSpec | None = None,
         *,
         by: str,
         key_id: str = "",
         request_id: str = "",
         idempotency: Idempotency | None = None,
     ) -> Submitted | Refusal:
-        """A new job that retries a failed or cancelled one, from where that stopped."""
+        """A new job that retries a failed or cancelled one, from where that stopped. `spec`: the
+        job's own with other terms; None: as it is."""
         loaded = await self.store.load(job_id)
         if loaded is None:
             return UNKNOWN
@@ -103,6 +105,7 @@ class Operations:
             events,
             retry_id,
             loaded.now,
+            spec=spec,
             by=by,
             request_id=request_id,
             key_id=key_id,

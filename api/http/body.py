@@ -45,6 +45,13 @@ async def read(
         raise invalid(error.errors(include_url=False, include_input=False)) from None
 
 
+async def read_optional(request: Request, without: A, settings: ApiSettings) -> A:
+    """The body as another of `without`'s type; `without` itself where there is none."""
+    if "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0":
+        return (await read(request, type(without), settings))[0]
+    return without
+
+
 async def bounded(request: Request, most: int, seconds: float) -> bytes:
     """The raw body, of at most `most` bytes. Raises Refused: 408, 413."""
     try:

@@ -22,7 +22,7 @@ from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.schemas import patterns
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
-from api.schemas.job_request import JobRequest
+from api.schemas.job_request import JobRequest, RetryRequest
 from api.services import Services, ServicesDep, find_job
 from api.submission import checks, job_requests
 from jobs.blobs import manifest
@@ -258,7 +258,7 @@ async def delete(job_id: str, services: ServicesDep, caller: Admin) -> Response:
     summary="Retry a job",
     responses={
         **makes_job(),
-        **responses(
+        **body_responses(
             problems.NOT_FOUND,
             problems.WRONG_STATE,
             problems.KEY_REUSED,
@@ -266,6 +266,7 @@ async def delete(job_id: str, services: ServicesDep, caller: Admin) -> Response:
             problems.STORE_FULL,
         ),
     },
+    openapi_extra=with_body(RetryRequest, required=False),
 )
 async def retry(
     request: Request,
@@ -276,26 +277,43 @@ async def retry(
 ) -> Response:
     """Make a new job, of the same conversation, that continues a failed or cancelled one.
 
+    The body may change its limits, its model and its review; without one, all stays as it was.
     Finished model calls are not paid again. A job that ended unapproved continues from its best
     result, with all its revisions. A job that was rejected, or that no worker could read, starts
     from the beginning.
     """
-    once = Idempotency(idempotency_key, f"retry of {job_id}") if idempotency_key else None
-    if known := await replayed(services, caller, once):
-        return submitted_answer(known)
-    await find_job(services, caller, job_id)
+    asked = await body.read_optional(request, RetryRequest(), services.settings)
+    digest = job_requests.retry_digest(job_id, asked)
+    once = Idempotency(idempotency_key, digest) if idempotency_key else None
+    return submitted_answer(
+        await replayed(services, caller, once)
+        or await begin_retry(services, caller, job_id, asked, request.scope["request_id"], once)
+    )
+
+
+async def begin_retry(
+    services: Services,
+    caller: Credential,
+    job_id: str,
+    asked: RetryRequest,
+    request_id: str,
+    once: Idempotency | None = None,
+) -> Submitted:
+    """Retry a job. Raises Refused: 404, 409, 422, 429, 503."""
+    parent = (await find_job(services, caller, job_id)).record
     await services.admission.check(caller.tenant)
     begun = await services.operations.retry_as_new_job(
         job_id,
+        job_requests.retried(asked, parent.spec, services.settings),
         by=caller.name,
         key_id=caller.id,
-        request_id=request.scope["request_id"],
+        request_id=request_id,
         idempotency=once,
     )
     if isinstance(begun, Refusal):
         raise from_refusal(begun)
     log.info("job retried", job_id=begun.record.id, retry_of=job_id, new=begun.new)
-    return submitted_answer(begun)
+    return begun
 
 
 async def job_answer(services: Services, record: JobRecord, now: int) -> Response:

@@ -20,7 +20,79 @@ LONGEST_REVIEW_SECONDS = 366 * 24 * 3600
 MOST_TOKENS = 1_000_000_000_000
 
 
-class JobRequest(RequestModel):
+class Terms(RequestModel):
+    """What a job may use, and who decides about it. A retry may change these fields."""
+
+    model: str | None = Field(
+        None,
+        pattern=patterns.MODEL,
+        description="provider:model from the operator's allow-list, or auto: chosen by the task's "
+        "difficulty; else the worker's default",
+    )
+    timeout_seconds: int | None = Field(
+        None, ge=1, description="limit of the running time, without waiting for a person"
+    )
+    max_cost_usd: str | None = Field(
+        None,
+        pattern=patterns.DOLLARS,
+        description="limit of the job's spending on models, in US dollars, such as 0.25; else "
+        "the operator's limit",
+    )
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_TOKENS,
+        description="limit of the tokens of its model calls; else the operator's limit",
+    )
+    review: bool = Field(False, description="ask a person before the critic decides")
+    approvals: int | None = Field(
+        None,
+        ge=1,
+        le=2,
+        description="approvals that a review takes, 1 or 2. Two are by different people, and your "
+        "own does not count; else the operator's setting",
+    )
+    pause: Pause | None = Field(
+        None,
+        description="when a reviewed job pauses: before_critic, when the executor has ended; "
+        "every_run: also after each reply of the model whose code was run",
+    )
+    review_expires_seconds: int | None = Field(
+        None,
+        ge=1,
+        le=LONGEST_REVIEW_SECONDS,
+        description="seconds until a review expires; else never",
+    )
+    on_expiry: OnExpiry | None = Field(
+        None,
+        description="the outcome of an expired review: approve (only with a successful run, and "
+        "one approval), reject, or stay open; else the operator's setting",
+    )
+    review_remind_seconds: int | None = Field(
+        None,
+        ge=1,
+        le=LONGEST_REVIEW_SECONDS,
+        description="seconds until a reminder of an open review, by an event and the operator's "
+        "webhook",
+    )
+    review_escalate_seconds: int | None = Field(
+        None,
+        ge=1,
+        le=LONGEST_REVIEW_SECONDS,
+        description="seconds until an open review is escalated",
+    )
+
+
+class RetryRequest(Terms):
+    """What is different in the retry of a job. A field that is not sent stays as it was; null is
+    the operator's default."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"max_cost_usd": "2.50", "timeout_seconds": 1_800}]}
+    )
+
+
+class JobRequest(Terms):
     """A coding task and its options."""
 
     model_config = ConfigDict(
@@ -46,13 +118,6 @@ class JobRequest(RequestModel):
         max_length=TASK_CHARACTERS,
         pattern=patterns.SOME_TEXT,
         description="the task in plain English",
-    )
-    review: bool = Field(False, description="ask a person before the critic decides")
-    model: str | None = Field(
-        None,
-        pattern=patterns.MODEL,
-        description="provider:model from the operator's allow-list, or auto: chosen by the task's "
-        "difficulty; else the worker's default",
     )
     steps: list[Step] = Field(
         default_factory=list, max_length=20, description="your own plan, in place of the planner's"
@@ -85,60 +150,9 @@ class JobRequest(RequestModel):
         description="`none` lets the critic approve work that cannot be executed, such as "
         "documents; else only a person can approve it",
     )
-    review_expires_seconds: int | None = Field(
-        None,
-        ge=1,
-        le=LONGEST_REVIEW_SECONDS,
-        description="seconds until a review expires; else never",
-    )
-    on_expiry: OnExpiry | None = Field(
-        None,
-        description="the outcome of an expired review: approve (only with a successful run, and "
-        "one approval), reject, or stay open; else the operator's setting",
-    )
-    review_remind_seconds: int | None = Field(
-        None,
-        ge=1,
-        le=LONGEST_REVIEW_SECONDS,
-        description="seconds until a reminder of an open review, by an event and the operator's "
-        "webhook",
-    )
-    review_escalate_seconds: int | None = Field(
-        None,
-        ge=1,
-        le=LONGEST_REVIEW_SECONDS,
-        description="seconds until an open review is escalated",
-    )
-    pause: Pause | None = Field(
-        None,
-        description="when a reviewed job pauses: before_critic, when the executor has ended; "
-        "every_run: also after each reply of the model whose code was run",
-    )
-    approvals: int | None = Field(
-        None,
-        ge=1,
-        le=2,
-        description="approvals that a review takes, 1 or 2. Two are by different people, and your "
-        "own does not count; else the operator's setting",
-    )
-    timeout_seconds: int | None = Field(
-        None, ge=1, description="limit of the running time, without waiting for a person"
-    )
     priority: Priority = Field(Priority.NORMAL, description="the order among waiting jobs")
     labels: list[Label] = Field(
         default_factory=list, max_length=20, description="labels to find the job by"
-    )
-    max_cost_usd: str | None = Field(
-        None,
-        pattern=patterns.DOLLARS,
-        description="limit of the job's spending on models, in US dollars, such as 0.25; else "
-        "the operator's limit",
-    )
-    max_tokens: int | None = Field(
-        None,
-        ge=1,
-        le=MOST_TOKENS,
-        description="limit of the tokens of its model calls; else the operator's limit",
     )
     record: bool = Field(
         False, description="record the model's replies, for GET /jobs/{id}/recording"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal
+from typing import Any
 
 from api import problems
 from api.http.body import too_large
 from api.problems import Refused
-from api.schemas.job_request import JobRequest
+from api.schemas.job_request import JobRequest, RetryRequest, Terms
 from api.schemas.problem import FieldError
 from api.schemas.wire import RequestModel
 from api.submission import checks
@@ -52,16 +53,34 @@ def to_spec(
 ) -> JobSpec:
     """The spec; `workspace` is the digest of its files' manifest, `kept` its stored checks."""
     same = {name: getattr(asked, name) for name in AS_ASKED}
-    limited = {
+    own = {
         "workspace": workspace,
         "checks": kept,
-        "timeout_seconds": timeout_of(asked.timeout_seconds, settings),
         "labels": tuple(dict.fromkeys(asked.labels)),
         "questions_expire_seconds": questions_expire(asked, settings),
+    }
+    return read_spec({**same, **own, **terms(asked, settings)})
+
+
+def retried(asked: RetryRequest, parent: JobSpec, settings: ApiSettings) -> JobSpec:
+    """The spec of a retry: its parent's, but for what was sent. Raises Refused: 422."""
+    if not asked.model_fields_set:
+        return parent
+    sent = {name: getattr(asked, name) for name in asked.model_fields_set}
+    meant = Terms(**{name: getattr(parent, name) for name in Terms.model_fields} | sent)
+    refuse(list(_term_errors(meant, settings)))
+    return replace(parent, **terms(meant, settings))
+
+
+def terms(asked: Terms, settings: ApiSettings) -> dict[str, Any]:
+    """The fields of a JobSpec that a retry may change, within the operator's settings."""
+    limits = {
+        "timeout_seconds": timeout_of(asked.timeout_seconds, settings),
         "max_cost_usd": asked.max_cost_usd or _text(settings.max_job_cost_usd),
         "max_tokens": asked.max_tokens or settings.max_job_tokens,
     }
-    return read_spec({**same, **limited, **policy(asked, settings)})
+    same = {name: getattr(asked, name) for name in Terms.model_fields}
+    return {**same, **limits, **policy(asked, settings)}
 
 
 def digest(asked: RequestModel) -> str:
@@ -69,7 +88,17 @@ def digest(asked: RequestModel) -> str:
 
     Default values are left out, so that a release with another field gives old bodies the same one.
     """
-    return hashlib.sha256(asked.model_dump_json(exclude_defaults=True).encode()).hexdigest()
+    return _hashed(asked.model_dump_json(exclude_defaults=True))
+
+
+def retry_digest(job_id: str, asked: RetryRequest) -> str:
+    """The identity of a retry: its job and all that was sent."""
+    sent = asked.model_dump_json(exclude_unset=True) if asked.model_fields_set else ""
+    return _hashed(f"retry of {job_id}{sent}") if sent else f"retry of {job_id}"
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:
@@ -84,6 +113,13 @@ def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:
 
 
 def _errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
+    yield from _term_errors(asked, settings)
+    yield from file_errors(asked.files, settings)
+    if asked.checks is not None:
+        yield from checks.errors(asked.checks)
+
+
+def _term_errors(asked: Terms, settings: ApiSettings) -> Iterator[FieldError]:
     if asked.model is not None and not is_allowed(asked.model, settings.models):
         yield FieldError(
             field="model",
@@ -93,12 +129,9 @@ def _errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
     yield from timeout_error(asked.timeout_seconds, settings)
     yield from policy_errors(asked, settings)
     yield from _budget_errors(asked, settings)
-    yield from file_errors(asked.files, settings)
-    if asked.checks is not None:
-        yield from checks.errors(asked.checks)
 
 
-def _budget_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
+def _budget_errors(asked: Terms, settings: ApiSettings) -> Iterator[FieldError]:
     dollars, tokens = settings.max_job_cost_usd, settings.max_job_tokens
     if dollars is not None and Decimal(asked.max_cost_usd or 0) > dollars:
         message = f"a job may spend {dollars:f} US dollars at most"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from api.schemas.job_request import JobRequest
+from api.schemas.job_request import JobRequest, Terms
 from api.schemas.problem import FieldError
 from jobs.model.spec import OnExpiry, Pause
 from settings.api import ApiSettings
 
 
-def policy(asked: JobRequest, settings: ApiSettings) -> dict[str, Any]:
+def policy(asked: Terms, settings: ApiSettings) -> dict[str, Any]:
     """The fields of a JobSpec about reviews: approvals, pause, expiry, reminder, escalation."""
     return {
         "approvals": asked.approvals or settings.review_approvals,
@@ -32,7 +32,7 @@ def questions_expire(asked: JobRequest, settings: ApiSettings) -> int | None:
     return asked.questions_expire_seconds or settings.questions_expire_seconds
 
 
-def policy_errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
+def policy_errors(asked: Terms, settings: ApiSettings) -> Iterator[FieldError]:
     """Errors for values that exclude each other, or that the operator does not allow."""
     meant = policy(asked, settings)
     least = settings.review_approvals

@@ -85,10 +85,12 @@ class Service:
         """DELETE /jobs/{id}."""
         self._send("DELETE", _path(job_id))
 
-    def retry(self, job_id: str, *, once: str | None = None) -> Job:
-        """POST /jobs/{id}/retry: the new job; `once` as in `submit`."""
+    def retry(
+        self, job_id: str, terms: Mapping[str, Any] | None = None, *, once: str | None = None
+    ) -> Job:
+        """POST /jobs/{id}/retry: the new job, on other terms; `once` as in `submit`."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
-        return self._json("POST", f"{_path(job_id)}/retry", headers=headers)
+        return self._json("POST", f"{_path(job_id)}/retry", json=terms or None, headers=headers)
 
     def drain(self, worker: str) -> None:
         """POST /workers/{id}/drain."""

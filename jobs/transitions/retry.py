@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from jobs.model.events import WORK, Event, NewEvent, current
 from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Refusal
 from jobs.transitions.reviews import authors
@@ -27,12 +28,14 @@ def retry_as_new_job(
     by: str,
     request_id: str = "",
     key_id: str = "",
+    spec: JobSpec | None = None,
 ) -> Change | Refusal:
-    """A new job that retries `parent`; `events` are the parent's."""
+    """A new job that retries `parent`; `events` are the parent's, and so is the spec where it is
+    None."""
     if parent.status not in (Status.FAILED, Status.CANCELLED):
         detail = f"the job is {parent.status}: only what failed or was cancelled is tried again"
         return Refusal("not_failed", detail, parent.status)
-    spec = replace(parent.spec, retry_of=parent.id, conversation_id=parent.conversation_id)
+    spec = replace(spec or parent.spec, retry_of=parent.id, conversation_id=parent.conversation_id)
     change = lifecycle.submit(
         job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id
     )

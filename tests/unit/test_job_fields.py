@@ -9,8 +9,8 @@ from typing import get_args
 import click
 
 from api.schemas.job import Spec
-from api.schemas.job_request import JobRequest
-from cli.commands.jobs import run
+from api.schemas.job_request import JobRequest, Terms
+from cli.commands.jobs import retry, run
 from jobs.model.codec import dump, read_spec
 from jobs.model.spec import JobSpec
 from jobs.view import job as view
@@ -39,6 +39,11 @@ def test_the_command_line_has_an_option_for_every_field():
             choice = options[name]
             assert isinstance(choice, click.Choice)
             assert set(choice.choices) == set(enums[0])
+
+
+def test_a_retry_has_an_option_for_every_term():
+    options = {param.name for param in retry.command.params}
+    assert options == {*Terms.model_fields, "job_id", "no_wait", "as_json"}
 
 
 def test_a_spec_of_another_release_can_be_read():

@@ -30,8 +30,8 @@ MOST_TOKENS = 2_000_000
 _OF_A_KEY = "wait for the next day (UTC), or have the operator raise it: `fettle keys limit`"
 _OF_A_TENANT = "wait for the next day (UTC), or have the operator raise it: `fettle tenants limit`"
 _ADVICE = {
-    ("job", "cost"): "raise its max_cost_usd, or FETTLE_MAX_JOB_COST_USD",
-    ("job", "tokens"): "raise its max_tokens, or FETTLE_MAX_JOB_TOKENS",
+    ("job", "cost"): "retry it with a larger max_cost_usd, or have FETTLE_MAX_JOB_COST_USD raised",
+    ("job", "tokens"): "retry it with a larger max_tokens, or have FETTLE_MAX_JOB_TOKENS raised",
     ("key", "cost"): _OF_A_KEY,
     ("key", "tokens"): _OF_A_KEY,
     ("tenant", "cost"): _OF_A_TENANT,

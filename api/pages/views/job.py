@@ -8,11 +8,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
+from api.pages import form
 from api.pages.format import job_view
 from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Submitter, Visitor
 from api.problems import Refused
 from api.routes import jobs as asked_over_http
+from api.schemas.job_request import RetryRequest
 from api.services import ServicesDep, find_job
 from jobs.blobs import manifest
 from jobs.view import job as view
@@ -91,6 +93,10 @@ async def cancel(job_id: str, services: ServicesDep, visitor: Submitter) -> Resp
 async def retry(
     job_id: str, request: Request, services: ServicesDep, visitor: Submitter
 ) -> Response:
-    """Retry the job, and go to the new one's page."""
-    begun = await asked_over_http.retry(request, job_id, services, visitor.credential)
-    return Response(status_code=204, headers={"HX-Redirect": f"/app{begun.headers['location']}"})
+    """Retry the job on the form's terms (an empty field stays), and go to the new one's page."""
+    sent = await form.fields(request, services.settings)
+    asked = form.checked(RetryRequest, {name: value for name, value in sent.items() if value})
+    begun = await asked_over_http.begin_retry(
+        services, visitor.credential, job_id, asked, request.scope["request_id"]
+    )
+    return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{begun.record.id}"})

@@ -53,14 +53,6 @@ TERMS: tuple[Option, ...] = (
     ),
     click.option("--model", metavar="P:M", help="provider:model, from the operator's allow-list."),
     click.option(
-        "--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most."
-    ),
-    click.option(
-        "--on-exhausted",
-        type=click.Choice(["accept", "fail"]),
-        help="Without approval in the end: accept the best result, or fail (the default).",
-    ),
-    click.option(
         "--timeout",
         "timeout_seconds",
         metavar="TIME",
@@ -105,6 +97,14 @@ WORK: tuple[Option, ...] = (
         "--repair/--no-repair",
         default=None,
         help="Without repair the work ends with the first code that was run.",
+    ),
+    click.option(
+        "--max-revisions", type=int, metavar="N", help="Passes executor to critic, at most."
+    ),
+    click.option(
+        "--on-exhausted",
+        type=click.Choice(["accept", "fail"]),
+        help="Without approval in the end: accept the best result, or fail (the default).",
     ),
     click.option(
         "--check",

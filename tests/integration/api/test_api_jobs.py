@@ -215,6 +215,43 @@ async def test_a_cancelled_job_is_retried_as_a_job_of_its_own(front):
     assert (await front.job(job_id))["status"] == "cancelled"
 
 
+async def test_a_retry_may_be_on_other_terms(front):
+    job_id = await front.submit("fix it", max_cost_usd="0.1", review=True, labels=["l"])
+    await front.client.post(f"/jobs/{job_id}/cancel")
+    path, headers = f"/jobs/{job_id}/retry", {"Idempotency-Key": "again"}
+    terms = {"max_cost_usd": "2.5", "timeout_seconds": 1_800, "review": False, "model": "groq:x"}
+    answer = await front.client.post(path, json=terms, headers=headers)
+    replay = await front.client.post(path, json=terms, headers=headers)
+    assert (answer.status_code, answer.json()) == (202, replay.json())
+    assert replay.headers["idempotency-replayed"] == "true"
+    for other in ({}, {"json": {**terms, "review": True}}):
+        reused = await front.client.post(path, headers=headers, **other)
+        assert reused.json()["type"] == "/problems/idempotency-key-reused"
+    spec = (await front.job(answer.json()["id"]))["spec"]
+    assert {name: spec[name] for name in terms} == terms
+    assert (spec["task"], spec["labels"], spec["retry_of"]) == ("fix it", ["l"], job_id)
+    removed = await front.client.post(path, json={"max_cost_usd": None})
+    spec = (await front.job(removed.json()["id"]))["spec"]
+    assert (spec["max_cost_usd"], spec["review"]) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ({"task": "another"}, "task"),
+        ({"timeout_seconds": 10_000_000}, "timeout_seconds"),
+        ({"model": "evil:x"}, "model"),
+        ({"on_expiry": "reject"}, "on_expiry"),
+    ],
+)
+async def test_a_retry_is_checked_like_a_job(front, sent, field):
+    job_id = await front.submit()
+    await front.client.post(f"/jobs/{job_id}/cancel")
+    answer = await front.client.post(f"/jobs/{job_id}/retry", json=sent)
+    assert answer.status_code == 422
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
 async def test_a_change_reports_no_more_than_its_key_may_know(front):
     job_id = await front.paused()
     secret = await front.key("submit", "review")
@@ -248,7 +285,8 @@ async def test_an_unknown_job_is_404_everywhere(front, job_id):
         answer = await front.client.get(f"/jobs/{job_id}{path}")
         assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found"), path
     for path in ("/cancel", "/review", "/retry"):
-        answer = await front.client.post(f"/jobs/{job_id}{path}", json={"action": "approve"})
+        sent = {} if path == "/retry" else {"json": {"action": "approve"}}
+        answer = await front.client.post(f"/jobs/{job_id}{path}", **sent)
         assert answer.status_code == 404
 
 

@@ -95,6 +95,21 @@ async def test_a_job_is_submitted_with_files_and_options(front):
         assert archive.headers["content-type"] == "application/gzip"
 
 
+async def test_a_job_is_tried_again_on_other_terms(front):
+    job_id = await front.submit(max_cost_usd="0.1")
+    await front.client.post(f"/jobs/{job_id}/cancel")
+    async with visiting(front.app) as visit:
+        assert 'placeholder="0.1"' in (await visit.get(f"/app/jobs/{job_id}")).text
+        terms = {"max_cost_usd": "2", "timeout_seconds": "60", "review": "true", "model": ""}
+        sent = await visit.post(f"/app/jobs/{job_id}/retry", data=terms)
+        assert sent.status_code == 204, sent.text
+        spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]
+        assert (spec["max_cost_usd"], spec["timeout_seconds"]) == ("2", 60)
+        assert (spec["review"], spec["model"]) == (True, None)
+        refused = await visit.post(f"/app/jobs/{job_id}/retry", data={"model": "evil:x"})
+        assert refused.status_code == 422
+
+
 async def test_every_field_of_a_job_can_be_filled_in(front):
     async with visiting(front.app) as visit:
         html = (await visit.get("/app/new")).text

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.graph.recorded import answers, approves, calls, one_run, plans, runs, turn
+from support.graph.recorded import Turn, answers, approves, calls, one_run, plans, runs, turn
 from support.processes.deployment import MORTAL, Deployment, ok, running_deployment
 
 from jobs.model.record import JobRecord, Reason, Status
@@ -49,6 +50,58 @@ async def test_it_continues_after_what_was_paid_and_run(deployment: Deployment) 
         assert shown.count("model_called") == 5
         # once more, from a job that has itself inherited: nothing is left to do but the end
         assert (await deployment.record_of(operations, first)).status is Status.CANCELLED
+
+
+CALL = 110
+"""Tokens of each call that is `priced`."""
+
+
+def priced(turns: list[Turn]) -> list[Turn]:
+    usage = {"input_tokens": 100, "output_tokens": 10}
+    return [{**turn, "reply": {**turn["reply"], "usage": usage}} for turn in turns]
+
+
+async def test_a_larger_budget_and_another_model_continue_the_pass(deployment: Deployment) -> None:
+    begun = [plans("greet"), runs("greet", "print('hello')", 0), answers("hello", "never", 1)]
+    model = deployment.record("small", priced(begun))
+    rest = [answers("hello", "it greets", 1), approves("r1")]
+    other = deployment.record("large", priced(rest))
+    async with deployment.operations() as operations:
+        spec = JobSpec("greet", model=model, max_tokens=2 * CALL)
+        ended = await deployment.until(operations, await deployment.submit(operations, spec))
+        assert (ended.status, ended.reason) == (Status.FAILED, Reason.BUDGET_EXHAUSTED)
+        more = replace(spec, model=other, max_tokens=2 * CALL)
+        retry_job = ok(await operations.retry_as_new_job(ended.id, more, by="test"))
+        job = await deployment.until(operations, retry_job.id)
+        assert job.status is Status.SUCCEEDED, deployment.logs()
+        assert job.result is not None
+        assert (job.result.answer, job.result.approved_by) == ("it greets", "critic")
+        paid = await operations.store.charges(retry_job.id)
+        assert {(charge.role, charge.model) for charge in paid} == {
+            ("executor", other),
+            ("critic", other),
+        }
+        assert (await deployment.kinds(operations, retry_job.id)).count("critiqued") == 1
+
+
+async def test_a_retry_changes_who_decides(deployment: Deployment) -> None:
+    model = deployment.record("asks", priced(one_run("asks", "print('x')")))
+    async with deployment.operations() as operations:
+        spec = JobSpec("asks", model=model, max_tokens=3 * CALL)
+        ended = await deployment.until(operations, await deployment.submit(operations, spec))
+        assert ended.reason is Reason.BUDGET_EXHAUSTED  # the critic's call did not fit
+        reviewed = replace(spec, review=True)
+        asks = ok(await operations.retry_as_new_job(ended.id, reviewed, by="test"))
+        paused = await deployment.until(operations, asks.id, Status.AWAITING_REVIEW)
+        assert paused.review is not None
+        assert paused.review.payload["unproven"] is None
+        ok(await operations.cancel(asks.id, "test"))
+        judged = ok(await operations.retry_as_new_job(asks.id, spec, by="test"))
+        job = await deployment.until(operations, judged.id)
+        assert job.result is not None
+        assert (job.status, job.result.approved_by) == (Status.SUCCEEDED, "critic")
+        [paid] = await operations.store.charges(judged.id)
+        assert paid.role == "critic"
 
 
 async def test_a_rejected_job_restarts_and_asks_again(deployment: Deployment) -> None:

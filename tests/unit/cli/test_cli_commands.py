@@ -216,6 +216,10 @@ def test_drain(fettle, tiny):
 def test_retry(fettle, tiny):
     tiny.on("POST /jobs/j1/retry", Answer(202, job(id="j2", status="queued")))
     assert fettle("retry", "j1", "--no-wait")[:2] == (0, "submitted: j2\n")
+    assert tiny.asked[-1].body is None
+    fettle("retry", "j1", "--no-wait", "--max-cost-usd", "2", "--timeout", "1h", "--no-review")
+    terms = {"max_cost_usd": "2", "timeout_seconds": 3_600, "review": False}
+    assert tiny.asked[-1].body == terms
 
 
 def test_keys(fettle, tiny):
