@@ -13,7 +13,7 @@ from functools import partial
 
 from jobs.commits import UNKNOWN, Commits
 from jobs.errors import StoreUnavailable
-from jobs.model.record import JobRecord, Reason, Result
+from jobs.model.record import JobRecord, Reason, Result, Wait
 from jobs.model.review import Decision, Review
 from jobs.model.spec import JobSpec
 from jobs.store import ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
@@ -178,9 +178,17 @@ class Operations:
         fail = partial(lifecycle.fail, reason=reason, detail=detail, result=result)
         return await self._commits.own(held, fail)
 
-    async def retry(self, held: LeaseRef, reason: Reason, detail: str) -> JobRecord | Refusal:
+    async def retry(
+        self, held: LeaseRef, reason: Reason, wait: Wait, asked_seconds: float = 0.0
+    ) -> JobRecord | Refusal:
         """Infrastructure trouble: retry later, or fail after enough tries."""
-        retry = partial(lifecycle.retry, reason=reason, detail=detail, policy=self.policy)
+        retry = partial(
+            lifecycle.retry,
+            reason=reason,
+            wait=wait,
+            policy=self.policy,
+            asked_ms=int(asked_seconds * 1000),
+        )
         return await self._commits.own(held, retry)
 
     async def requeue(self, held: LeaseRef, detail: str) -> JobRecord | Refusal:

@@ -53,6 +53,13 @@ class ModelSettings(ProviderSettings):
     model_timeout_seconds: float = Field(
         120.0, gt=0, description="time limit of one whole model call, all tries included"
     )
+    model_wait_seconds: float = Field(
+        10.0,
+        gt=0,
+        description="the longest wait within a model call, if the provider asks for one "
+        "(Retry-After); for a longer one the next model of the chain is asked, or the job rests "
+        "until then, without a worker",
+    )
     model_max_retries: int = Field(2, ge=0, description="tries after the first, per model call")
     max_output_tokens: int = Field(2_048, gt=0, description="output tokens of one model call")
     context_tokens: int | None = Field(

@@ -79,10 +79,22 @@ class WorkerSettings(
         "and the sweeper ends the job",
     )
     sweep_seconds: float = Field(2.0, gt=0, description="how often the sweeper looks for due jobs")
+    retries: int = Field(
+        12,
+        ge=0,
+        description="how often a job whose model, sandbox or storage is unavailable is tried "
+        "again, in a row without progress; with the waits below: for 35 minutes",
+    )
     retry_seconds: float = Field(
         5.0,
         gt=0,
-        description="wait of a job whose model or sandbox was unavailable; doubled each time",
+        description="the wait before the first of these tries; doubled each time. It is no "
+        "running time of the job",
+    )
+    retry_longest_seconds: float = Field(
+        300.0,
+        gt=0,
+        description="the longest such wait, if the provider asks for no longer one",
     )
     patience_seconds: float = Field(
         30.0,

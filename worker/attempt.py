@@ -92,7 +92,9 @@ class Attempt:
         except Exception as error:  # noqa: BLE001 - the outer boundary of an attempt
             if deadline.expired():
                 said = f"the job ran for {spec.timeout_seconds} s, its timeout_seconds"
-                return await self.drive.fail(Reason.DEADLINE, said)
+                asked = self.drive.unanswered.items()
+                open_calls = (f"{name} had not answered for {spent:.0f} s" for name, spent in asked)
+                return await self.drive.fail(Reason.DEADLINE, "; ".join((said, *open_calls)))
             return await self._fate(error)
 
     async def _fate(self, error: Exception) -> JobRecord | Refusal:
@@ -104,16 +106,16 @@ class Attempt:
                 return await self._give_back("the worker is stopping")
             case Drop(why):
                 return Refusal("dropped", why)
-            case Retry(Reason.SANDBOX_UNAVAILABLE, detail) if not await self._sandbox_works():
-                return await self._give_back(f"no code can be run on this worker: {detail}")
+            case Retry(Reason.SANDBOX_UNAVAILABLE, wait) if not await self._sandbox_works():
+                return await self._give_back(f"no code can be run on this worker: {wait.why}")
             case WaitForStore(why):
                 return await self._hand_back(why)
             case AskUpgrade(place):
                 log.error("checkpoint unreadable", job_id=drive.record.id, place=place)
                 return await drive.ask(damaged(drive.record, place))
-            case Retry(reason, detail):
+            case Retry(reason, wait, asked):
                 return await retry_while_unavailable(
-                    lambda: drive.operations.retry(drive.held, reason, detail)
+                    lambda: drive.operations.retry(drive.held, reason, wait, asked)
                 )
             case Fail(reason, detail, unforeseen):
                 if unforeseen:

@@ -26,7 +26,6 @@ from jobs.store import LeaseRef
 from jobs.store.blob_index import PinnedBlobs
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
-from jobs.transitions.lifecycle import RETRIES
 from sandbox.protocol import Limits, Sandbox
 from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits
@@ -70,6 +69,7 @@ class WorkerContext:
     pages: Pages | None
     packages: Packages | None
     patience: float
+    retries: int
     graph: Any = field(init=False)
     live: LiveTokens = field(init=False)
     saver: RedisSaver = field(init=False)
@@ -89,8 +89,16 @@ class WorkerContext:
         held = LeaseRef(record.id, record.epoch)
         return Ledger(self.store, held, journal, tokens, patience=self.patience)
 
-    async def ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
-        """The ports of one attempt. `base` is the workspace that a follow-up starts from."""
+    async def ports(
+        self,
+        record: JobRecord,
+        ledger: Ledger,
+        base: str | None = None,
+        *,
+        unanswered: dict[str, float],
+    ) -> Ports:
+        """The ports of one attempt. `base` is the workspace that a follow-up starts from;
+        `unanswered` receives the model calls that are cut off."""
         spec = record.spec
         blobs = PinnedBlobs(self.blobs, self._pin, lambda digest: ledger.refer([digest]))
         workspace = await ManifestWorkspace.open(blobs, record.workspace, base)
@@ -109,7 +117,8 @@ class WorkerContext:
             sandbox=self.sandbox,
             models=models,
             limits=self.limits,
-            last_try=record.retries >= RETRIES,
+            unanswered=unanswered,
+            last_try=record.retries >= self.retries,
             bounds=replace(
                 self.bounds,
                 allow_repair=spec.repair,
@@ -169,7 +178,9 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
     Raises worker.adapters.tools.ToolUnfit.
     """
     paces = {provider: Pace(*rate) for provider, rate in settings.rates().items()}
-    rate_limit = RedisRateLimit(store.redis, paces, settings.rate_wait_seconds)
+    rate_limit = RedisRateLimit(
+        store.redis, paces, settings.rate_wait_seconds, settings.model_wait_seconds
+    )
     own = backend(settings, settings.data_dir)
     sandbox = Bounded(own, settings.runs_at_once, figures)
     watch_pool(lambda: own.pool, figures)
@@ -195,6 +206,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         pages=pages(settings),
         packages=packages(settings),
         patience=settings.patience_seconds,
+        retries=settings.retries,
     )
 
 
@@ -207,6 +219,7 @@ def model_options(settings: WorkerSettings) -> ModelOptions:
         first_token_seconds=settings.model_first_token_seconds,
         total_seconds=settings.model_timeout_seconds,
         max_retries=settings.model_max_retries,
+        max_wait_seconds=settings.model_wait_seconds,
         max_output_tokens=settings.max_output_tokens,
         context_tokens=settings.context_tokens,
         recordings=settings.recordings_dir,

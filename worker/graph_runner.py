@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -53,6 +53,8 @@ class GraphRunner:
     operations: Operations
     context: WorkerContext
     control: RunControl
+    unanswered: dict[str, float] = field(default_factory=dict)
+    """The model calls that were cut off without a reply: seconds by model."""
 
     @property
     def held(self) -> LeaseRef:
@@ -77,7 +79,7 @@ class GraphRunner:
 
     async def _verify(self, ledger: Ledger) -> JobRecord | Refusal:
         """Judge the job's checks: it succeeds whether they pass or not."""
-        ports = await self.context.ports(self.record, ledger)
+        ports = await self._ports(self.record, ledger)
         checked = await _verified(ports)
         await ledger.flush()
         result = Result(f"{report_summary(checked)}.", approved_by=None, checks=checked)
@@ -94,7 +96,7 @@ class GraphRunner:
             lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
         )
         base = entries[0].workspace if entries else None
-        ports = await self.context.ports(record, ledger, base)
+        ports = await self._ports(record, ledger, base)
         feed = initial_state(_input(record.spec, entries, ports))
         return await self._through(ledger, feed, ports)
 
@@ -105,7 +107,7 @@ class GraphRunner:
         ports: Ports | None = None,
     ) -> JobRecord | Refusal:
         """Run the graph to its next pause or its end."""
-        ports = ports or await self.context.ports(self.record, ledger)
+        ports = ports or await self._ports(self.record, ledger)
         self._name_format(ledger)
         state = await self.context.graph.ainvoke(
             feed, self._config(), context=ports, durability="sync", control=self.control
@@ -113,6 +115,9 @@ class GraphRunner:
         if interrupts := state.get("__interrupt__"):
             return await self._pause(ledger, interrupts[0])
         return await self._finish(ledger, outcome(state))
+
+    async def _ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
+        return await self.context.ports(record, ledger, base, unanswered=self.unanswered)
 
     def _name_format(self, ledger: Ledger) -> None:
         if self.record.graph != ours():

@@ -16,7 +16,7 @@ from agents.graph.outcome import Outcome, outcome
 from agents.models.errors import ModelError, ModelUnavailable
 from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
 from jobs.model.events import Event, current
-from jobs.model.record import Reason, Result
+from jobs.model.record import Reason, Result, Wait
 from jobs.model.spec import JobSpec, OnExhausted
 from jobs.view import job as view
 from sandbox.protocol import SandboxUnavailable
@@ -44,10 +44,12 @@ class WaitForStore:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Infrastructure trouble: retry later, a bounded number of times."""
+    """Infrastructure trouble: retry later, a bounded number of times, and not before the time that
+    a provider asked for."""
 
     reason: Reason
-    detail: str
+    wait: Wait
+    asked_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
             return Drop("the job is no longer this attempt's")
         case BlobsUnavailable() | OSError():  # a full disk, most likely, or a share that is away
             said = str(error) if isinstance(error, BlobsUnavailable) else _named(error)
-            return Retry(Reason.INTERNAL, said)
+            return Retry(Reason.INTERNAL, Wait("storage", said))
         case StoreUnavailable() | Contended():
             return WaitForStore(str(error))
         case CheckpointUnreadable():
@@ -83,11 +85,13 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
         case BudgetExhausted():
             return Fail(Reason.BUDGET_EXHAUSTED, str(error))
         case ModelUnavailable():
-            return Retry(Reason.MODEL_UNAVAILABLE, str(error))
+            on = " or ".join(error.providers) or "the model"
+            asked = error.retry_after_seconds or 0.0
+            return Retry(Reason.MODEL_UNAVAILABLE, Wait(on, str(error)), asked)
         case ModelError():
             return Fail(Reason.MODEL_UNAVAILABLE, str(error))
         case SandboxUnavailable():
-            return Retry(Reason.SANDBOX_UNAVAILABLE, str(error))
+            return Retry(Reason.SANDBOX_UNAVAILABLE, Wait("the sandbox", str(error)))
         case _:
             return Fail(Reason.INTERNAL, _named(error), unforeseen=True)
 

@@ -130,7 +130,9 @@ class Engine:
         settings = self._settings
         policy = Policy(
             lease_ms=int(settings.lease_seconds * 1000),
+            retries=settings.retries,
             retry_ms=int(settings.retry_seconds * 1000),
+            longest_retry_ms=int(settings.retry_longest_seconds * 1000),
             overdue_ms=int(settings.overdue_seconds * 1000),
         )
         operations = Operations(

@@ -6,8 +6,10 @@ A new call is made and then recorded, with everything that it caused, in one por
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -97,7 +99,7 @@ async def model_call(
     async def ask(name: str, model: Any) -> AIMessage:
         nonlocal guard
         guard = BudgetGuard(ports.budget, ports.prices, name, ports.cancel.check)
-        with calling(guard=guard):
+        with calling(guard=guard), _noting(ports.unanswered, name):
             return await ask_within_context(model, role, drawn, partial(call, model))
 
     async def make() -> tuple[AIMessage, Finished]:
@@ -123,6 +125,17 @@ async def model_call(
         return message, finished_call(message, events=(event, *more(message)), charge=charge)
 
     return await journaled(ports, at.key(digest(role, offered, message_values(messages))), make)
+
+
+@contextlib.contextmanager
+def _noting(unanswered: dict[str, float], name: str) -> Iterator[None]:
+    """Note a call that is cut off without a reply, as by the job's deadline."""
+    started = time.monotonic()
+    try:
+        yield
+    except asyncio.CancelledError:
+        unanswered[name] = time.monotonic() - started
+        raise
 
 
 def answered_by(message: BaseMessage) -> str | None:

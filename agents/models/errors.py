@@ -48,7 +48,8 @@ class ContextExceeded(ModelRefused):
 class ModelUnavailable(ModelError):
     """No usable reply for now: down, 5xx, 429, timeout, cut connection, unreadable body.
 
-    `retry_after_seconds` is when the provider wants to be called again, if it said so.
+    `retry_after_seconds` is when the provider wants to be called again, if it said so; `providers`
+    are those that were asked.
     """
 
     def __init__(
@@ -57,10 +58,12 @@ class ModelUnavailable(ModelError):
         *,
         status: int | None = None,
         retry_after_seconds: float | None = None,
+        providers: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after_seconds = retry_after_seconds
+        self.providers = providers
 
 
 class ReplyMalformed(ModelUnavailable):

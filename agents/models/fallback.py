@@ -47,10 +47,12 @@ async def ask_first_available(models: RoleModels, role: str, level: int, ask: As
     """
     chain, breaker = models.chain(role, level), models.pool.breaker
     skipped: list[SkippedModel] = []
-    later: ModelUnavailable | None = None
+    later: list[ModelUnavailable] = []
     absent = {name: why for name in chain if (why := breaker.skip_reason(name)) is not None}
     if absent and len(absent) < len(chain):
-        later = ModelUnavailable(next(iter(absent.values())))
+        later = [
+            ModelUnavailable(why, providers=(_provider(name),)) for name, why in absent.items()
+        ]
         skipped = [SkippedModel(name, why) for name, why in absent.items()]
         chain = [name for name in chain if name not in absent]
     for place, name in enumerate(chain, start=1):
@@ -59,23 +61,35 @@ async def ask_first_available(models: RoleModels, role: str, level: int, ask: As
         except ModelError as error:
             if isinstance(error, ModelUnavailable):
                 breaker.note(name, error)
-                later = error
+                later.append(error)
             goes_on = another_may_answer(error)
             if not goes_on and not (later and isinstance(error, ModelRefused)):
                 raise
             skipped.append(SkippedModel(name, str(error)))
             if not goes_on or place == len(chain):
-                raise _of_all(skipped, later or error) from error
+                raise _of_all(skipped, error, later) from error
         else:
             return FallbackReply(message, name, skipped)
     raise AssertionError("a chain has at least one model")
 
 
-def _of_all(skipped: Sequence[SkippedModel], error: ModelError) -> ModelError:
-    """The error of a chain without an answer: `error` itself if the chain has one model."""
+def _of_all(
+    skipped: Sequence[SkippedModel], error: ModelError, later: Sequence[ModelUnavailable]
+) -> ModelError:
+    """The error of a chain without an answer: `error` itself if the chain has one model.
+
+    It asks for the shortest of the waits until one of `later` may answer.
+    """
     if len(skipped) == 1:
         return error
     listed = "; ".join(f"{each.model}: {each.reason}" for each in skipped)
-    if isinstance(error, ModelUnavailable):
-        return ModelUnavailable(f"none of {len(skipped)} models answered: {listed}")
-    return type(error)(f"none of {len(skipped)} models answered: {listed}")
+    said = f"none of {len(skipped)} models answered: {listed}"
+    if not later:
+        return type(error)(said)
+    wait = min(each.retry_after_seconds or 0.0 for each in later)
+    providers = dict.fromkeys(name for each in later for name in each.providers)
+    return ModelUnavailable(said, retry_after_seconds=wait or None, providers=tuple(providers))
+
+
+def _provider(model: str) -> str:
+    return model.partition(":")[0]

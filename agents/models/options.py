@@ -29,6 +29,7 @@ class ModelOptions:
     first_token_seconds: float = 60.0
     total_seconds: float = 120.0
     max_retries: int = 4
+    max_wait_seconds: float = 10.0
     max_output_tokens: int = 2_048
     context_tokens: int | None = None
     temperature: float = 0.0
@@ -38,7 +39,9 @@ class ModelOptions:
     @property
     def retry_policy(self) -> RetryPolicy:
         """The bounds of one call in time and retries."""
-        return RetryPolicy(self.max_retries, self.total_seconds)
+        return RetryPolicy(
+            self.max_retries, self.total_seconds, longest_asked_seconds=self.max_wait_seconds
+        )
 
     @property
     def times(self) -> Timeouts:

@@ -132,6 +132,7 @@ class ProviderModel(BaseChatModel):
                     await guard.failed(error)
                 if not isinstance(error, ModelUnavailable):
                     raise
+                error.providers = (self.provider,)
                 if error.status == httpx.codes.TOO_MANY_REQUESTS and error.retry_after_seconds:
                     await self.rate_limit.hold(self.full_name, error.retry_after_seconds)
                 spent = time.monotonic() - started
@@ -166,7 +167,8 @@ class ProviderModel(BaseChatModel):
         except Exception as raised:
             if clock.expired():
                 total = self.retry_policy.total_seconds
-                raise ModelUnavailable(f"no whole reply within {total:g} s") from raised
+                reason = f"{self.full_name}: no whole reply within {total:g} s"
+                raise ModelUnavailable(reason) from raised
             error = classify(raised)
             if error is None and call.delivered:
                 error = ModelUnavailable(f"unreadable reply: {raised!r}", status=200)

@@ -13,13 +13,14 @@ class RetryPolicy:
 
     `retries` are the tries after the first. `total_seconds` bounds all tries and waits together (a
     try has its own limits, see `connection.Timeouts`). The waits grow from `first_wait_seconds` to
-    `longest_wait_seconds`, unless the provider asks for longer ones.
+    `longest_wait_seconds`, unless the provider asks for longer ones, up to `longest_asked_seconds`.
     """
 
     retries: int = 4
     total_seconds: float = 120.0
     first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 8.0
+    longest_asked_seconds: float = 10.0
 
     def wait(
         self, error: ModelUnavailable, *, tries: int, spent: float, jitter: float
@@ -27,12 +28,15 @@ class RetryPolicy:
         """Seconds to wait before the next try, or None to give up.
 
         `tries` were made, in `spent` seconds; `jitter` is a random number from 0 to 1. It never
-        waits less than the provider asks; if that exceeds `total_seconds`, it gives up. The waits
-        double, with jitter over their upper half, so that jobs that failed together do not retry
-        together. They apply even if the provider asks for no wait, because some always do. A
-        malformed reply gets one retry: the caller can do better, and show the model what it wrote.
+        waits less than the provider asks; if that is too long, it gives up: another model may
+        answer, and a job that waits should hold no worker. The waits double, with jitter over their
+        upper half, so that jobs that failed together do not retry together. They apply even if the
+        provider asks for no wait, because some always do. A malformed reply gets one retry: the
+        caller can do better, and show the model what it wrote.
         """
         if tries > (1 if isinstance(error, ReplyMalformed) else self.retries):
+            return None
+        if (error.retry_after_seconds or 0.0) > self.longest_asked_seconds:
             return None
         grown = self.first_wait_seconds * 2.0 ** (tries - 1)
         longest = min(grown, self.longest_wait_seconds)

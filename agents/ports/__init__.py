@@ -223,6 +223,8 @@ class Ports:
     """Orders the tool calls: one at a time uses the workspace."""
     coordinator: BranchCoordinator = field(default_factory=BranchCoordinator)
     """Coordinates the parallel branches of the attempt."""
+    unanswered: dict[str, float] = field(default_factory=dict)
+    """The model calls of the attempt that were cut off without a reply: seconds by model."""
     last_try: bool = False
     """After this attempt, an infrastructure error is final."""
     prices: Prices = field(default_factory=Prices)

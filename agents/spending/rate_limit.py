@@ -61,4 +61,5 @@ class Pace:
 def too_long(model: str, seconds: float) -> ModelUnavailable:
     """The error of a wait beyond the bound."""
     said = f"{model} cannot be called for another {seconds:.0f} s: its rate limit is used up"
-    return ModelUnavailable(said, status=429, retry_after_seconds=seconds)
+    provider = model.partition(":")[0]
+    return ModelUnavailable(said, status=429, retry_after_seconds=seconds, providers=(provider,))

@@ -137,6 +137,16 @@ class Waiting(ResponseModel):
     approvals_needed: int
 
 
+class Waits(ResponseModel):
+    """What a queued job waits for before its next try; no worker holds it meanwhile, and the time
+    is no running time."""
+
+    on: str = Field(description="a provider, `the sandbox`, `storage`")
+    until: Time
+    tries: int = Field(description="the failed tries in a row")
+    why: str = Field(description="the last error")
+
+
 class JobSummary(Life):
     """A job in a listing."""
 
@@ -154,6 +164,7 @@ class JobSummary(Life):
     cost_usd: str | None = Field(None, description="null: the price of a call is unknown")
     known_usd: str = "0"
     review: Waiting | None = Field(None, description="the open review")
+    waits: Waits | None = Field(None, description="an outage, or a provider's Retry-After")
     links: dict[str, str] = Field(default_factory=dict)
 
 
@@ -200,6 +211,7 @@ class Job(Life):
     attempts: int
     crashes: int
     retries: int
+    waits: Waits | None = Field(None, description="an outage, or a provider's Retry-After")
     last_event: int = Field(description="the newest event's number, to follow from")
     ran_seconds: float = Field(description="running time, without waiting")
     links: dict[str, str] = Field(default_factory=dict)

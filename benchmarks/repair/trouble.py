@@ -10,6 +10,7 @@ from benchmarks.repair.path import (
     KEY,
     PLAN,
     REFUSED,
+    RETRIES,
     RIGHT,
     WRONG,
     Path,
@@ -19,7 +20,6 @@ from benchmarks.repair.path import (
     verifies,
     writes,
 )
-from jobs.transitions.lifecycle import RETRIES
 
 FOR_GOOD = (DOWN,) * (RETRIES + 1)
 """A model that is down in every try."""

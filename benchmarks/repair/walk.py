@@ -22,8 +22,7 @@ from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Ports
 from agents.ports.memory import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
 from benchmarks.provider import ProviderServer
-from benchmarks.repair.path import Path
-from jobs.transitions.lifecycle import RETRIES
+from benchmarks.repair.path import RETRIES, Path
 from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable
 from worker.outcome import Fail, Retry, classify_failure
 
@@ -150,7 +149,7 @@ async def _to_the_end(
             match classify_failure(error):
                 case Retry() if retries < RETRIES:
                     retries += 1
-                case Retry(reason, _) | Fail(reason, _, unforeseen=False):
+                case Retry(reason) | Fail(reason, _, unforeseen=False):
                     return f"failed: {reason}"
                 case _:
                     raise

@@ -187,7 +187,8 @@ def _review_escalated(data: Data, _detail: Detail) -> Iterator[Part]:
 
 def _given_back(data: Data, _detail: Detail) -> Iterator[Part]:
     if data["why"] == "retry":
-        again = f"; tried again in {duration(data['delay_ms'] / 1000)}"
+        waits = f"waits for {printable(data['waits_for'])}, " if data.get("waits_for") else ""
+        again = f"; {waits}tried again in {duration(data['delay_ms'] / 1000)}"
         yield Line("trouble", printable(data["detail"]) + again, Tone.WARN)
     else:
         why = printable(data["detail"]) or "the worker stops"

@@ -12,7 +12,7 @@ from cli.render.events import ACCEPTED, critique_parts, decision_parts, plan_par
 from cli.render.parts import Line, Part, Prose, Tone
 from cli.render.runs import Detail, artifact_text, run_parts
 from cli.render.verification import verified_parts
-from cli.render.words import printable, spend
+from cli.render.words import printable, spend, waits_text
 
 Job = Mapping[str, Any]
 
@@ -95,6 +95,8 @@ def _status_text(job: Job) -> str:
             return printable(f"{job['reason']}: {job['detail']}")
         case "awaiting_review":
             return _waiting_text(job)
+        case "queued" if waits := job.get("waits"):
+            return f"{waits_text(waits)} (try {waits['tries']} failed: {printable(waits['why'])})"
         case "queued":
             return "waits for a worker"
         case "running":

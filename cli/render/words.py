@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from api.http.foreign_text import visible
 from api.quantities import money, plural
+
+SOON_SECONDS = 120
 
 
 def printable(text: str) -> str:
@@ -23,6 +26,16 @@ def clip(text: str, lines: int | None) -> str:
     tail = lines - head
     gap = f"... {len(every) - lines} more lines ..."
     return "\n".join([*every[:head], gap, *every[len(every) - tail :]])
+
+
+def waits_text(waits: Mapping[str, Any], now: datetime | None = None) -> str:
+    """`waits for groq until 12:03`, in local time; with seconds or a day where that helps."""
+    now = now or datetime.now(UTC)
+    until = datetime.fromisoformat(waits["until"]).astimezone()
+    far = until.date() != now.astimezone().date()
+    soon = (until - now).total_seconds() < SOON_SECONDS
+    shown = until.strftime("%Y-%m-%d %H:%M" if far else "%H:%M:%S" if soon else "%H:%M")
+    return f"waits for {printable(waits['on'])} until {shown}"
 
 
 def spend(total: Mapping[str, Any]) -> str:

@@ -325,11 +325,13 @@ class SummarizedData(TypedDict):
 
 class GivenBackData(TypedDict):
     """A worker has returned the job to the queue: because it drains or cannot go on (`drained`, not
-    counted as a try), or to try again later (`retry`)."""
+    counted as a try), or to try again in `delay_ms` (`retry`); `waits_for` names what was not
+    available, such as `groq`."""
 
     why: Literal["drained", "retry"]
     detail: str
     delay_ms: int
+    waits_for: NotRequired[str]
 
 
 class LeaseLostData(TypedDict):

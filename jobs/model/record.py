@@ -65,6 +65,15 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """What a queued job waits for until its next try (`due_at`): `on` names it, such as `groq` or
+    `the sandbox`; `why` is the error."""
+
+    on: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What a job hands back. `approved_by` is `critic`, a key's name, or None.
 
@@ -120,6 +129,7 @@ class JobRecord:
     progress_epoch: int = 0
     ran_ms: int = 0
     lease: Lease | None = None
+    wait: Wait | None = None
     review: Review | None = None
     decision: Decision | None = None
     workspace: str | None = None
@@ -154,6 +164,12 @@ class JobRecord:
         """
         leased = self.lease is not None and self.ends_by is not None
         return leased and self.due_at > (self.ends_by or 0)
+
+    @property
+    def waits(self) -> Wait | None:
+        """What it waits for without a worker; None where a worker could take it, or has it."""
+        resting = self.status is Status.QUEUED and self.hints == 0
+        return self.wait if resting else None
 
     @property
     def resumes_pause(self) -> bool:

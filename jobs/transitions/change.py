@@ -96,7 +96,15 @@ def ended(
 ) -> Change:
     """The final state, and its event."""
     left = release_lease(record, now, status=status)
-    after = replace(left, finished_at=now, review=None, reason=reason, detail=detail, result=result)
+    after = replace(
+        left,
+        finished_at=now,
+        review=None,
+        wait=None,
+        reason=reason,
+        detail=detail,
+        result=result,
+    )
     data: dict[str, Any]
     match status:
         case Status.SUCCEEDED:

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from zlib import crc32
 
 from jobs.model.events import NewEvent
-from jobs.model.record import JobRecord, Lease, Reason, Result, Status
+from jobs.model.record import JobRecord, Lease, Reason, Result, Status, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.review_digest import digest_of
 from jobs.model.spec import JobSpec
@@ -39,7 +40,6 @@ __all__ = ["Change", "Policy", "Refusal", "decide"]
 
 MOST_HINT_MS = 60_000
 CRASHES_BEFORE_ALONE = 2
-RETRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,11 @@ class Policy:
     """Numbers that an operator sets; milliseconds."""
 
     lease_ms: int = 15_000
+    retries: int = 12
+    """The retries in a row after infrastructure trouble, without progress in between."""
     retry_ms: int = 5_000
-    """The delay before a retry after infrastructure trouble, doubled each time."""
+    longest_retry_ms: int = 300_000
+    """The delay before the first of them, doubled each time, and the longest."""
     overdue_ms: int = 60_000
     """How long after a job's deadline a worker may take to record its end."""
 
@@ -120,6 +123,7 @@ def claim(
         lease=Lease(worker, until, alone),
         due_at=until,
         claimed_at=now,
+        wait=None,
         started_at=record.started_at or now,
         ends_by=max(now + _left(record) + policy.overdue_ms, until),
     )
@@ -175,22 +179,46 @@ def requeue(record: JobRecord, now: int, *, why: str, detail: str = "") -> Chang
 
 
 def retry(
-    record: JobRecord, now: int, *, reason: Reason, detail: str, policy: Policy
+    record: JobRecord,
+    now: int,
+    *,
+    reason: Reason,
+    wait: Wait,
+    policy: Policy,
+    asked_ms: int = 0,
 ) -> Change | Refusal:
     """Infrastructure trouble: try again after a delay, a bounded number of times, then fail.
 
-    Progress of an attempt resets the count, so that a long job may be retried more often.
+    The delay is never shorter than `asked_ms`, for which the provider asked. Progress of an attempt
+    resets the count, so that a long job may be retried more often. An attempt without progress has
+    only waited: it adds nothing to the running time, or an outage would use that up.
     """
     if record.status is not Status.RUNNING:
         return not_running(record)
-    before = 0 if record.progress_epoch == record.epoch else record.retries
-    if before >= RETRIES:
+    progressed = record.progress_epoch == record.epoch
+    before = 0 if progressed else record.retries
+    if before >= policy.retries:
+        detail = f"{wait.why}; given up after {before + 1} tries (FETTLE_RETRIES)"
         return ended(record, now, Status.FAILED, reason=reason, detail=detail)
-    delay = policy.retry_ms * 2**before
+    growing = min(policy.retry_ms * 2 ** min(before, 32), policy.longest_retry_ms)
+    delay = _spread(record.id, max(growing, asked_ms))
     after = release_lease(
-        record, now, status=Status.QUEUED, retries=before + 1, hints=0, due_at=now + delay
+        record,
+        now,
+        status=Status.QUEUED,
+        retries=before + 1,
+        hints=0,
+        due_at=now + delay,
+        wait=wait,
     )
-    data = {"why": "retry", "detail": f"{reason}: {detail}", "delay_ms": delay}
+    if not progressed:
+        after = replace(after, ran_ms=record.ran_ms)
+    data = {
+        "why": "retry",
+        "detail": f"{reason}: {wait.why}",
+        "delay_ms": delay,
+        "waits_for": wait.on,
+    }
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
 
 
@@ -241,6 +269,11 @@ def in_line(record: JobRecord, now: int) -> Change | Refusal:
 def _left(record: JobRecord) -> int:
     """How long the job may still run, in ms."""
     return max(record.spec.timeout_seconds * 1000 - record.ran_ms, 0)
+
+
+def _spread(job_id: str, delay: int) -> int:
+    """Up to a tenth more, by the job's id: jobs that failed together do not come back together."""
+    return delay + delay * (crc32(job_id.encode()) % 1_000) // 10_000
 
 
 def _rests(record: JobRecord, now: int) -> bool:

@@ -59,6 +59,7 @@ def summary(record: JobRecord, charges: Iterable[Charge] = (), now: int = 0) -> 
         "cost_usd": paid["cost_usd"],
         "known_usd": paid["known_usd"],
         "review": _waiting(record, now),
+        "waits": _waits(record),
         **_times(record),
     }
 
@@ -112,6 +113,7 @@ def whole(
         "attempts": record.attempts,
         "crashes": record.crashes,
         "retries": record.retries,
+        "waits": _waits(record),
         "last_event": events[-1].seq if events else 0,
         **_times(record),
         "ran_seconds": record.ran(now) / 1000,
@@ -183,6 +185,14 @@ def _spend(charges: Sequence[Charge]) -> dict[str, Any]:
         "cost_usd": None if None in prices else f"{known:f}",
         "known_usd": f"{known:f}",
     }
+
+
+def _waits(record: JobRecord) -> dict[str, Any] | None:
+    """What the job waits for before its next try, until when, and why."""
+    if (wait := record.waits) is None:
+        return None
+    until = iso(record.due_at)
+    return {"on": wait.on, "until": until, "tries": record.retries, "why": wait.why}
 
 
 def _times(record: JobRecord) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def from_request(number: int, turn: Turn) -> Mapping[int, Turn]:
 @pytest.fixture
 async def down(scene: Scene) -> Scene:
     """A deployment whose worker gives a model little time."""
-    scene.deployment.worker(model_timeout_seconds="1", retry_seconds="0.1")
+    scene.deployment.worker(model_timeout_seconds="1", retry_seconds="0.1", retries="3")
     await scene.deployment.ready()
     return scene
 

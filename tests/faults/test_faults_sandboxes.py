@@ -38,7 +38,7 @@ async def test_a_supervisor_killed_in_the_middle_of_a_run(scene: Scene) -> None:
 async def test_a_supervisor_that_dies_each_time(scene: Scene) -> None:
     """Trouble of ours is never the code's failure: rest, try again, and in the end say so."""
     seconds = "12.449899"
-    scene.deployment.worker(retry_seconds="0.1")
+    scene.deployment.worker(retry_seconds="0.1", retries="3")
     await scene.submit("unlucky", Work((sleeps(seconds),)))
     killing = asyncio.create_task(kill_supervisors(scene, seconds))
     job = await scene.end("unlucky", seconds=120)

@@ -23,17 +23,19 @@ TURN = r"""
 -- KEYS[1] slots of the provider, newest first (list of 'last requests tokens')
 -- KEYS[2] the model's hold
 -- ARGV[1] requests ('': any), ARGV[2] tokens ('': any) in ARGV[3] ms   ARGV[4] tokens of this one
--- ARGV[5] the longest wait, ms   ARGV[6] a slot, ms
+-- ARGV[5] the longest wait, ms   ARGV[6] a slot, ms   ARGV[7] the longest wait for a hold, ms
 --
 -- Returns {wait in ms, 1 where the turn is given}.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local hold = math.max(redis.call('PTTL', KEYS[2]) + 1, 0)
+if hold > tonumber(ARGV[7]) then return {hold, 0} end
 local period, size = tonumber(ARGV[3]), tonumber(ARGV[6])
 local function read(slot)
   local last, requests, tokens = string.match(slot, '^(%d+) (%d+) (%d+)$')
   return tonumber(last), tonumber(requests), tonumber(tokens)
 end
-local at = now + math.max(redis.call('PTTL', KEYS[2]) + 1, 0)
+local at = now + hold
 local past = redis.call('LRANGE', KEYS[1], 0, -1)
 if past[1] then at = math.max(at, (read(past[1]))) end
 local sum, total = 0, tonumber(ARGV[4])
@@ -76,13 +78,22 @@ end
 class RedisRateLimit:
     """Implements agents.spending.rate_limit.RateLimit; `paces` are by provider.
 
+    A request waits up to `most_seconds` for its turn, since it would lose its place otherwise, and
+    up to `hold_seconds` for a model that is held: the job then rests instead, without a worker.
     A provider without a pace costs an occasional check of the hold, and no round trip per request.
     """
 
-    def __init__(self, redis: Redis, paces: Mapping[str, Pace], most_seconds: float) -> None:
+    def __init__(
+        self,
+        redis: Redis,
+        paces: Mapping[str, Pace],
+        most_seconds: float,
+        hold_seconds: float = 10.0,
+    ) -> None:
         self._redis = redis
         self._paces = paces
         self._most_seconds = most_seconds
+        self._hold_seconds = hold_seconds
         self._turn = redis.register_script(TURN)
         self._hold = redis.register_script(HOLD)
         self._free: dict[str, float] = {}
@@ -112,7 +123,8 @@ class RedisRateLimit:
         pace = self._paces.get(model.partition(":")[0])
         if pace is None:
             fresh = time.monotonic() < self._free.get(model, 0.0)
-            wait, given = (0.0, True) if fresh else (await self._held(model), True)
+            wait = 0.0 if fresh else await self._held(model)
+            given = wait <= self._hold_seconds
         else:
             wait, given = await self._turn_of(model, pace, tokens, most_seconds)
         if not given or wait > most_seconds:
@@ -125,6 +137,7 @@ class RedisRateLimit:
         names = [keys.slots(model.partition(":")[0]), keys.hold(model)]
         bounds = ["" if each is None else each for each in (pace.requests, pace.tokens)]
         args = [*bounds, pace.period_ms, tokens, int(most_seconds * 1000), pace.slot_ms]
+        args.append(int(self._hold_seconds * 1000))
         ms, given = await retry_while_unavailable(lambda: ask(self._turn(keys=names, args=args)))
         return ms / 1000, bool(given)
 

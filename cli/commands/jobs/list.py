@@ -11,7 +11,7 @@ import click
 from api.http.foreign_text import first_line
 from cli.context import open_service
 from cli.output import Screen, print_json
-from cli.render.words import printable
+from cli.render.words import printable, waits_text
 
 STATUSES = ("queued", "running", "awaiting_review", "succeeded", "failed", "cancelled")
 
@@ -45,6 +45,8 @@ def _row(job: Mapping[str, Any], now: datetime) -> tuple[str, str, str, str]:
     age = now - datetime.fromisoformat(job["created_at"])
     task = first_line(printable(job["task"]), 60)
     status = f"{job['status']}, unapproved" if job.get("unapproved") else job["status"]
+    if waits := job.get("waits"):
+        status = f"{status}, {waits_text(waits, now)}"
     return job["id"], status, _age(age.total_seconds()), task
 
 

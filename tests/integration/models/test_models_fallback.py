@@ -114,6 +114,14 @@ async def test_where_all_are_away_the_job_comes_later() -> None:
     assert it.record.outcomes == it.record.charges == it.record.events == {}
 
 
+async def test_where_all_ask_for_time_the_job_comes_after_the_shortest() -> None:
+    busy = [[Refusal(429, retry_after=seconds)] for seconds in (60, 30)]
+    with scene(*busy) as it, pytest.raises(ModelUnavailable) as caught:
+        await it.ask()
+    assert caught.value.retry_after_seconds == 30
+    assert caught.value.providers == ("groq", "google_genai")
+
+
 @pytest.mark.parametrize("status", [400, 413, 422])
 async def test_a_request_that_was_refused_is_not_carried_to_the_next(status: int) -> None:
     with scene([Refusal(status)], [Reply("yes")]) as it:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,24 @@ def test_list_prints_rows_for_a_pipe(fettle, tiny):
     assert (code, identity, status, task) == (0, "j1", "queued", "Sort")
     query = tiny.asked[0].path.partition("?")[2].split("&")
     assert sorted(query) == ["limit=5", "offset=0", "status=queued"]
+
+
+def test_list_and_show_say_what_a_job_waits_for(fettle, tiny):
+    until = datetime(2099, 11, 21, 12, 3, tzinfo=UTC)
+    waits = {
+        "on": "groq",
+        "until": until.isoformat(),
+        "tries": 2,
+        "why": "groq:x: busy (429)",
+    }
+    one = {"id": "j1", "status": "queued", "created_at": "2026-11-21T12:00:00Z", "task": "Sort"}
+    page = {"jobs": [{**one, "waits": waits}], "total": 1, "limit": 20, "offset": 0}
+    tiny.on("GET /jobs", Answer(200, page))
+    waits_text = f"waits for groq until {until.astimezone():%Y-%m-%d %H:%M}"
+    assert f"queued, {waits_text}" in fettle("list")[1]
+    tiny.on("GET /jobs/j1", Answer(200, job(status="queued", waits=waits)))
+    shown = fettle("show", "j1")[1]
+    assert f"{waits_text} (try 2 failed: groq:x: busy (429))" in shown
 
 
 def test_show_prints_the_job_and_saves_its_files(fettle, tiny, tmp_path):

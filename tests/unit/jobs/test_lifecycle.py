@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import NOW, RESULT, claimed, decision, queued, review
 
-from jobs.model.record import Lease, Reason, Status
+from jobs.model.record import Lease, Reason, Status, Wait
 from jobs.model.review import Action
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Policy, Refusal
@@ -16,9 +16,17 @@ LATER = NOW + 1_000
 AFTER_LEASE = NOW + Policy().lease_ms
 
 
-def retried(record, now):
+AWAY = Wait("groq", "groq:x: no token within 60 s")
+
+
+def retried(record, now, asked_ms=0):
     return lifecycle.retry(
-        record, now, reason=Reason.MODEL_UNAVAILABLE, detail="x", policy=Policy()
+        record,
+        now,
+        reason=Reason.MODEL_UNAVAILABLE,
+        wait=AWAY,
+        policy=Policy(),
+        asked_ms=asked_ms,
     )
 
 
@@ -107,7 +115,7 @@ def test_a_claim_raises_the_epoch_and_starts_the_lease():
     assert (again.epoch, again.started_at, again.claimed_at) == (2, LATER, LATER + 10)
 
 
-@pytest.mark.parametrize("command", ["pause", "succeed", "requeue", "retry", "expire", "cancel"])
+@pytest.mark.parametrize("command", ["pause", "succeed", "requeue", "expire", "cancel"])
 def test_running_time_adds_up_over_attempts(command):
     change = COMMANDS[command](claimed(replace(queued(), ran_ms=500)))
     spent = Policy().lease_ms if command == "expire" else 1_000
@@ -132,18 +140,44 @@ def test_a_job_that_its_worker_holds_for_too_long_is_ended_for_it():
     assert [event.kind for event in ended.events] == ["lease_lost", "failed"]
 
 
-def test_tries_are_further_apart_each_time_and_end_in_a_failure():
-    record, delays = RECORDS[Status.RUNNING], []
-    for _ in range(lifecycle.RETRIES):
-        waiting = retried(record, NOW).after
+def progressed(record):
+    return replace(record, progress_epoch=record.epoch)
+
+
+def test_an_attempt_that_only_waited_adds_no_running_time():
+    running = claimed(replace(queued(), ran_ms=500))
+    assert retried(running, LATER).after.ran_ms == 500
+    assert retried(progressed(running), LATER).after.ran_ms == 1_500
+
+
+def test_tries_are_further_apart_each_time_over_half_an_hour_and_end_in_a_failure():
+    record, now, delays = RECORDS[Status.RUNNING], NOW, []
+    for _ in range(Policy().retries):
+        waiting = retried(record, now).after
         early = lifecycle.claim(waiting, waiting.due_at - 1, worker="w", policy=Policy())
         assert isinstance(early, Refusal)
         assert early.code == "not_due"
-        delays.append(waiting.due_at - NOW)
-        record = claimed(waiting, waiting.due_at)
-    assert delays == [5_000, 10_000, 20_000]
-    last = retried(record, NOW)
-    assert (last.after.status, last.after.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
+        assert waiting.waits == AWAY
+        delays.append(waiting.due_at - now)
+        now = waiting.due_at
+        record = claimed(waiting, now)
+        assert record.waits is None
+    wanted = [min(5_000 * 2**n, 300_000) for n in range(12)]
+    assert all(at <= delay <= 1.1 * at for at, delay in zip(wanted, delays, strict=True))
+    assert sum(delays) > 30 * 60_000
+    last = retried(record, now).after
+    assert (last.status, last.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
+    assert last.detail == f"{AWAY.why}; given up after 13 tries (FETTLE_RETRIES)"
+    again = retried(progressed(record), now).after
+    assert (again.status, again.retries) == (Status.QUEUED, 1)
+
+
+def test_a_try_is_not_made_before_the_time_that_the_provider_asked_for():
+    waiting = retried(RECORDS[Status.RUNNING], NOW, asked_ms=600_000)
+    assert 600_000 <= waiting.after.due_at - NOW <= 660_000
+    (given_back,) = waiting.events
+    assert given_back.data["waits_for"] == "groq"
+    assert given_back.data["delay_ms"] == waiting.after.due_at - NOW
 
 
 def crash(record, *, progressed=False, alone=False):

@@ -5,7 +5,7 @@ import pytest
 from agents.models.errors import ModelUnavailable
 from agents.models.retry import RetryPolicy
 
-PATIENCE = RetryPolicy(retries=4, total_seconds=120)
+PATIENCE = RetryPolicy(retries=4, total_seconds=120, longest_asked_seconds=300)
 DOWN = ModelUnavailable("down")
 
 
@@ -32,3 +32,10 @@ def test_a_wait_beyond_the_total_is_not_begun() -> None:
     assert wait(ModelUnavailable("busy", retry_after_seconds=121), 1) is None
     assert wait(DOWN, 1, spent=119.4) is not None
     assert wait(DOWN, 1, spent=119.6) is None
+
+
+def test_a_long_wait_that_the_provider_asks_for_is_left_to_the_job() -> None:
+    usual = RetryPolicy()
+    assert usual.wait(ModelUnavailable("busy", retry_after_seconds=10), tries=1, spent=0, jitter=1)
+    long = ModelUnavailable("busy", retry_after_seconds=10.1)
+    assert usual.wait(long, tries=1, spent=0, jitter=1) is None

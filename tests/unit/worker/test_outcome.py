@@ -13,7 +13,7 @@ from agents.graph.outcome import Outcome
 from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
 from jobs.errors import BlobsUnavailable, StaleEpoch, StoreUnavailable
 from jobs.model.events import Event
-from jobs.model.record import Reason
+from jobs.model.record import Reason, Wait
 from jobs.model.spec import CheckSpec, JobSpec, OnExhausted
 from sandbox.protocol import SandboxUnavailable
 from worker.checkpoints.errors import CheckpointUnreadable
@@ -82,13 +82,19 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
         (Stopped("cancelled"), Drop("the job is no longer this attempt's")),
         (StaleEpoch("j", 3), Drop("the job is no longer this attempt's")),
         (StoreUnavailable("away"), WaitForStore("away")),
-        (BlobsUnavailable("no bucket"), Retry(Reason.INTERNAL, "no bucket")),
+        (BlobsUnavailable("no bucket"), Retry(Reason.INTERNAL, Wait("storage", "no bucket"))),
         (CheckpointUnreadable("checkpoint 1"), AskUpgrade("checkpoint 1")),
         (BudgetExhausted("spent"), Fail(Reason.BUDGET_EXHAUSTED, "spent")),
-        (ModelUnavailable("503"), Retry(Reason.MODEL_UNAVAILABLE, "503")),
+        (
+            ModelUnavailable("429", retry_after_seconds=90, providers=("groq", "openai")),
+            Retry(Reason.MODEL_UNAVAILABLE, Wait("groq or openai", "429"), 90),
+        ),
         (ModelRefused("401"), Fail(Reason.MODEL_UNAVAILABLE, "401")),
         (ModelNotConfigured("no key"), Fail(Reason.MODEL_UNAVAILABLE, "no key")),
-        (SandboxUnavailable("no bwrap"), Retry(Reason.SANDBOX_UNAVAILABLE, "no bwrap")),
+        (
+            SandboxUnavailable("no bwrap"),
+            Retry(Reason.SANDBOX_UNAVAILABLE, Wait("the sandbox", "no bwrap")),
+        ),
         (KeyError("x"), Fail(Reason.INTERNAL, "KeyError: 'x'", unforeseen=True)),
     ],
 )

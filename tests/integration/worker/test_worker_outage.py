@@ -1,0 +1,75 @@
+"""A provider that is away, or asks for time: the job rests without a worker, and is shown so."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.processes.scene import Scene, Work, a_scene
+
+from benchmarks.provider import Hang, Refusal
+from jobs.model.record import Reason, Status
+from jobs.view.job import summary
+
+SHORT = {"model_wait_seconds": "0.1", "retry_seconds": "0.05", "retry_longest_seconds": "0.1"}
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    async with a_scene(tmp_path) as made:
+        yield made
+
+
+async def test_a_job_that_was_asked_to_wait_is_shown_so_and_leaves_its_slot(scene: Scene) -> None:
+    scene.deployment.worker(concurrency="1")
+    await scene.deployment.ready()
+    asked = Refusal(429, "slow down", retry_after=600)
+    waiting = await scene.submit("waiting", Work(instead={2: asked}))
+    operations = scene.operations
+    await scene.deployment.wait_for_event(operations, waiting, "given_back")
+    job = await scene.deployment.record_of(operations, waiting)
+    assert (job.status, job.lease) == (Status.QUEUED, None)
+    shown = summary(job)["waits"]
+    assert (shown["on"], shown["tries"]) == ("groq", 1)
+    assert "groq:waiting: too many requests" in shown["why"]
+    assert 600_000 <= job.due_at - job.updated_at <= 660_000
+    other = await scene.submit("other")
+    await scene.succeeds("other")
+    # another worker's job with the same model waits, too: the provider is not asked
+    scene.work["waiting"] = Work()
+    third = await scene.deployment.submit(operations, job.spec)
+    await scene.deployment.wait_for_event(operations, third, "given_back")
+    assert len(scene.asked["waiting"]) == 2
+    assert other
+
+
+async def test_a_wait_that_was_asked_for_is_kept_and_the_work_goes_on(scene: Scene) -> None:
+    scene.deployment.worker(**SHORT)
+    await scene.submit("asked", Work(instead={2: Refusal(429, retry_after=1)}))
+    await scene.succeeds("asked")
+    refused, again = scene.asked["asked"][1:3]
+    assert again.at - refused.at >= 1
+    await scene.judge()
+
+
+async def test_an_outage_uses_up_neither_tries_nor_time(scene: Scene) -> None:
+    """Ten tries that hang take longer than the job may run."""
+    scene.deployment.worker(model_timeout_seconds="0.3", **SHORT)
+    hangs = dict.fromkeys(range(3, 13), Hang())
+    job_id = await scene.submit("hangs", Work(instead=hangs), timeout_seconds=2)
+    await scene.succeeds("hangs")
+    job = await scene.deployment.record_of(scene.operations, job_id)
+    assert job.ran_ms < 2_000
+    kinds = await scene.event_kinds("hangs")
+    assert kinds.count("given_back") == 10
+    await scene.judge()
+
+
+async def test_a_deadline_names_the_model_that_does_not_answer(scene: Scene) -> None:
+    scene.deployment.worker()
+    await scene.submit("silent", Work(instead={2: Hang()}), timeout_seconds=2)
+    job = await scene.end("silent")
+    assert job.reason is Reason.DEADLINE
+    said = "the job ran for 2 s, its timeout_seconds; groq:silent had not answered for "
+    assert job.detail.startswith(said)
