@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 from api import problems
 from api.problems import MEDIA_TYPE, Kind
 from api.schemas.checks import VerificationRequest
-from api.schemas.job_request import JobRequest
+from api.schemas.job_request import JobRequest, RetryRequest
 from api.schemas.key import DayLimits, KeyRequest
 from api.schemas.models import CheckRequest
 from api.schemas.problem import Problem
@@ -22,6 +22,7 @@ from jobs.model.event_data import KINDS
 _REF = "#/components/schemas/"
 _MODELS: tuple[type[BaseModel], ...] = (
     JobRequest,
+    RetryRequest,
     VerificationRequest,
     ReviewRequest,
     KeyRequest,
