@@ -138,9 +138,20 @@ def as_table(description: str, *names: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": description, "content": content, "headers": shown}}
 
 
-def with_body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
-    """`openapi_extra` of a route that reads its body as `model`."""
-    content = {"application/json": {"schema": {"$ref": f"{_REF}{model.__name__}"}}}
+def with_body(
+    model: type[BaseModel], *, required: bool = True, files: bool = False
+) -> dict[str, Any]:
+    """`openapi_extra` of a route that reads its body as `model`; with `files`, also as one part of
+    a form that has files in its others."""
+    schema = {"$ref": f"{_REF}{model.__name__}"}
+    content: dict[str, Any] = {"application/json": {"schema": schema}}
+    if files:
+        sent = {"type": "array", "items": {"type": "string", "format": "binary"}}
+        form = {"type": "object", "required": ["job"], "properties": {"job": schema, "files": sent}}
+        content["multipart/form-data"] = {
+            "schema": form,
+            "encoding": {"job": {"contentType": "application/json"}},
+        }
     return {"requestBody": {"required": required, "content": content}}
 
 

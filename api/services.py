@@ -35,6 +35,10 @@ from settings.api import ApiSettings
 log = structlog.get_logger(__name__)
 _ID = re.compile(r"[0-9a-f]{20}")
 
+UPLOADS = 4
+"""Bodies with files of any kind that a process reads at a time, since it holds each in memory; the
+others wait, and so do their senders."""
+
 
 @dataclass(frozen=True)
 class Services:
@@ -52,6 +56,7 @@ class Services:
     waiting: Waiting
     searches: Slots = field(default_factory=searches)
     streams: Slots = field(default_factory=streams)
+    uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS))
     metrics: Metrics = field(default_factory=Metrics)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: event streams end then, so that the server can."""

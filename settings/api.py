@@ -44,13 +44,13 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     )
     max_body_bytes: int = Field(1 * MIB, gt=0, description="largest request body, without files")
     max_files: int = Field(
-        100, ge=0, le=1_000, description="files with a job, at most; a sandbox takes 1,000"
+        1_000, ge=0, le=1_000, description="files with a job, at most; a sandbox takes 1,000"
     )
     max_files_bytes: int = Field(
-        10 * MIB,
+        100 * MIB,
         ge=0,
-        le=32 * MIB,
-        description="bytes of these files together; a sandbox's file has 32 MiB",
+        description="bytes of these files together; workers need a larger "
+        "`FETTLE_WORKSPACE_BYTES`. Texts in a JSON body have 10 MiB of it at most",
     )
     admit_memory_ratio: float = Field(
         0.85,
@@ -86,7 +86,10 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         "503. Behind a proxy all connections come from its address",
     )
     body_seconds: float = Field(
-        30.0, gt=0, description="how long a request's body may take to arrive; then it is a 408"
+        30.0,
+        gt=0,
+        description="how long a request's body may take to arrive, and a second more for each MiB; "
+        "then it is a 408",
     )
     stream_heartbeat_seconds: float = Field(
         15.0, gt=0, description="comment line in a quiet event stream"

@@ -6,6 +6,7 @@ FastAPI would read and parse a body before it checks the key.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -25,22 +26,35 @@ A = TypeVar("A", bound=RequestModel)
 OTHER_VALUES = 500
 """Values of a body, in addition to its files."""
 DEEPEST = 16
-PIECE_BYTES = 64 * 1024
+JSON_FILES_BYTES = 10 * 1024 * 1024
+"""Files in a JSON body: to read it takes several times its size in memory."""
+OF_BODIES = " (FETTLE_MAX_BODY_BYTES)"
+OF_FILES = " (FETTLE_MAX_FILES_BYTES for its files, FETTLE_MAX_BODY_BYTES for the rest)"
+PER_SECOND = 1024 * 1024
+"""Bytes: long files have time to arrive, and who sends nothing gets no more of it."""
 
 
 async def read(
-    request: Request, model: type[A], settings: ApiSettings, most: int | None = None
+    request: Request, model: type[A], settings: ApiSettings, with_files: str | None = None
 ) -> tuple[A, int]:
     """The body as `model`, and its size.
 
-    Raises Refused: 408, 415, 422, and 413 above `most` bytes (the settings' `max_body_bytes`).
+    Raises Refused: 408, 415, 422, and 413 above the settings' `max_body_bytes`. A body `with_files`
+    may be longer by those; the text ends the 413's.
     """
-    _check_type(request.headers.get("content-type", ""))
-    most = settings.max_body_bytes if most is None else most
-    raw = await bounded(request, most, settings.body_seconds)
+    _check_type(essence(request))
+    most, how = settings.max_body_bytes, OF_BODIES
+    if with_files is not None:
+        most, how = most + min(settings.max_files_bytes, JSON_FILES_BYTES), with_files
+    raw = await bounded(request, most, settings.body_seconds, how)
+    return parsed(raw, model, settings), len(raw)
+
+
+def parsed(raw: bytes, model: type[A], settings: ApiSettings) -> A:
+    """JSON as `model`. Raises Refused: 422."""
     plain = _simple(raw, settings.max_files + OTHER_VALUES)
     try:
-        return model.model_validate_json(plain), len(raw)
+        return model.model_validate_json(plain)
     except ValidationError as error:
         raise invalid(error.errors(include_url=False, include_input=False)) from None
 
@@ -52,18 +66,50 @@ async def read_optional(request: Request, without: A, settings: ApiSettings) -> 
     return without
 
 
-async def bounded(request: Request, most: int, seconds: float) -> bytes:
-    """The raw body, of at most `most` bytes. Raises Refused: 408, 413."""
+async def bounded(request: Request, most: int, seconds: float, how: str = "") -> bytes:
+    """The raw body, of at most `most` bytes. Raises Refused: 400, 408, 413."""
+    body = bytearray()
+    async for piece in pieces(request, most, seconds, how):
+        body += piece
+    return bytes(body)
+
+
+async def pieces(
+    request: Request, most: int, seconds: float, how: str = ""
+) -> AsyncGenerator[bytes, None]:
+    """The raw body as it arrives, within `seconds` and one more for each `PER_SECOND` bytes.
+
+    Raises Refused: 400 where it ends too soon, 408, 413; `how` ends the text of that one.
+    """
+    announced = request.headers.get("content-length", "0")
+    if announced.isdecimal() and int(announced[:20]) > most:
+        raise too_large(most, how=how)
+    stream, received = request.stream(), 0
+    until = asyncio.get_running_loop().time() + seconds
     try:
-        async with asyncio.timeout(seconds):
-            return await _bytes(request, most)
+        while True:
+            async with asyncio.timeout_at(until + received / PER_SECOND):
+                piece = await anext(stream, None)
+            if piece is None:
+                return
+            received += len(piece)
+            if received > most:
+                raise too_large(most, how=how)
+            yield piece
     except TimeoutError:
         raise _too_slow(seconds) from None
+    except ClientDisconnect:
+        raise Refused(problems.BAD_REQUEST, "the body ended too soon") from None
 
 
-def too_large(most: int, what: str = "the body") -> Refused:
+def essence(request: Request) -> str:
+    """The media type of the body, without parameters, in lower case."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def too_large(most: int, what: str = "the body", how: str = "") -> Refused:
     """A 413; it closes the connection, since the rest of the body is not read."""
-    detail = f"{what} may have at most {most} bytes"
+    detail = f"{what} may have at most {most} bytes{how}"
     return Refused(problems.TOO_LARGE, detail, {"limit": most}, {"Connection": "close"})
 
 
@@ -101,23 +147,7 @@ def _too_complex(limit: int, *, deep: bool) -> Refused:
     return Refused(problems.INVALID, f"body: {message}", {"errors": [error]})
 
 
-def _check_type(content_type: str) -> None:
-    essence = content_type.partition(";")[0].strip().lower()
-    if essence != "application/json":
-        detail = f"send application/json, not {essence[:100] or 'a body without a type'}"
+def _check_type(sent: str) -> None:
+    if sent != "application/json":
+        detail = f"send application/json, not {sent[:100] or 'a body without a type'}"
         raise Refused(problems.MEDIA_TYPE_REFUSED, detail)
-
-
-async def _bytes(request: Request, most: int) -> bytes:
-    announced = request.headers.get("content-length", "0")
-    if announced.isdecimal() and int(announced[:20]) > most:
-        raise too_large(most)
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > most:
-                raise too_large(most)
-    except ClientDisconnect:
-        raise Refused(problems.BAD_REQUEST, "the body ended too soon") from None
-    return bytes(body)

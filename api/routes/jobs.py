@@ -16,7 +16,7 @@ from pydantic import BeforeValidator
 
 from api import problems
 from api.auth.caller import Admin, Reader, Submitter
-from api.http import body, links
+from api.http import body, links, multipart
 from api.http.answers import as_json
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
@@ -25,7 +25,9 @@ from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.services import Services, ServicesDep, find_job
 from api.submission import checks, job_requests
+from api.submission.job_requests import NO_FILES
 from jobs.blobs import manifest
+from jobs.blobs.directory import hashed
 from jobs.model.codec import dump
 from jobs.model.credentials import Credential, Scope
 from jobs.model.events import Event
@@ -40,6 +42,7 @@ from jobs.view import job as view
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])
 
+AS_JSON = " as JSON: send larger files as multipart/form-data"
 SHORT_STORY = 50
 """A job with so few events is serialized within two milliseconds; else a thread does it."""
 
@@ -64,7 +67,7 @@ IdempotencyKey = Annotated[
         **makes_job(),
         **body_responses(problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL),
     },
-    openapi_extra=with_body(JobRequest),
+    openapi_extra=with_body(JobRequest, files=True),
 )
 async def submit(
     request: Request,
@@ -74,16 +77,38 @@ async def submit(
 ) -> Response:
     """Submit a job. After a 202 the job is durable.
 
-    The body and its files have separate limits, both in `GET /system`.
+    Files that are texts can be part of the JSON. Files of any kind are sent as
+    `multipart/form-data`: the part `job` is the JSON, and each part `files` a file whose file name
+    is its path. The body and its files have separate limits, both in `GET /system`.
     """
-    settings = services.settings
-    most = settings.max_body_bytes + settings.max_files_bytes
-    asked, size = await body.read(request, JobRequest, settings, most)
-    job_requests.check(asked, size, settings)
-    once = Idempotency(idempotency_key, job_requests.digest(asked)) if idempotency_key else None
+    if not multipart.is_multipart(request):
+        asked, size = await body.read(request, JobRequest, services.settings, AS_JSON)
+        return await _submit(request, services, caller, asked, size, idempotency_key)
+    async with services.uploads:
+        settings = services.settings
+        parts = await multipart.read(request, settings, settings.max_body_bytes)
+        raw = parts.json("job")
+        asked = body.parsed(raw, JobRequest, settings)
+        return await _submit(
+            request, services, caller, asked, len(raw), idempotency_key, parts.files
+        )
+
+
+async def _submit(
+    request: Request,
+    services: Services,
+    caller: Credential,
+    asked: JobRequest,
+    size: int,
+    key: str | None,
+    uploads: Mapping[str, bytes] = NO_FILES,
+) -> Response:
+    job_requests.check(asked, size, services.settings, uploads)
+    digests = {path: await hashed(data) for path, data in uploads.items()} if key else {}
+    once = Idempotency(key, job_requests.digest(asked, digests)) if key else None
     return submitted_answer(
         await replayed(services, caller, once)
-        or await accept(services, caller, asked, request.scope["request_id"], once)
+        or await accept(services, caller, asked, request.scope["request_id"], once, uploads)
     )
 
 
@@ -106,10 +131,11 @@ async def accept(
     asked: JobRequest,
     request_id: str,
     once: Idempotency | None = None,
+    uploads: Mapping[str, bytes] = NO_FILES,
 ) -> Submitted:
-    """Submit a validated request. Raises Refused: 422, 429, 503."""
+    """Submit a validated request with its `uploads`. Raises Refused: 422, 429, 503."""
     await services.admission.check(caller.tenant)
-    files = {path: text.encode() for path, text in asked.files.items()}
+    files = {**{path: text.encode() for path, text in asked.files.items()}, **uploads}
     saved: list[str] = []
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, saved.append)
     workspace = await manifest.save(blobs, files)

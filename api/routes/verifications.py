@@ -50,8 +50,7 @@ async def verify(
     service itself failed.
     """
     settings = services.settings
-    most = settings.max_body_bytes + settings.max_files_bytes
-    asked, _ = await body.read(request, VerificationRequest, settings, most)
+    asked, _ = await body.read(request, VerificationRequest, settings, " as JSON")
     verification_requests.check(asked, settings)
     once = Idempotency(idempotency_key, job_requests.digest(asked)) if idempotency_key else None
     if known := await replayed(services, caller, once):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from api import problems
-from api.http.body import too_large
+from api.http.body import OF_BODIES, too_large
 from api.problems import Refused
 from api.schemas.job_request import JobRequest, RetryRequest, Terms
 from api.schemas.problem import FieldError
@@ -25,17 +26,22 @@ DEFAULT_TIMEOUT_SECONDS = 900
 AS_ASKED = frozenset(JobRequest.model_fields) & {field.name for field in fields(JobSpec)}
 """Fields that a request and a spec share."""
 AUTO = "auto"
+NO_FILES: Mapping[str, bytes] = MappingProxyType({})
+NO_DIGESTS: Mapping[str, str] = MappingProxyType({})
 
 
-def check(asked: JobRequest, size: int, settings: ApiSettings) -> None:
+def check(
+    asked: JobRequest, size: int, settings: ApiSettings, uploads: Mapping[str, bytes] = NO_FILES
+) -> None:
     """Raise Refused: 422 that names each field and its limit, or 413.
 
-    `size` is the body's size on the wire. The body without its files may have `max_body_bytes`.
+    `size` is the JSON's size on the wire. Without its files it may have `max_body_bytes`. `uploads`
+    are files that came beside it.
     """
     rest = len(asked.model_dump_json(exclude={"files"})) if asked.files else size
     if rest > settings.max_body_bytes:
-        raise too_large(settings.max_body_bytes, "the body without its files")
-    refuse(list(_errors(asked, settings)))
+        raise too_large(settings.max_body_bytes, "the body without its files", OF_BODIES)
+    refuse(list(_errors(asked, settings, uploads)))
 
 
 def refuse(errors: Sequence[FieldError]) -> None:
@@ -83,12 +89,14 @@ def terms(asked: Terms, settings: ApiSettings) -> dict[str, Any]:
     return {**same, **limits, **policy(asked, settings)}
 
 
-def digest(asked: RequestModel) -> str:
-    """The identity of a body: its values, however they were written.
+def digest(asked: RequestModel, uploads: Mapping[str, str] = NO_DIGESTS) -> str:
+    """The identity of a body: its values, however they were written, and the digests of the files
+    beside it.
 
     Default values are left out, so that a release with another field gives old bodies the same one.
     """
-    return _hashed(asked.model_dump_json(exclude_defaults=True))
+    files = [f"\n{each} {path}" for path, each in sorted(uploads.items())]
+    return _hashed("".join((asked.model_dump_json(exclude_defaults=True), *files)))
 
 
 def retry_digest(job_id: str, asked: RetryRequest) -> str:
@@ -112,9 +120,11 @@ def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:
     )
 
 
-def _errors(asked: JobRequest, settings: ApiSettings) -> Iterator[FieldError]:
+def _errors(
+    asked: JobRequest, settings: ApiSettings, uploads: Mapping[str, bytes]
+) -> Iterator[FieldError]:
     yield from _term_errors(asked, settings)
-    yield from file_errors(asked.files, settings)
+    yield from file_errors(asked.files, settings, uploads)
     if asked.checks is not None:
         yield from checks.errors(asked.checks)
 
@@ -145,16 +155,20 @@ def _text(dollars: Decimal | None) -> str | None:
     return None if dollars is None else f"{dollars:f}"
 
 
-def file_errors(files: dict[str, str], settings: ApiSettings) -> Iterator[FieldError]:
-    """The errors in the files of a body."""
-    if len(files) > settings.max_files:
-        message = f"a job may have at most {settings.max_files} files, not {len(files)}"
-        yield FieldError(field="files", message=message, limit=settings.max_files)
-    total = sum(len(text.encode()) for text in files.values())
-    if total > settings.max_files_bytes:
-        message = f"all files may have at most {settings.max_files_bytes} bytes, not {total}"
-        yield FieldError(field="files", message=message, limit=settings.max_files_bytes)
-    yield from path_errors(files, "files")
+def file_errors(
+    texts: Mapping[str, str], settings: ApiSettings, uploads: Mapping[str, bytes] = NO_FILES
+) -> Iterator[FieldError]:
+    """The errors in the files of a body: `texts` in its JSON, `uploads` beside it."""
+    count, most = len(texts) + len(uploads), settings.max_files
+    if count > most:
+        message = f"a job may have at most {most} files (FETTLE_MAX_FILES), not {count}"
+        yield FieldError(field="files", message=message, limit=most)
+    total = sum(len(text.encode()) for text in texts.values()) + sum(map(len, uploads.values()))
+    most = settings.max_files_bytes
+    if total > most:
+        message = f"all files may have at most {most} bytes (FETTLE_MAX_FILES_BYTES), not {total}"
+        yield FieldError(field="files", message=message, limit=most)
+    yield from path_errors([*texts, *uploads], "files")
 
 
 def timeout_of(seconds: int | None, settings: ApiSettings) -> int:

@@ -48,7 +48,7 @@ async def test_errors_are_few_and_short_whatever_was_sent(api):
 
 
 async def test_as_many_files_as_may_be_are_taken(api):
-    body = {"task": "x", "files": {f"f{number}.py": '[{,"\\' * 500 for number in range(100)}}
+    body = {"task": "x", "files": {f"f{number}.py": '[{,"\\' * 500 for number in range(1_000)}}
     async with api.client() as client:
         answer = await client.post("/jobs", json=body)
         assert answer.status_code == 202

@@ -43,7 +43,7 @@ async def test_the_system_reports_what_a_doctor_wants(front):
     worker = shown["workers"][0]
     assert (worker["id"], worker["busy"], worker["sandbox"]) == ("w1", 2, {"layers": ["userns"]})
     assert worker["seen_seconds"] < 5
-    assert shown["limits"]["max_files"] == 100
+    assert shown["limits"]["max_files"] == 1_000
 
 
 async def test_metrics_need_no_key_and_count_by_route(front):

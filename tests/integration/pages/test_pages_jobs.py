@@ -152,10 +152,17 @@ async def test_what_is_wrong_is_reported_beside_its_field(front, field, data, sa
         assert (await front.client.get("/jobs")).json()["total"] == 0
 
 
-async def test_files_that_are_no_text_or_too_many_are_reported_beside_them(front):
+async def test_a_file_of_any_kind_is_taken(front):
+    async with visiting(front.app) as visit:
+        files = [("files", ("x.bin", b"\xff\xfe"))]
+        sent = await visit.post("/app/new", data={"task": "t"}, files=files)
+        job_id = sent.headers["hx-redirect"].rpartition("/")[2]
+        assert (await visit.get(f"/app/jobs/{job_id}/files/x.bin")).content == b"\xff\xfe"
+
+
+async def test_files_that_are_too_many_or_lead_elsewhere_are_reported_beside_them(front):
     async with visiting(front.app) as visit:
         for files, said in (
-            ([("files", ("x.bin", b"\xff\xfe"))], "x.bin is not a text file"),
             ([("files", (f"{n}.txt", b"")) for n in range(4)], "3 files"),
             ([("files", ("../x", b""))], "../x"),
         ):

@@ -12,6 +12,8 @@ from api.schemas.job_request import JobRequest
 from api.submission import job_requests
 from sandbox.protocol import Limits
 from settings.api import ApiSettings
+from settings.sandbox import SandboxSettings
+from worker.adapters.backend import limits
 
 SETTINGS = ApiSettings(
     max_files=3, max_files_bytes=10, max_body_bytes=1000, models=("groq:*", "a:b")
@@ -32,6 +34,22 @@ def test_a_plain_job_passes():
     job_requests.check(JobRequest(task="x", files={"a/b.py": "1", "a/c.py": "2"}), 100, SETTINGS)
 
 
+def test_files_beside_the_body_count_with_those_in_it():
+    def refused_with(**uploads):
+        with pytest.raises(Refused) as caught:
+            job_requests.check(JobRequest(task="x", files={"a": "1234"}), 100, SETTINGS, uploads)
+        return caught.value.detail
+
+    job_requests.check(JobRequest(task="x", files={"a": "1234"}), 100, SETTINGS, {"b": b"\xff" * 6})
+    assert refused_with(b=b"\xff" * 7) == (
+        "files: all files may have at most 10 bytes (FETTLE_MAX_FILES_BYTES), not 11"
+    )
+    assert refused_with(b=b"", c=b"", d=b"") == (
+        "files: a job may have at most 3 files (FETTLE_MAX_FILES), not 4"
+    )
+    assert "is the same file as 'a'" in refused_with(**{"./a": b""})
+
+
 def test_files_are_bounded_in_number_and_bytes():
     assert errors(files=dict.fromkeys("abcd", "")) == [("files", 3)]
     assert errors(files={"a": "12345678901"}) == [("files", 10)]
@@ -44,12 +62,11 @@ def test_paths_that_could_leave_are_named(path):
 
 
 def test_what_settings_allow_fits_a_sandbox():
-    most = {"max_files": Limits().workspace_files, "max_files_bytes": Limits().file_bytes}
-    ApiSettings(**most)
-    for name, value in most.items():
-        with pytest.raises(ValidationError, match=name):
-            ApiSettings(**{name: value + 1})
-    assert Limits().file_bytes <= Limits().workspace_bytes
+    ApiSettings(max_files=Limits().workspace_files)
+    with pytest.raises(ValidationError, match="max_files"):
+        ApiSettings(max_files=Limits().workspace_files + 1)
+    most = limits(SandboxSettings())
+    assert ApiSettings().max_files_bytes < most.file_bytes <= most.workspace_bytes
 
 
 def test_the_allow_list_decides_on_models():
@@ -72,6 +89,7 @@ def test_bodies_are_the_same_by_their_values_not_by_what_a_release_knows():
     plain = JobRequest(task="x")
     assert job_requests.digest(plain) == job_requests.digest(JobRequest(task="x", max_revisions=3))
     assert job_requests.digest(plain) != job_requests.digest(JobRequest(task="x", max_revisions=4))
+    assert job_requests.digest(plain) != job_requests.digest(plain, {"a": "0" * 64})
     as_told = '{"task":"x"}'  # what an older release, without a field of today, made of it
     assert job_requests.digest(plain) == hashlib.sha256(as_told.encode()).hexdigest()
 
