@@ -31,6 +31,7 @@ COMMANDS = {
         "demo": "Run four jobs through a throw-away deployment, and show them.",
         "bench": "Measure how good the agent is at exercises with hidden tests.",
         "chaos": "Break everything under load, and check whether any job is lost.",
+        "flower": "Run Flower, Celery's pages, over this deployment's broker.",
         "attack": "Try the attack suite on the sandbox of this machine.",
     },
     "admin": {

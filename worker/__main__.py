@@ -117,7 +117,6 @@ def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:
             hostname=f"fettle@{worker_id}",
             without_gossip=True,
             without_mingle=True,
-            without_heartbeat=True,
         )
         consumer.start()
         if engine.draining:

@@ -36,15 +36,8 @@ class Deployment:
 
     def flower(self, port: int, password: str) -> Program:
         """Flower on loopback, with a password. Secrets go by environment: argv is public."""
-        env = {
-            **self.env,
-            "BROKER_URL": self.env["FETTLE_BROKER_URL"],
-            "FLOWER_ADDRESS": "127.0.0.1",
-            "FLOWER_PORT": str(port),
-            "FLOWER_BASIC_AUTH": f"fettle:{password}",
-            "FLOWER_LOGGING": "error",
-        }
-        return Program("flower", _python("celery", "--quiet", "flower"), env)
+        env = {**self.env, "FETTLE_FLOWER_PORT": str(port), "FETTLE_FLOWER_PASSWORD": password}
+        return Program("flower", _python("cli", "flower"), env)
 
 
 def flower_installed() -> bool:

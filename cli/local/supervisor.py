@@ -10,6 +10,7 @@ from typing import IO
 from rich.text import Text
 
 from cli.errors import CliError
+from cli.local import orphans
 from cli.local.processes import Child, Processes, Program
 from cli.output import Screen
 from cli.render.words import printable
@@ -54,6 +55,7 @@ class Supervisor:
         for child in list(self._processes.children):
             if (code := child.ended()) is not None:
                 self._died(child, code)
+        orphans.collect({child.pid for child in self._processes.children})
         now = time.monotonic()
         ready = [entry for entry in self._due if entry[0] <= now]
         for entry in ready:

@@ -81,18 +81,18 @@ def test_web_worker_and_flower(tmp_path, start):
         env = environment(
             tmp_path,
             PORT=str(port),
-            FLOWER_PORT=str(flower_port),
+            FETTLE_FLOWER_PORT=str(flower_port),
             FETTLE_REDIS_URL=server.url,
             FETTLE_BROKER_URL=server.url.removesuffix("0") + "1",
             FETTLE_DATA_DIR=str(tmp_path / "data"),
         )
         assert start("flower", env).wait(60) != 0
-        assert "FLOWER_BASIC_AUTH" in (tmp_path / "flower.log").read_text()
+        assert "FETTLE_FLOWER_PASSWORD" in (tmp_path / "flower.log").read_text()
 
         start("web", env)
         start("worker", env)
-        start("flower", {**env, "FLOWER_BASIC_AUTH": "me:hush"})
+        start("flower", {**env, "FETTLE_FLOWER_PASSWORD": "hush"})
         answer(f"http://127.0.0.1:{port}/readyz", 200)
         listed(f"http://127.0.0.1:{port}/system")
         answer(f"http://127.0.0.1:{flower_port}/", 401)
-        answer(f"http://127.0.0.1:{flower_port}/", 200, auth=("me", "hush"))
+        answer(f"http://127.0.0.1:{flower_port}/", 200, auth=("fettle", "hush"))

@@ -14,6 +14,7 @@ import pytest
 from support.processes.fettle_command import Running, environment, fettle, started
 
 from cli.local import ports
+from drills.process_tree import children
 
 pytestmark = pytest.mark.e2e
 
@@ -41,6 +42,7 @@ class Deployment:
         """Ctrl-C; fails where anything remains."""
         self.up.interrupt()
         assert self.up.end(25) == 0
+        assert self.up.orphans == 0
         assert "Traceback" not in self.up.text
 
     def run(self, *args: str) -> str:
@@ -86,6 +88,22 @@ def test_flower_wants_its_password(deployment):
             assert password.encode() not in (place / "cmdline").read_bytes()
         except OSError:
             continue
+
+
+def test_flower_shows_workers_hints_and_their_queue(deployment):
+    password = deployment.up.text.partition("user fettle, password ")[2].split()[0]
+    base = f"http://127.0.0.1:{deployment.flower}"
+    with httpx.Client(base_url=base, auth=("fettle", password), timeout=30) as flower:
+        ends, shown = time.monotonic() + 60, ""
+        while not shown:  # every few seconds it asks new workers to report their hints
+            assert time.monotonic() < ends
+            job = deployment.json("run", TASK, *RECORDED)
+            tasks = flower.get("/api/tasks?limit=1000").json().values()
+            shown = next((task["name"] for task in tasks if job["id"] in task["args"]), "")
+        assert shown == "fettle.look"
+        assert set(flower.get("/api/workers?status=true").json().values()) == {True}
+        queues = flower.get("/api/queues/length").json()["active_queues"]
+        assert [queue["name"] for queue in queues] == ["fettle"]
 
 
 def test_run_list_and_show(deployment):
@@ -163,6 +181,10 @@ def test_a_worker_that_dies_is_started_again(deployment):
     os.kill(int(pid.split(":")[1]), signal.SIGKILL)
     deployment.up.wait_for("ended with signal 9; starts again", 20)
     assert deployment.json("run", TASK, *RECORDED)["status"] == "succeeded"
+    ends = time.monotonic() + 20
+    while zombies := [each for each in children(deployment.up.pid) if each.state == "Z"]:
+        assert time.monotonic() < ends, zombies
+        time.sleep(0.05)
 
 
 def test_a_second_one_on_the_same_data_is_refused(deployment):

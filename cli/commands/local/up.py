@@ -16,7 +16,7 @@ import click
 from cli.client.service import Service
 from cli.context import load
 from cli.errors import CliError
-from cli.local import bubblewrap, ports, redis_server
+from cli.local import bubblewrap, orphans, ports, redis_server
 from cli.local.banner import Addresses, banner
 from cli.local.deployment import Deployment, environment, flower_installed
 from cli.local.processes import running
@@ -49,6 +49,7 @@ def command(**flags: int | None) -> None:
     if api.port == 0:  # the banner has to name it
         api = api.model_copy(update={"port": ports.free(1)[0]})
     screen = Screen()
+    orphans.adopt()
     with Signals() as signals, _alone(api.data_dir):
         bubblewrap.ensure()
         _free(api.host, api.port, "--port")
@@ -61,6 +62,7 @@ def command(**flags: int | None) -> None:
             except Stopped:  # which is how this command is meant to end
                 screen.text()
                 screen.line("stopping", "workers return their jobs; Ctrl-C again stops at once")
+        orphans.wait()
         supervisor.show_last_lines()
         screen.line("stopped", "Redis, API, workers and Flower have ended", Tone.GOOD)
 

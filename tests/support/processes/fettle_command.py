@@ -56,6 +56,8 @@ class Running:
     output: int
     text: str = ""
     terminal: bool = False
+    orphans: int = 0
+    """After its end: the processes that it had not collected."""
     _raw: bytearray = field(default_factory=bytearray)
 
     def wait_for(self, wanted: str, seconds: float = 60) -> None:
@@ -111,6 +113,7 @@ class Running:
         self.reaper.wait(timeout=seconds)
         report = json.loads(self.report.read_text())
         assert report["left"] == [], report["left"]
+        self.orphans = report["orphans"]
         return int(report["code"])
 
     def _read(self, seconds: float) -> bool:

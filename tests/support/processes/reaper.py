@@ -1,8 +1,9 @@
 """Runs a command and tells what outlives it: `reaper.py REPORT GRACE COMMAND...`.
 
 Every orphan below becomes this process' child (PR_SET_CHILD_SUBREAPER), whatever session or group
-it has put itself into, so nothing can hide. REPORT gets {"pid"}, then {"pid", "code", "left"}:
-`left` names what still lived GRACE seconds after the command had ended, and is then killed.
+it has put itself into, so nothing can hide. REPORT gets {"pid"}, then {"pid", "code", "orphans",
+"left"}: `orphans` counts those that had ended and that the command had not collected, `left` names
+what still lived GRACE seconds after the command had ended, and is then killed.
 """
 
 from __future__ import annotations
@@ -27,32 +28,35 @@ def main() -> None:
     process = subprocess.Popen(argv)
     report.write_text(json.dumps({"pid": process.pid}))
     code = process.wait()
-    left = survivors(grace)
-    report.write_text(json.dumps({"pid": process.pid, "code": code, "left": left}))
+    ended, _ = reap()
+    report.write_text(
+        json.dumps({"pid": process.pid, "code": code, "orphans": ended, "left": survivors(grace)})
+    )
 
 
 def survivors(grace: float) -> list[str]:
     """What lives after the grace period."""
     deadline = time.monotonic() + grace
-    while time.monotonic() < deadline and reap():
+    while time.monotonic() < deadline and reap()[1]:
         time.sleep(0.02)
-    left = [(pid, command(pid)) for pid in reap()]
+    left = [(pid, command(pid)) for pid in reap()[1]]
     for pid, _ in left:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     return [name for _, name in left]
 
 
-def reap() -> list[int]:
-    """Collect children that have ended; returns those that live."""
+def reap() -> tuple[int, list[int]]:
+    """Collect children that have ended; returns their number, and those that live."""
+    ended = 0
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+            ended += 1
     except ChildProcessError:
-        return []
+        return ended, []
     own = str(os.getpid())
     pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
-    return [pid for pid in pids if parent(pid) == own]
+    return ended, [pid for pid in pids if parent(pid) == own]
 
 
 def parent(pid: int) -> str:

@@ -1,0 +1,6 @@
+"""`python -m cli`: the `fettle` command, where it is not on the PATH."""
+
+from cli.main import main
+
+if __name__ == "__main__":
+    main()

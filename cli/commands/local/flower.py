@@ -1,0 +1,38 @@
+"""`fettle flower`: Flower over this deployment's broker."""
+
+from __future__ import annotations
+
+import click
+
+from cli.context import load
+from cli.errors import CliError
+from cli.local import ports
+from cli.local.deployment import flower_installed
+from jobs.queue.hints import celery_app
+from settings.base import StoreSettings
+from settings.client import UpSettings
+
+
+@click.command()
+@click.option("--address", default=ports.LOOPBACK, show_default=True, help="Where it listens.")
+@click.option("--port", type=click.IntRange(1, 65_535), help="Its port (FETTLE_FLOWER_PORT).")
+def command(address: str, port: int | None) -> None:
+    """Run Flower, Celery's pages, over the broker of this deployment (FETTLE_BROKER_URL).
+
+    It shows hints: which worker looked at which job, and how many hints wait. It can also change
+    queues, so it wants the password FETTLE_FLOWER_PASSWORD from the user `fettle`.
+    """
+    settings = load(UpSettings)
+    if settings.flower_password is None:
+        raise CliError("Flower has no password", next_step="set FETTLE_FLOWER_PASSWORD")
+    if not flower_installed():
+        raise CliError("Flower is not installed", next_step="pip install 'fettle[flower]'")
+    password = settings.flower_password.get_secret_value()
+    # In this process, as other processes' arguments can be read by everybody.
+    options = (
+        f"--address={address}",
+        f"--port={port or settings.flower_port}",
+        f"--basic_auth=fettle:{password}",
+        "--logging=error",
+    )
+    celery_app(load(StoreSettings).broker_url).start(["--quiet", "flower", *options])
