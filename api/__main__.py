@@ -5,33 +5,24 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from pydantic import ValidationError
-
 from api.app import create_app
 from api.http.server import Server
 from api.services import opened
 from api.startup import Unfit, check
-from settings import logs
 from settings.api import ApiSettings
 from settings.base import Environment
-from settings.provenance import complaints
+from settings.starting.start import BAD_SETTINGS, started
 
 
 def main() -> int:
     """Serve until a signal."""
-    try:
-        settings = ApiSettings()
-    except ValidationError as error:
-        wrong = "".join(f"  - {text}\n" for text in complaints(ApiSettings, error))
-        sys.stderr.write(f"fettle: a setting is not valid:\n{wrong}")
-        return 2
-    logs.configure(settings.log_format, settings.log_level)
+    settings = started(ApiSettings)
     if settings.env is Environment.PRODUCTION:
         try:
             asyncio.run(_check(settings))
         except Unfit as unfit:
             sys.stderr.write(f"{unfit}\n")
-            return 2
+            return BAD_SETTINGS
     Server(create_app(settings), settings).run()
     return 0
 

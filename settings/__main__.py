@@ -7,37 +7,9 @@ from pathlib import Path
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from settings.api import ApiSettings
-from settings.base import FettleSettings, StoreSettings
-from settings.client import ClientSettings, UpSettings
-from settings.models import ModelSettings, RoutingSettings
-from settings.money import MoneySettings
 from settings.provenance import variable
-from settings.providers import RateSettings
-from settings.sandbox import REPOSITORY, SandboxSettings
-from settings.tools import ToolSettings
-from settings.webhooks import WebhookSettings
-from settings.worker import WorkerSettings
-
-SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
-    ("API and workers", StoreSettings),
-    ("API", ApiSettings),
-    ("Workers", WorkerSettings),
-    ("Models", ModelSettings),
-    ("Routing", RoutingSettings),
-    ("Money", MoneySettings),
-    ("Rate limits", RateSettings),
-    ("Tools", ToolSettings),
-    ("Webhooks", WebhookSettings),
-    ("The sandbox", SandboxSettings),
-    ("The command line", ClientSettings),
-    ("`fettle up`", UpSettings),
-)
-
-SHARED = [
-    kind for _, kind in SECTIONS if issubclass(WorkerSettings, kind) and kind is not WorkerSettings
-]
-"""What other settings are made of; shown once."""
+from settings.sandbox import REPOSITORY
+from settings.starting.sections import SECTIONS, SHARED
 
 HEAD = """\
 # Configuration
@@ -46,6 +18,10 @@ A value comes from the first of these that has it: a flag, the environment, `fet
 working directory (or the file that `FETTLE_CONFIG` names), the default. In the file, names are in
 lower case, without `FETTLE_`. `fettle config` shows every value and where it came from. Sizes are
 in bytes, times in seconds.
+
+A name that begins with `FETTLE_`, or that is in the file, and is not a setting is reported by API
+and workers at their start, by `fettle config` and by `fettle doctor`, with the nearest setting.
+With `FETTLE_ENV=production` API and workers refuse to start.
 
 This page is written by `python -m settings`.
 """

@@ -47,7 +47,7 @@ def trace(kind: type[FettleSettings], flags: Mapping[str, Any] | None = None) ->
             name=name,
             variable=variable(kind, name, field),
             value=_shown(getattr(settings, name)),
-            origin=_origin(layers, _names(name, field)),
+            origin=_origin(layers, spellings(name, field)),
             description=field.description or "",
         )
         for name, field in kind.model_fields.items()
@@ -60,13 +60,13 @@ def complaints(kind: type[FettleSettings], error: ValidationError) -> list[str]:
     listed = []
     for wrong in error.errors(include_url=False, include_input=False):
         place = str(wrong["loc"][0]) if wrong["loc"] else ""
-        name = next((n for n, f in kind.model_fields.items() if place in _names(n, f)), "")
+        name = next((n for n, f in kind.model_fields.items() if place in spellings(n, f)), "")
         said = str(wrong["ctx"]["error"] if wrong["type"] == "value_error" else wrong["msg"])
         if not name:
             listed.append(said)
             continue
         field = kind.model_fields[name]
-        origin = _origin(layers, _names(name, field))
+        origin = _origin(layers, spellings(name, field))
         where = Origin.FLAG if origin is Origin.DEFAULT else origin  # a default fits
         listed.append(f"{variable(kind, name, field)} ({where}): {said}")
     return listed
@@ -87,7 +87,8 @@ def _layers(
     return ((Origin.FLAG, given), (Origin.ENVIRONMENT, environment), (Origin.FILE, file))
 
 
-def _names(name: str, field: FieldInfo) -> set[str]:
+def spellings(name: str, field: FieldInfo) -> set[str]:
+    """How a setting may be written in the file; other names in the environment are among them."""
     alias = field.validation_alias
     choices = alias.choices if isinstance(alias, AliasChoices) else ()
     return {name, *(str(choice) for choice in choices)}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Any
+from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, model_validator
 
 from settings.base import FettleSettings
 
@@ -22,48 +24,111 @@ PROVIDERS = (
 """As the settings name them; `provider:model` says `google_genai` for `google`."""
 
 _SPELLED = {"google": "google_genai"}
+OLLAMA_PORT = 11_434
+OFF = ("", "0", "false")
+_BY_PROXY = "Set HTTPS_PROXY"
+_GEMINI = "Fettle asks the Gemini API: set FETTLE_GOOGLE_BASE_URL"
+NOT_READ = (
+    ("groq", "GROQ_PROXY", _BY_PROXY),
+    ("openai", "OPENAI_PROXY", _BY_PROXY),
+    ("anthropic", "ANTHROPIC_PROXY", _BY_PROXY),
+    ("google_genai", "GOOGLE_GENAI_USE_VERTEXAI", _GEMINI),
+    ("google_genai", "GOOGLE_GENAI_USE_ENTERPRISE", _GEMINI),
+)
+"""Other ways of LangChain's users to send requests elsewhere, by provider, and what to do."""
 _MS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _RATE = r"^([1-9]\d{0,4})/(second|minute|hour|day)(?:, ?([1-9]\d{0,9}) tokens)?$"
 
 
 def _key(variable: str, who: str) -> Any:
-    return Field(None, validation_alias=AliasChoices(variable), description=f"key for {who}")
+    names = AliasChoices(variable, variable.lower())
+    return Field(None, validation_alias=names, description=f"key for {who}")
 
 
-def _address(who: str) -> Any:
-    return Field(None, pattern=r"^https?://", description=f"another address for {who}'s API")
+def _address(name: str, description: str, *others: str) -> Any:
+    """`others`: what the provider's own library and LangChain call it. A user who has set one of
+    these means it: his code must not go to the public address instead."""
+    mine = f"{name}_base_url"
+    names = AliasChoices(f"FETTLE_{mine.upper()}", mine, *others)
+    also = f"; also read: {', '.join(f'`{other}`' for other in others)}" if others else ""
+    return Field(None, validation_alias=names, description=description + also)
+
+
+def _url(value: Any) -> Any:
+    """An address, or nothing where it is empty, as compose sends it."""
+    return (value.strip() or None) if isinstance(value, str) else value
+
+
+def _ollama(value: Any) -> Any:
+    """What Ollama's own server and client take: `host`, `host:port`, or an address. A server that
+    listens on all addresses is reached on loopback."""
+    url = _url(value)
+    if isinstance(url, str) and "://" not in url:
+        port = "" if urlsplit(f"//{url}").port else f":{OLLAMA_PORT}"
+        url = f"http://{url}{port}"
+    return url.replace("//0.0.0.0", "//127.0.0.1") if isinstance(url, str) else url
+
+
+_HTTP = Field(pattern=r"^https?://[^/]+")
+Address = Annotated[Annotated[str, _HTTP] | None, BeforeValidator(_url)]
+OllamaAddress = Annotated[Annotated[str, _HTTP] | None, BeforeValidator(_ollama)]
 
 
 class ProviderSettings(FettleSettings):
     """A provider without a key is not asked, but for those on machines of one's own."""
 
     groq_api_key: SecretStr | None = _key("GROQ_API_KEY", "Groq")
-    groq_base_url: str | None = _address("Groq")
+    groq_base_url: Address = _address(
+        "groq", "another address for Groq's API", "GROQ_API_BASE", "GROQ_BASE_URL"
+    )
     google_api_key: SecretStr | None = _key("GOOGLE_API_KEY", "Gemini")
-    google_base_url: str | None = _address("Gemini")
+    google_base_url: Address = _address(
+        "google", "another address for Gemini's API", "GOOGLE_GEMINI_BASE_URL"
+    )
     openai_api_key: SecretStr | None = _key("OPENAI_API_KEY", "OpenAI")
-    openai_base_url: str | None = _address("OpenAI")
+    openai_base_url: Address = _address(
+        "openai", "another address for OpenAI's API", "OPENAI_API_BASE", "OPENAI_BASE_URL"
+    )
     anthropic_api_key: SecretStr | None = _key("ANTHROPIC_API_KEY", "Anthropic")
-    anthropic_base_url: str | None = _address("Anthropic")
+    anthropic_base_url: Address = _address(
+        "anthropic",
+        "another address for Anthropic's API",
+        "ANTHROPIC_API_URL",
+        "ANTHROPIC_BASE_URL",
+    )
     deepseek_api_key: SecretStr | None = _key("DEEPSEEK_API_KEY", "DeepSeek")
-    deepseek_base_url: str | None = _address("DeepSeek")
+    deepseek_base_url: Address = _address(
+        "deepseek", "another address for DeepSeek's API", "DEEPSEEK_API_BASE"
+    )
     openrouter_api_key: SecretStr | None = _key("OPENROUTER_API_KEY", "OpenRouter")
-    openrouter_base_url: str | None = _address("OpenRouter")
+    openrouter_base_url: Address = _address(
+        "openrouter", "another address for OpenRouter's API", "OPENROUTER_API_BASE"
+    )
     ollama_api_key: SecretStr | None = Field(
         None, description="key for Ollama, if a proxy before it wants one"
     )
-    ollama_base_url: str | None = Field(
-        None, pattern=r"^https?://", description="address of Ollama, if not port 11434 of this host"
+    ollama_base_url: OllamaAddress = _address(
+        "ollama", "address of Ollama, if not port 11434 of this host", "OLLAMA_HOST"
     )
     compatible_api_key: SecretStr | None = Field(
         None, description="key for the server of `compatible:` models, if it wants one"
     )
-    compatible_base_url: str | None = Field(
-        None,
-        pattern=r"^https?://",
-        description="address of a server that speaks OpenAI's protocol (vLLM, llama.cpp, LiteLLM), "
-        "with its `/v1`: it answers for `compatible:MODEL`",
+    compatible_base_url: Address = _address(
+        "compatible",
+        "address of a server that speaks OpenAI's protocol (vLLM, llama.cpp, LiteLLM), with its "
+        "`/v1`: it answers for `compatible:MODEL`",
     )
+
+    @model_validator(mode="after")
+    def _nothing_is_ignored(self) -> Self:
+        keys = self.api_keys()
+        for provider, name, instead in NOT_READ:
+            if provider in keys and os.environ.get(name, "").lower() not in OFF:
+                raise ValueError(
+                    f"{name} is set, and Fettle does not read it: requests would not go where it "
+                    f"says. {instead}, or unset it for the worker"
+                )
+        return self
 
     def api_keys(self) -> dict[str, str]:
         """The keys that there are, by provider."""

@@ -17,11 +17,9 @@ from types import FrameType
 import click
 import structlog
 from celery.worker import state as celery_state
-from pydantic import ValidationError
 
 from jobs.errors import JobsError
-from settings.logs import configure
-from settings.provenance import complaints
+from settings.starting.start import started
 from settings.worker import WorkerSettings
 from worker.adapters.tools import ToolUnfit
 from worker.process import Engine, worker_app
@@ -38,8 +36,7 @@ log = structlog.get_logger("worker")
 @click.option("--alone", metavar="JOB", help="work on this job only, in a process of its own")
 def main(alone: str | None) -> None:
     """Work on jobs until a signal."""
-    settings = _settings()
-    configure(settings.log_format, settings.log_level)
+    settings = started(WorkerSettings)
     if alone:
         sys.exit(_work_alone(settings, alone))
     engine, worker_id = _started(settings)
@@ -76,15 +73,6 @@ def _started(settings: WorkerSettings) -> tuple[Engine, str]:
     gc.collect()
     gc.freeze()
     return engine, worker_id
-
-
-def _settings() -> WorkerSettings:
-    try:
-        return WorkerSettings()
-    except ValidationError as error:
-        wrong = "".join(f"  - {text}\n" for text in complaints(WorkerSettings, error))
-        sys.stderr.write(f"fettle: a setting does not fit:\n{wrong}")
-        sys.exit(2)
 
 
 def _drain_on_signals(engine: Engine) -> None:

@@ -10,10 +10,12 @@ from pydantic import ValidationError
 
 from cli.context import bad_settings
 from cli.output import Screen, print_json
+from cli.render.parts import Tone
 from settings.api import ApiSettings
 from settings.base import FettleSettings, config_file
 from settings.client import ClientSettings, UpSettings
 from settings.provenance import Setting, trace
+from settings.starting.unknown import unknown_settings
 from settings.worker import WorkerSettings
 
 KINDS: Mapping[str, type[FettleSettings]] = {
@@ -34,11 +36,15 @@ def command(flags: Mapping[str, Any], *, as_json: bool) -> None:
     default. Secrets are masked.
     """
     settings = _settings(flags)
+    unknown = list(map(str, unknown_settings()))
     if as_json:
-        print_json({"file": str(config_file()), "settings": [_object(*row) for row in settings]})
+        shown = [_object(*row) for row in settings]
+        print_json({"file": str(config_file()), "settings": shown, "unknown": unknown})
         return
     rows = ((s.variable, s.value or "-", s.origin, ", ".join(used)) for s, used in settings)
     Screen().rows(("SETTING", "VALUE", "FROM", "USED BY"), rows)
+    for each in unknown:
+        Screen(stderr=True).line("unknown", each, Tone.WARN)
 
 
 def _settings(flags: Mapping[str, Any]) -> list[tuple[Setting, list[str]]]:

@@ -380,6 +380,16 @@ def test_settings_that_are_none_are_reported_plainly(tmp_path):
     assert "Traceback" not in ended.stderr
 
 
+async def test_a_misspelt_setting_is_reported_and_refused_in_production(redis_server, tmp_path):
+    said = "FETTLE_RATELIMIT (environment) is not a setting: did you mean FETTLE_RATE_LIMIT?"
+    with running(environment(redis_server.url, tmp_path, ratelimit="9"), tmp_path / "log") as api:
+        assert api.stop() == -signal.SIGTERM
+    assert said in (tmp_path / "log").read_text()
+    ended = refused(production(redis_server, tmp_path, api_key="k" * 32, ratelimit="9"))
+    assert ended.returncode == 2
+    assert said in ended.stderr
+
+
 def test_a_port_that_is_taken_is_reported(redis_server, tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -1,0 +1,1 @@
+"""A process that starts: its settings, and the names that are none."""

@@ -1,0 +1,34 @@
+"""Every settings class, under the title that it has in docs/configuration.md."""
+
+from __future__ import annotations
+
+from settings.api import ApiSettings
+from settings.base import FettleSettings, StoreSettings
+from settings.client import ClientSettings, UpSettings
+from settings.models import ModelSettings, RoutingSettings
+from settings.money import MoneySettings
+from settings.providers import RateSettings
+from settings.sandbox import SandboxSettings
+from settings.tools import ToolSettings
+from settings.webhooks import WebhookSettings
+from settings.worker import WorkerSettings
+
+SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
+    ("API and workers", StoreSettings),
+    ("API", ApiSettings),
+    ("Workers", WorkerSettings),
+    ("Models", ModelSettings),
+    ("Routing", RoutingSettings),
+    ("Money", MoneySettings),
+    ("Rate limits", RateSettings),
+    ("Tools", ToolSettings),
+    ("Webhooks", WebhookSettings),
+    ("The sandbox", SandboxSettings),
+    ("The command line", ClientSettings),
+    ("`fettle up`", UpSettings),
+)
+
+SHARED = [
+    kind for _, kind in SECTIONS if issubclass(WorkerSettings, kind) and kind is not WorkerSettings
+]
+"""What other settings are made of; shown once."""

@@ -1,0 +1,83 @@
+"""Names that look like settings and are none. A misspelt one would count as unset: the address of
+a model server, for example, and code would go to the public one.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from settings.base import config_file
+from settings.provenance import Origin, spellings, variable
+from settings.starting.sections import SECTIONS
+
+PREFIX = "FETTLE_"
+OF_DEPLOY = frozenset(
+    f"{PREFIX}{name}"
+    for name in (
+        *("CONFIG", "PYTHON", "SANDBOX_ENVIRONMENT", "DEBIAN_MIRROR", "DEBIAN_SUITE", "APPARMOR"),
+        *("BASE_IMAGE", "API_IMAGE", "WORKER_IMAGE", "REDIS_IMAGE", "ENGINE_IMAGE"),
+        *("ENGINE_BASE_IMAGE", "WORKER_MEMORY", "REDIS_MEMORY", "ENGINE_MEMORY", "PUBLISH"),
+        *("REDIS_MAXMEMORY", "REDIS_PASSWORD"),
+    )
+)
+"""Read by deploy/ and the compose files, which share an environment with the processes."""
+SIMILAR = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A name that no process reads; `nearest` is the setting that was meant, as far as its spelling
+    says."""
+
+    name: str
+    origin: Origin
+    nearest: str | None
+
+    def __str__(self) -> str:
+        guess = f": did you mean {self.nearest}?" if self.nearest else ""
+        return f"{self.name} ({self.origin}) is not a setting{guess}"
+
+
+def unknown_settings() -> list[Unknown]:
+    """In the environment the names that begin with FETTLE_, and every name in fettle.toml."""
+    known = {
+        spelled: variable(kind, name, field)
+        for _, kind in SECTIONS
+        for name, field in kind.model_fields.items()
+        for spelled in spellings(name, field)
+    }
+    meant = {_plain(spelled): name for spelled, name in known.items()}
+    in_environment = {name for name in os.environ if name.upper().startswith(PREFIX)}
+    wrong = (name for name in in_environment if name.upper() not in {*known.values(), *OF_DEPLOY})
+    return [
+        *(Unknown(name, Origin.ENVIRONMENT, _nearest(name, meant)) for name in sorted(wrong)),
+        *(
+            Unknown(name, Origin.FILE, _nearest(name, meant))
+            for name in _file()
+            if name not in known
+        ),
+    ]
+
+
+def _nearest(name: str, meant: Mapping[str, str]) -> str | None:
+    close = get_close_matches(_plain(name), meant, 1, SIMILAR)
+    if not close:
+        return None
+    found = meant[close[0]]
+    return found if name.upper().startswith(PREFIX) else found.removeprefix(PREFIX).lower()
+
+
+def _plain(name: str) -> str:
+    """Underscores are what people leave out."""
+    return name.upper().removeprefix(PREFIX).replace("_", "")
+
+
+def _file() -> list[str]:
+    try:
+        return list(tomllib.loads(config_file().read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return []

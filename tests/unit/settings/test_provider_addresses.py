@@ -1,0 +1,104 @@
+"""Code goes where the users' own names for an address say, or the worker does not start."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from settings.providers import NOT_READ, ProviderSettings
+
+URL = "https://models.internal/v1"
+LIBRARIES = (
+    *("langchain_groq", "langchain_openai", "langchain_anthropic", "langchain_deepseek"),
+    *("langchain_openrouter", "langchain_ollama", "langchain_google_genai"),
+    *("groq", "openai", "anthropic", "ollama", "google.genai"),
+)
+_ADDRESS = re.compile(r"[\"']([A-Z_]+_(?:API_BASE|BASE_URL|API_URL|HOST|PROXY))[\"']")
+_OF_OTHERS = re.compile(r"AZURE|AWS|BEDROCK|FOUNDRY|VERTEX|GOOGLE_CLOUD|^(?:ALL|HTTPS?)_PROXY")
+"""Other services of the same libraries, which no provider of Fettle is, and what httpx reads."""
+
+
+def known() -> dict[str, str]:
+    """The field of each name that is read."""
+    return {
+        str(name): field
+        for field, info in ProviderSettings.model_fields.items()
+        if field.endswith("_base_url")
+        for name in info.validation_alias.choices  # type: ignore[union-attr]
+    }
+
+
+@pytest.fixture(autouse=True)
+def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+
+
+def test_every_name_that_the_libraries_read_is_read_or_refused() -> None:
+    found: set[str] = set()
+    for library in LIBRARIES:
+        spec = find_spec(library)
+        assert spec is not None
+        assert spec.origin is not None
+        for path in Path(spec.origin).parent.rglob("*.py"):
+            found.update(_ADDRESS.findall(path.read_text(errors="replace")))
+    assert "GROQ_API_BASE" in found
+    unread = found - {name.upper() for name in known()} - {name for _, name, _ in NOT_READ}
+    assert [name for name in sorted(unread) if not _OF_OTHERS.search(name)] == []
+
+
+@pytest.mark.parametrize("name", sorted(known()))
+def test_each_is_read(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, URL)
+    assert getattr(ProviderSettings(), known()[name]) == URL
+
+
+def test_our_own_name_comes_first_and_an_empty_one_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://other.internal")
+    monkeypatch.setenv("FETTLE_OPENAI_BASE_URL", URL)
+    monkeypatch.setenv("GROQ_API_BASE", "")
+    assert ProviderSettings().base_urls() == {"openai": URL}
+    monkeypatch.setenv("GROQ_API_BASE", "models.internal")
+    with pytest.raises(ValidationError):
+        ProviderSettings()
+
+
+def test_the_file_has_them_in_lower_case(tmp_path: Path) -> None:
+    text = f'groq_base_url = "{URL}"\ngroq_api_key = "k"\n'
+    (tmp_path / "fettle.toml").write_text(text)
+    found = ProviderSettings()
+    assert (found.base_urls(), found.api_keys()) == ({"groq": URL}, {"groq": "k"})
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("gpu-box", "http://gpu-box:11434"),
+        ("gpu-box:80", "http://gpu-box:80"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("http://0.0.0.0:9", "http://127.0.0.1:9"),
+        ("[::1]:9", "http://[::1]:9"),
+        ("https://ollama.internal", "https://ollama.internal"),
+    ],
+)
+def test_ollama_is_named_as_its_server_names_it(
+    monkeypatch: pytest.MonkeyPatch, host: str, url: str
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", host)
+    assert ProviderSettings().ollama_base_url == url
+
+
+@pytest.mark.parametrize(("provider", "name", "instead"), NOT_READ)
+def test_what_is_not_followed_is_refused_where_it_would_count(
+    monkeypatch: pytest.MonkeyPatch, provider: str, name: str, instead: str
+) -> None:
+    monkeypatch.setenv(name, "true")
+    ProviderSettings()
+    monkeypatch.setenv(f"{provider.removesuffix('_genai').upper()}_API_KEY", "k")
+    with pytest.raises(ValidationError, match=f"{name} is set.* {instead}"):
+        ProviderSettings()
+    monkeypatch.setenv(name, "false")
+    ProviderSettings()
