@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from settings.base import FettleSettings, Names
 from settings.providers import ProviderSettings
@@ -61,23 +61,18 @@ class ModelSettings(ProviderSettings):
         "until then, without a worker",
     )
     model_max_retries: int = Field(2, ge=0, description="tries after the first, per model call")
-    max_output_tokens: int = Field(2_048, gt=0, description="output tokens of one model call")
+    max_output_tokens: int = Field(
+        8_192,
+        gt=0,
+        description="output tokens of one model call; less for a model with a lower limit of its"
+        " own, and at most half of its context",
+    )
     context_tokens: int | None = Field(
         None,
         ge=4_096,
         description="tokens of a request with its reply, at most; unset: what the model's "
         "library knows. Ollama is asked for a context of this size (`num_ctx`; else 32768)",
     )
-
-    @model_validator(mode="after")
-    def _room_to_ask(self) -> Self:
-        output, context = self.max_output_tokens, self.context_tokens
-        if context is not None and output >= context:
-            raise ValueError(
-                f"FETTLE_MAX_OUTPUT_TOKENS is {output} and FETTLE_CONTEXT_TOKENS {context}: a "
-                f"reply would leave no space for its request: {context // 4} output tokens fit"
-            )
-        return self
 
     def by_role(self, which: str) -> dict[str, tuple[str, ...]]:
         """Each role's chain, where one is set; `which` is `model` or `escalation`."""

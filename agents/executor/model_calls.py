@@ -21,18 +21,21 @@ from agents.executor.loop_detection import repeated_call
 from agents.executor.plan_progress import at_reply
 from agents.failures.feedback import escalation_of
 from agents.models.errors import ReplyMalformed
-from agents.models.replies.ending import MALFORMED, malformed
+from agents.models.replies.ending import MALFORMED, cut_off, malformed, output_tokens
 from agents.ports import CallKey, Event, Ports
 from agents.prompts import past_reply, render
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR
-from agents.texts import weight
+from agents.texts import head_and_tail, weight
 from agents.tools.trace import runs_in, traces
 
 _ASKED = "asked_to_verify"
 """Marks the reply of a model that was asked for a verification."""
 BROKEN_CALL_REASON = "MALFORMED_FUNCTION_CALL"
 """Gemini's finish reason for a broken call. Groq answers with an error instead."""
+
+CUT_SHOWN = 2_000
+"""Characters that stay of a reply that was cut off: every later request repeats them."""
 
 Ask = Callable[[ModelRequest[Ports]], Awaitable[ModelResponse[Any]]]
 
@@ -43,8 +46,8 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
     async def awrap_model_call(self, request: ModelRequest[Ports], handler: Ask) -> AIMessage:
         """One model call, or a closing text if the pass has to end.
 
-        A reply that is only a broken call is asked for once more. Raises BudgetExhausted: a retry
-        with a larger budget continues the pass at this call.
+        A reply that is only a broken call, or was cut off, is asked for once more. Raises
+        BudgetExhausted: a retry with a larger budget continues the pass at this call.
         """
         ports = request.runtime.context
         state = cast("dict[str, Any]", request.state)
@@ -103,13 +106,27 @@ async def _asked_to_verify(
 
 
 async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
+    """The reply. One that is only a broken call, or a text that was cut off, is asked for once
+    more."""
     reply = await _once(request, handler, ordinal=0)
-    if not malformed(reply) or reply.invalid_tool_calls:
+    if reply.tool_calls or reply.invalid_tool_calls:
         return reply
-    repair = HumanMessage(render("executor/broken_call"))
-    broken = AIMessage(str(reply.text) or "(a broken call)")
-    again = request.override(messages=[*request.messages, broken, repair])
-    return await _once(again, handler, ordinal=1)
+    if cut_off(reply):
+        repair = render("executor/cut_off", tokens=output_tokens(reply), tool=None)
+    elif malformed(reply):
+        repair = render("executor/broken_call")
+    else:
+        return reply
+    said = past_reply(head_and_tail(str(reply.text), CUT_SHOWN) or "(a broken call)")
+    again = request.override(messages=[*request.messages, said, HumanMessage(repair)])
+    second = await _once(again, handler, ordinal=1)
+    return _marked(second) if cut_off(second) and not second.tool_calls else second
+
+
+def _marked(answer: AIMessage) -> AIMessage:
+    """An answer that says itself that its end is missing, for all who read it."""
+    text = "\n\n".join(filter(None, (str(answer.text), render("executor/cut_answer").strip())))
+    return answer.model_copy(update={"content": text})
 
 
 async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
@@ -162,17 +179,19 @@ def _callable(message: AIMessage) -> AIMessage:
     answer."""
     if not message.invalid_tool_calls:
         return with_unique_ids(message)
-    broken = [_as_call(call, index) for index, call in enumerate(message.invalid_tool_calls)]
+    most = CUT_SHOWN if cut_off(message) else None
+    broken = [_as_call(call, index, most) for index, call in enumerate(message.invalid_tool_calls)]
     calls = [*message.tool_calls, *broken]
     return with_unique_ids(
         message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
     )
 
 
-def _as_call(call: InvalidToolCall, index: int) -> ToolCall:
+def _as_call(call: InvalidToolCall, index: int, most: int | None) -> ToolCall:
+    args = call["args"] or ""
     return ToolCall(
         name=call["name"] or "unnamed",
-        args={MALFORMED: call["args"] or ""},
+        args={MALFORMED: args if most is None else head_and_tail(args, most)},
         id=call["id"] or f"broken_{index}",
         type="tool_call",
     )

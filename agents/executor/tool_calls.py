@@ -16,8 +16,9 @@ from agents.calls.serializable import UNSERIALIZABLE
 from agents.errors import ToolRefused
 from agents.executor.plan_progress import without_steps
 from agents.failures.feedback import after_run
-from agents.models.replies.ending import MALFORMED
+from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
 from agents.ports import CallKey, Event, Finished, Ports
+from agents.prompts import render
 from agents.tools.trace import Trace, of_use, runs_in
 
 TOOL_CALL_OFFSET = 10
@@ -66,7 +67,7 @@ async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
     call: ToolCall = {**request.tool_call, "args": without_steps(request.tool_call["args"])}
     request = request.override(tool_call=call)
     if why := _objection(request):
-        return _refused(call, f"{why} Call it again.")
+        return _refused(call, why)
     try:
         answer = await handler(request)
     except ToolRefused as refused:
@@ -80,13 +81,17 @@ async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
 
 
 def _objection(request: ToolCallRequest) -> str | None:
-    """What is wrong with a call's arguments, in one line. LangChain's text would repeat all of
+    """What is wrong with a call's arguments, and what to do. LangChain's text would repeat all of
     them."""
     call, tool = request.tool_call, request.tool
     if call["args"].get(MALFORMED) == UNSERIALIZABLE:
-        return f"the arguments of {call['name']} cannot be stored: they hold {UNSERIALIZABLE}."
+        what = f"cannot be stored: they hold {UNSERIALIZABLE}"
+        return f"the arguments of {call['name']} {what}. Call it again."
     if MALFORMED in call["args"]:
-        return f"the arguments of {call['name']} were not valid JSON."
+        reply = request.state["messages"][-1]
+        if cut_off(reply):
+            return render("executor/cut_off", tokens=output_tokens(reply), tool=call["name"])
+        return f"the arguments of {call['name']} were not valid JSON. Call it again."
     schema = tool.args_schema if tool is not None else None
     if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
         return None
@@ -94,7 +99,7 @@ def _objection(request: ToolCallRequest) -> str | None:
         schema.model_validate(call["args"])
     except ValidationError as error:
         wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        return f"the arguments of {call['name']} do not fit: {'; '.join(wrong)}."
+        return f"the arguments of {call['name']} do not fit: {'; '.join(wrong)}. Call it again."
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from dataclasses import replace
 from importlib.util import find_spec
 
 import httpx
@@ -50,20 +51,33 @@ def build(
         temperature=options.temperature,
         tls=tls,
         http=http,
-        context=options.context(name, None),
+        context=options.context(name, {}),
     )
-    inner = name.of.make(made)
+    inner, most_output = _within_its_limits(name, options, made)
     return ProviderModel(
         inner=inner,
         http=http,
         retry_policy=options.retry_policy,
         full_name=str(name),
-        most_output=options.output_bound(name),
-        context=options.context(name, (inner.profile or {}).get("max_input_tokens")),
+        most_output=most_output,
+        context=options.context(name, inner.profile or {}),
         rate_limit=rate_limit or NoLimit(),
         meter=meter or NoMeter(),
         caching=dict(name.of.caching),
     )
+
+
+def _within_its_limits(
+    name: ModelName, options: ModelOptions, config: ModelConfig
+) -> tuple[BaseChatModel, int]:
+    """The client, and the most output tokens that it asks for. Only the client knows what the model
+    can write, so one that asks for more is made again."""
+    inner = name.of.make(config)
+    thoughts = name.of.thinking_tokens(name.model)
+    most = options.output_tokens(name, inner.profile or {})
+    if most == config.max_output_tokens + thoughts:
+        return inner, most
+    return name.of.make(replace(config, max_output_tokens=max(1, most - thoughts))), most
 
 
 def ready(name: ModelName, options: ModelOptions) -> None:

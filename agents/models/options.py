@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.retry import RetryPolicy
 from agents.models.transport.connection import Timeouts
 from agents.recordings.redaction import Redaction
+
+Profile = Mapping[str, Any]
+"""What LangChain's library knows of a model: `max_output_tokens`, `image_inputs`, ..."""
 
 SHIPPED_RECORDINGS = Path(__file__).parents[1] / "recordings"
 
@@ -30,7 +34,7 @@ class ModelOptions:
     total_seconds: float = 120.0
     max_retries: int = 4
     max_wait_seconds: float = 10.0
-    max_output_tokens: int = 2_048
+    max_output_tokens: int = 8_192
     context_tokens: int | None = None
     temperature: float = 0.0
     recordings: Path = SHIPPED_RECORDINGS
@@ -67,16 +71,19 @@ class ModelOptions:
             )
         return url.rstrip("/")
 
-    def context(self, name: ModelName, library_context: int | None) -> int | None:
-        """The tokens of a request with its reply; `library_context` is what the model's library
-        knows.
+    def context(self, name: ModelName, profile: Profile) -> int | None:
+        """The tokens of a request with its reply; `profile` is what the model's library knows.
 
         None: unknown, and the provider refuses a request that is too long.
         """
-        known = [each for each in (self.context_tokens, library_context) if each is not None]
+        known = filter(None, (self.context_tokens, profile.get("max_input_tokens")))
         return min(known, default=name.of.context)
 
-    def output_bound(self, name: ModelName) -> int:
-        """The most output tokens of one reply of this model, thinking included."""
-        thoughts = 0 if name.is_recording else name.of.thinking_tokens(name.model)
-        return self.max_output_tokens + thoughts
+    def output_tokens(self, name: ModelName, profile: Profile) -> int:
+        """The most output tokens of one reply, thinking included: as set, but no more than the
+        model can write, and at most half of its context."""
+        context = self.context(name, profile)
+        asked = self.max_output_tokens + name.of.thinking_tokens(name.model)
+        own: int | None = profile.get("max_output_tokens")
+        half = context // 2 if context else None
+        return min(filter(None, (asked, own, half)))

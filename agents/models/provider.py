@@ -90,10 +90,8 @@ class ProviderModel(BaseChatModel):
 
     @property
     def most_input(self) -> int | None:
-        """The tokens of a request: at least half of the context, whatever the reply takes."""
-        if self.context is None:
-            return None
-        return max(self.context - self.most_output, self.context // 2)
+        """The tokens of a request: what the reply leaves of the context."""
+        return None if self.context is None else self.context - self.most_output
 
     async def aclose(self) -> None:
         """Closes the connections."""

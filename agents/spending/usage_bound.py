@@ -23,6 +23,7 @@ ANSWERED_BY = "answered_by"
 """The key in a reply's metadata that names its model, as `provider:model`."""
 _ENGLISH_BYTES = 2
 _USUAL_CHARACTERS = 4
+_USUAL_REPLY = 1_000
 
 
 def max_usage(
@@ -38,8 +39,9 @@ def max_usage(
 
 
 def estimated_usage(messages: Sequence[BaseMessage], output: int) -> int:
-    """About how many tokens a request uses: four characters a token, and half the output bound."""
-    return sum(len(str(message.text)) for message in messages) // _USUAL_CHARACTERS + output // 2
+    """About how many tokens a request uses: four characters a token, and a reply of usual size."""
+    asked = sum(len(str(message.text)) for message in messages) // _USUAL_CHARACTERS
+    return asked + min(output, _USUAL_REPLY)
 
 
 def _counted(message: BaseMessage, model: str) -> int | None:

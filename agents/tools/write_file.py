@@ -10,21 +10,27 @@ from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 
 
-async def write_file(path: str, content: str, runtime: Runtime) -> Answer:
+async def write_file(path: str, content: str, runtime: Runtime, append: bool = False) -> Answer:
     """Write a complete text file, replacing an existing one. To change a part, use edit_file.
 
     Args:
         path: The file's path, relative to the working directory.
         content: The file's complete content.
+        append: Whether to add the content to the end of the file instead.
     """
     ports: Ports = runtime.context
-    data = content.encode(errors="replace")
     name = checked(in_workspace(path))
+    before = await ports.workspace.read(name)
+    data = content.encode(errors="replace")
+    if append:
+        data = (before or b"") + data
     if why := objection(ports.workspace.list(), {name: len(data)}, ports.limits):
         raise ToolRefused(why)
-    before = await ports.workspace.read(name)
     made = await ports.workspace.apply({name: data})
-    text = f"wrote {name} ({len(data)} bytes){_instead(name, before, data)}"
+    if append and before is not None:
+        text = f"added to {name}: it has {len(data)} bytes now"
+    else:
+        text = f"wrote {name} ({len(data)} bytes){_instead(name, before, data)}"
     return text, of_use("write_file", name, ok=True, made=made)
 
 

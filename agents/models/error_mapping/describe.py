@@ -53,7 +53,8 @@ def _meaning(status: int, provider: Provider) -> tuple[str, str]:
         case 404:
             return "there is no such model", "see `fettle models`, and name another"
         case 413:
-            return "the request is too large", "give the job fewer or shorter files"
+            advice = "give the job fewer or shorter files, or set FETTLE_MAX_OUTPUT_TOKENS lower"
+            return "the request is too large", advice
         case 429:
             return "too many requests, or the quota is used up", ""
         case status if status < 500:

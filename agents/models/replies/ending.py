@@ -19,6 +19,11 @@ def cut_off(message: AIMessage) -> bool:
     return _reason(message) in _CUT_OFF
 
 
+def output_tokens(message: AIMessage) -> int:
+    """The tokens of the reply by the provider's count; 0 if it sent none."""
+    return message.usage_metadata["output_tokens"] if message.usage_metadata else 0
+
+
 def malformed(message: AIMessage) -> bool:
     """Whether the reply has a tool call that cannot be read, and none that can.
 

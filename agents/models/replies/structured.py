@@ -68,7 +68,7 @@ def read(message: AIMessage, schema: type[T]) -> Answer[T]:
         if call["name"] == name:
             return _validated(message, schema, json.dumps(call["args"]))
     if cut_off(message):
-        return Answer(None, "the reply was cut off at the limit on its length", message)
+        return Answer(None, "the reply was cut off at the limit on its length: be brief", message)
     if malformed(message):
         return Answer(None, f"the arguments of {name} are not valid JSON", message)
     text = str(message.text).strip()

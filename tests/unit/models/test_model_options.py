@@ -30,7 +30,7 @@ def test_the_context_is_what_is_known_and_never_more_than_is_set() -> None:
     ollama = ModelName.parse("ollama:qwen3:8b")
     compatible = ModelName.parse("compatible:of-our-own")
     unset, given = ModelOptions(), ModelOptions(context_tokens=8_192)
-    assert unset.context(GROQ, 131_072) == 131_072
-    assert given.context(GROQ, 131_072) == 8_192
-    assert [unset.context(each, None) for each in (compatible, ollama)] == [None, 32_768]
-    assert ModelOptions(context_tokens=65_536).context(ollama, None) == 65_536
+    assert unset.context(GROQ, {"max_input_tokens": 131_072}) == 131_072
+    assert given.context(GROQ, {"max_input_tokens": 131_072}) == 8_192
+    assert [unset.context(each, {}) for each in (compatible, ollama)] == [None, 32_768]
+    assert ModelOptions(context_tokens=65_536).context(ollama, {}) == 65_536

@@ -22,6 +22,15 @@ def most(*messages: AnyMessage, **options: object) -> int:
     return max_usage("groq:small", messages, options, 2_048).input_tokens
 
 
+def most_output(name: str, options: ModelOptions) -> int:
+    """What is reserved for a reply; the client asks for the same."""
+    model = build(ModelName.parse(name), options, "executor")
+    assert isinstance(model, ProviderModel)
+    sent: int | None = getattr(model.inner, "max_tokens", None)
+    assert sent in (None, model.most_output)
+    return model.most_output
+
+
 def test_what_nobody_has_counted_is_counted_in_bytes() -> None:
     assert PER_REQUEST + 1_000 <= most(TASK) <= PER_REQUEST + 1_100
     assert most(HumanMessage("ü" * 1_000)) >= PER_REQUEST + 2_000
@@ -35,8 +44,16 @@ def test_what_the_model_itself_has_counted_is_known() -> None:
 
 
 def test_the_output_is_bounded_by_what_each_client_sends() -> None:
-    options = ModelOptions({"groq": "k", "google_genai": "k"}, max_output_tokens=700)
+    keys = {"groq": "k", "google_genai": "k"}
+    options = ModelOptions(keys, max_output_tokens=700)
     for name, bound in (("groq:llama", 700), ("google_genai:gemini-2.5-flash", 700 + 1_024)):
-        model = build(ModelName.parse(name), options, "executor")
-        assert isinstance(model, ProviderModel)
-        assert model.most_output == bound
+        assert most_output(name, options) == bound
+
+
+def test_a_reply_is_no_longer_than_the_model_can_write_or_half_of_its_context() -> None:
+    options = ModelOptions({"groq": "k"})
+    assert most_output("groq:openai/gpt-oss-120b", options) == 8_192
+    assert most_output("groq:meta-llama/llama-guard-4-12b", options) == 1_024
+    assert most_output("groq:gemma2-9b-it", options) == 4_096
+    small = ModelOptions({"groq": "k"}, context_tokens=6_000)
+    assert most_output("groq:openai/gpt-oss-120b", small) == 3_000

@@ -53,11 +53,6 @@ def refusal(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: 
             "500 will do",
         ),
         ("SANDBOX_RUNTIME=runsc", "code would run without it", "FETTLE_SANDBOX=docker"),
-        (
-            "CONTEXT_TOKENS=8192 MAX_OUTPUT_TOKENS=8192",
-            "no space for its request",
-            "2048 output tokens",
-        ),
         ("S3_ENDPOINT=https://s3.example", "none is named", "FETTLE_BLOBS_BUCKET"),
     ],
 )

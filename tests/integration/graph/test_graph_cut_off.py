@@ -1,0 +1,83 @@
+"""Replies that end at the limit on their length, by real clients: what was cut never counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support.graph.graphs import ANSWERS, Journey, PlannedSandbox
+
+from agents.graph.job_input import JobInput
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
+from agents.models.role_models import RoleModels
+from benchmarks.provider import ProviderServer, Reply, Request, Tokens, ToolCall, Turn
+
+NAMES = (
+    "groq:llama-3.3-70b-versatile",
+    "google_genai:gemini-2.5-flash",
+    "anthropic:claude-haiku-4-5",
+)
+PLAN = Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write a.py.", "Run it.", "Fix it."]}),))
+CHECKED = Reply(tool_calls=(ToolCall("verify", {"command": ["check"]}),))
+APPROVED = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "feedback": ""}),))
+
+
+def cut(*calls: ToolCall, text: str = "") -> Reply:
+    return Reply(text, calls, tokens=Tokens(output=8_192), stop="length")
+
+
+def write(content: str, **more: object) -> Reply:
+    return Reply(tool_calls=(ToolCall("write_file", {"path": "a.py", "content": content, **more}),))
+
+
+async def played(
+    folder: Path, name: str, turns: Sequence[Turn]
+) -> tuple[Journey, Sequence[Request]]:
+    made = Journey.plan(folder, [], PlannedSandbox(ANSWERS))
+    with ProviderServer([PLAN, *turns, APPROVED]) as server:
+        keys = dict.fromkeys(("groq", "anthropic", "google_genai"), "key")
+        pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
+        made.ports = made.with_ports(models=RoleModels.alone(pool, name))
+        await made.begin(JobInput("Write a.py."))
+        await pool.aclose()
+        return made, server.requests
+
+
+@pytest.mark.parametrize("name", ["groq:llama-3.3-70b-versatile", "anthropic:claude-haiku-4-5"])
+async def test_a_call_that_was_cut_is_not_made_and_the_model_hears_how_to_go_on(
+    tmp_path: Path, name: str
+) -> None:
+    half = ToolCall("write_file", '{"path": "a.py", "content": "' + "x" * 30_000)
+    whole = [write("x = 1\n"), write("y = 2\n", append=True)]
+    made, requests = await played(tmp_path, name, [cut(half), *whole, CHECKED, Reply("Done.")])
+    heard = requests[2].last_text
+    assert "cut off" in heard
+    assert "8192 tokens" in heard
+    assert "`write_file` was not called" in heard
+    assert "`append`" in heard
+    assert "JSON" not in heard
+    assert len(str(requests[2].body)) < 25_000
+    assert await made.ports.workspace.read("a.py") == b"x = 1\ny = 2\n"
+    assert (await made.outcome()).approved
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_an_answer_that_was_cut_is_asked_for_again(tmp_path: Path, name: str) -> None:
+    half = cut(text="I made a.py, which")
+    turns = [write("x = 1\n"), CHECKED, half, Reply("I made a.py.")]
+    made, requests = await played(tmp_path, name, turns)
+    assert "cut off" in requests[4].last_text
+    (answer,) = made.data_of("answered")
+    assert answer["text"] == "I made a.py."
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_an_answer_that_is_cut_twice_says_so(tmp_path: Path, name: str) -> None:
+    turns = [write("x = 1\n"), CHECKED, cut(text="I made"), cut(text="I made a")]
+    made, requests = await played(tmp_path, name, turns)
+    (answer,) = made.data_of("answered")
+    assert answer["text"].startswith("I made a\n")
+    assert "cut off, twice" in answer["text"]
+    assert any("cut off, twice" in message.text for message in requests[-1].messages)
