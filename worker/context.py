@@ -14,7 +14,9 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.router import AUTO, Routes
 from agents.ports import Bounds, Ports
+from agents.ports.environment import Environment
 from agents.ports.network import Packages, Pages
+from agents.runs.environment import describe
 from agents.spending.rate_limit import Pace
 from agents.tools.registry import Body
 from jobs.blobs import manifest
@@ -70,6 +72,7 @@ class WorkerContext:
     packages: Packages | None
     patience: float
     retries: int
+    environment: Environment | None = None
     graph: Any = field(init=False)
     live: LiveTokens = field(init=False)
     saver: RedisSaver = field(init=False)
@@ -117,6 +120,7 @@ class WorkerContext:
             sandbox=self.sandbox,
             models=models,
             limits=self.limits,
+            environment=await self._environment(),
             unanswered=unanswered,
             last_try=record.retries >= self.retries,
             bounds=replace(
@@ -132,6 +136,12 @@ class WorkerContext:
             tokens=self.live.of(record.id),
         )
         return await routed(record, ports, models, self.store, self.routes)
+
+    async def _environment(self) -> Environment:
+        """What the sandbox has, asked for once a process. Raises what the sandbox raises."""
+        if self.environment is None:
+            self.environment = await describe(self.sandbox, self.limits)
+        return self.environment
 
     async def _pin(self, digests: Sequence[str]) -> Sequence[str]:
         """Pin the files of a run, and wait for a store that is away: the run would be repeated

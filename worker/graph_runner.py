@@ -17,6 +17,7 @@ from agents.checks.judge import judge
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
 from agents.ports import CallKey, Earlier, Event, Ports
+from agents.runs.environment import described_files
 from jobs.blobs.manifest import load
 from jobs.model.graph_format import ANEW
 from jobs.model.record import JobRecord, Reason, Result
@@ -97,7 +98,8 @@ class GraphRunner:
         )
         base = entries[0].workspace if entries else None
         ports = await self._ports(record, ledger, base)
-        feed = initial_state(_input(record.spec, entries, ports))
+        inputs = await described_files(ports.workspace)
+        feed = initial_state(_input(record.spec, entries, ports, inputs))
         return await self._through(ledger, feed, ports)
 
     async def _through(
@@ -204,7 +206,9 @@ async def flush_unsent(settle_seconds: float = 0.0) -> None:
         await ledger.flush_unsent()
 
 
-def _input(spec: JobSpec, entries: Sequence[ConversationEntry], ports: Ports) -> JobInput:
+def _input(
+    spec: JobSpec, entries: Sequence[ConversationEntry], ports: Ports, inputs: tuple[str, ...]
+) -> JobInput:
     return JobInput(
         task=spec.task,
         steps=spec.steps,
@@ -212,6 +216,7 @@ def _input(spec: JobSpec, entries: Sequence[ConversationEntry], ports: Ports) ->
         on_exhausted=spec.on_exhausted.value,
         earlier=tuple(Earlier(entry.task, entry.summary) for entry in reversed(entries)),
         files=tuple(ports.workspace.list()),
+        inputs=inputs,
         checks=spec.checks is not None,
         write_tests=spec.write_tests,
         questions=spec.questions,

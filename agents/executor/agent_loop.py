@@ -30,7 +30,7 @@ from agents.executor.tool_calls import ToolCallMiddleware
 from agents.failures.feedback import escalation_of
 from agents.graph.state import ArtifactFields, Messages, Run
 from agents.ports import CallKey, Event, Ports
-from agents.prompts import Prompt, render
+from agents.prompts import Prompt
 from agents.texts import bounded
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS, Body
@@ -102,7 +102,6 @@ def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
     return create_agent(
         model=ModelPlaceholder(),
         tools=build_tools(bodies),
-        system_prompt=render("executor/system", tools=[body.__name__ for body in bodies]),
         middleware=(ModelCallMiddleware(), ToolCallMiddleware()),
         state_schema=LoopState,
         context_schema=Ports,

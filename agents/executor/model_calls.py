@@ -7,7 +7,14 @@ from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    InvalidToolCall,
+    SystemMessage,
+    ToolCall,
+)
 
 from agents.calls.call_key import for_call
 from agents.calls.journal import FullRequest, model_call
@@ -23,11 +30,12 @@ from agents.failures.feedback import escalation_of
 from agents.models.errors import ReplyMalformed
 from agents.models.replies.ending import MALFORMED, cut_off, malformed, output_tokens
 from agents.ports import CallKey, Event, Ports
-from agents.prompts import past_reply, render
+from agents.prompts import described, past_reply, render
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR
 from agents.texts import head_and_tail, weight
 from agents.tools.trace import runs_in, traces
+from sandbox.protocol import MIB
 
 _ASKED = "asked_to_verify"
 """Marks the reply of a model that was asked for a verification."""
@@ -50,6 +58,7 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
         BudgetExhausted: a retry with a larger budget continues the pass at this call.
         """
         ports = request.runtime.context
+        request = request.override(system_message=SystemMessage(_instructions(request, ports)))
         state = cast("dict[str, Any]", request.state)
         if (closing := _closing(request.messages, state, ports)) is not None:
             return AIMessage(closing)
@@ -57,6 +66,24 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
         if await _needs_verification(reply, state, ports):
             reply = await _asked_to_verify(request, handler, reply)
         return _callable(reply)
+
+
+def _instructions(request: ModelRequest[Ports], ports: Ports) -> str:
+    """The system prompt. It is no part of a call's key in the journal: a worker whose sandbox has
+    other packages repeats no call."""
+    return render(
+        "executor/system",
+        environment=described(ports.environment),
+        seconds=f"{ports.limits.wall_seconds:g}",
+        memory=ports.limits.memory_bytes // MIB,
+        output=ports.bounds.output,
+        steps=ports.bounds.steps,
+        tools=_names(request),
+    )
+
+
+def _names(request: ModelRequest[Ports]) -> list[str]:
+    return [tool["name"] if isinstance(tool, dict) else tool.name for tool in request.tools]
 
 
 def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports) -> str | None:
@@ -170,8 +197,7 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
 
 def _whole(request: ModelRequest[Ports]) -> FullRequest:
     first = [request.system_message] if request.system_message else []
-    names = [tool["name"] if isinstance(tool, dict) else tool.name for tool in request.tools]
-    return FullRequest([*first, *request.messages], names)
+    return FullRequest([*first, *request.messages], _names(request))
 
 
 def _callable(message: AIMessage) -> AIMessage:

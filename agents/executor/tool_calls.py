@@ -14,6 +14,7 @@ from agents.calls.call_key import digest, for_call, for_reply
 from agents.calls.journal import finished_call, journaled
 from agents.calls.serializable import UNSERIALIZABLE
 from agents.errors import ToolRefused
+from agents.executor.history import replies
 from agents.executor.plan_progress import without_steps
 from agents.failures.feedback import after_run
 from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
@@ -23,6 +24,9 @@ from agents.tools.trace import Trace, of_use, runs_in
 
 TOOL_CALL_OFFSET = 10
 """Ordinal of a reply's first tool call, relative to the reply; model calls have lower ones."""
+
+REPLIES_ANNOUNCED = 4
+"""From so many replies before the bound on, a model reads how many are left."""
 
 Run = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
 
@@ -46,6 +50,8 @@ class ToolCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
                 message.content = "\n\n".join(filter(None, (message.text, follows.text)))
                 if follows.repaired is not None:
                     events.append(Event(at, "repaired", follows.repaired))
+            if left := _last_replies(request, index):
+                message.content = f"{message.text}\n\n{left}"
             done = finished_call(message, events=events, workspace=ports.workspace.digest)
             return message, done
 
@@ -54,6 +60,16 @@ class ToolCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
             if runs_in([message.artifact]):
                 ports.sequencer.count_run(reply.key())
             return message
+
+
+def _last_replies(request: ToolCallRequest, index: int) -> str:
+    """How many replies are left, with the answer to the last call of a reply near the bound."""
+    messages = request.state["messages"]
+    ports: Ports = cast("Ports", request.runtime.context)
+    left = ports.bounds.steps - replies(messages)
+    if left > REPLIES_ANNOUNCED or index < len(messages[-1].tool_calls) - 1:
+        return ""
+    return render("executor/last_replies", left=left).strip()
 
 
 def _key_of(request: ToolCallRequest) -> tuple[CallKey, int]:

@@ -5,6 +5,7 @@ A failure is repaired when a verification passes after one that failed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +16,14 @@ from agents.calls.journal import answered_by
 from agents.executor.history import this_pass
 from agents.failures.escalation import Escalation, escalation, rounds, symptom
 from agents.failures.workspace_change import Change, change
-from agents.graph.state import Run
+from agents.graph.state import Run, text_in
 from agents.ports import Ports
 from agents.prompts import render
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR, kept_text, whole_program
 from agents.tools.trace import runs_in, traces
 
+_INSTALLS = re.compile(r"\b(pip3?|uv|conda|apt|apt-get|npm|cargo|gem) +(pip +)?(install|add)\b")
 FILES_COMPARED = 20
 BYTES_COMPARED = 256 * 1024
 
@@ -91,6 +93,7 @@ async def repaired(
 def _text(run: Run, earlier: Sequence[Run], tried: Sequence[Run], ports: Ports) -> str:
     same = [each["id"] for each in earlier if _fails_alike(each, run)]
     given = {"failure": run["failure"], "install": ports.packages is not None}
+    given["installs"] = run.get("tool") == "shell" and bool(_INSTALLS.search(text_in(run, "code")))
     hint = render("executor/hint", **given, same=same[-1] if same else None)
     parts = [hint, render("executor/taken_over", tried=tried) if tried else ""]
     return "\n\n".join(part.strip() for part in parts if part)

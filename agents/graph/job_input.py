@@ -16,12 +16,12 @@ EARLIER_SHOWN = 3
 class JobInput:
     """A job as the graph sees it.
 
-    `steps` is the caller's own plan, `files` the paths that the workspace starts with, `earlier`
-    the finished jobs of the conversation, oldest first. `verify` is the argv of the verification.
-    `evidence` "none": the critic may approve work that cannot be executed. `checks`: the job has
-    acceptance checks, which are in the ports. `write_tests`: a tester writes tests first.
-    `questions`: the planner may ask the person about the task. `parallel`: independent steps may
-    run at the same time.
+    `steps` is the caller's own plan, `files` the paths that the workspace starts with, and
+    `inputs` what prompts say of them (`agents.runs.environment`). `earlier` are the finished jobs
+    of the conversation, oldest first. `verify` is the argv of the verification. `evidence` "none":
+    the critic may approve work that cannot be executed. `checks`: the job has acceptance checks,
+    which are in the ports. `write_tests`: a tester writes tests first. `questions`: the planner may
+    ask the person about the task. `parallel`: independent steps may run at the same time.
     """
 
     task: str
@@ -30,6 +30,7 @@ class JobInput:
     on_exhausted: Literal["accept", "fail"] = "fail"
     earlier: tuple[Earlier, ...] = ()
     files: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
     checks: bool = False
     write_tests: bool = False
     questions: bool = False
@@ -51,6 +52,7 @@ def initial_state(job: JobInput) -> State:
                 for each in job.earlier[-EARLIER_SHOWN:]
             ],
             "files": sorted(job.files),
+            "inputs": list(job.inputs),
             "checks": job.checks,
             "write_tests": job.write_tests,
             "questions": job.questions,

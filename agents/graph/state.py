@@ -46,6 +46,7 @@ class JobFields(TypedDict):
     on_exhausted: str
     earlier: list[dict[str, str]]
     files: list[str]
+    inputs: NotRequired[list[str]]
     checks: NotRequired[bool]
     write_tests: NotRequired[bool]
     questions: NotRequired[bool]

@@ -12,7 +12,7 @@ from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
 from agents.graph.state import State
 from agents.ports import Event, Ports
-from agents.prompts import render, task_prompt
+from agents.prompts import described, render, task_prompt
 
 MAX_QUESTIONS = 3
 
@@ -33,7 +33,10 @@ class Questions(BaseModel):
 async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """Ask the planner's model for questions. An unreadable reply means no questions."""
     request = task_prompt("asker/task", state)
-    messages = [SystemMessage(render("asker/system", most=MAX_QUESTIONS)), request.message()]
+    system = render(
+        "asker/system", most=MAX_QUESTIONS, environment=described(runtime.context.environment)
+    )
+    messages = [SystemMessage(system), request.message()]
     answer = await ask_role(runtime, "planner", messages, Questions)
     asked = [each.model_dump() for each in answer.value.questions] if answer.value else []
     note = "" if answer.value else f"the planner's questions could not be read: {answer.error}"

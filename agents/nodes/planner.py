@@ -1,4 +1,4 @@
-"""The planner: 3 to 5 steps for a task; for a parallel job also which steps are independent."""
+"""The planner: 1 to 7 steps for a task; for a parallel job also which steps are independent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.graph.state import State
 from agents.parallel.events import emit_started
 from agents.parallel.waves import Waves, waves
 from agents.ports import Event, Ports
-from agents.prompts import render, task_prompt
+from agents.prompts import described, render, task_prompt
 
 DEFAULT_PLAN = (
     "Write the code that the task asks for, into a file of its own.",
@@ -23,14 +23,14 @@ DEFAULT_PLAN = (
     "Fix what fails, and run it again until every check passes.",
 )
 """The plan for any task, if the model gives no usable one."""
-MAX_PARALLEL_STEPS = 8
+MAX_STEPS = 7
 
 
 class Plan(BaseModel):
     """The steps of the plan, in order."""
 
     steps: list[str] = Field(
-        min_length=3, max_length=5, description="3 to 5 steps, each one sentence"
+        min_length=1, max_length=MAX_STEPS, description=f"1 to {MAX_STEPS} steps, each one sentence"
     )
 
 
@@ -53,7 +53,7 @@ class ParallelPlan(BaseModel):
     """The steps of the plan, and what each of them needs."""
 
     steps: list[Annotated[Step, BeforeValidator(_as_step)]] = Field(
-        min_length=2, max_length=MAX_PARALLEL_STEPS, description=f"2 to {MAX_PARALLEL_STEPS} steps"
+        min_length=1, max_length=MAX_STEPS, description=f"1 to {MAX_STEPS} steps"
     )
 
 
@@ -123,6 +123,8 @@ def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
     request = task_prompt("task", state)
     system = render(
         "planner/system",
+        most=MAX_STEPS,
+        environment=described(ports.environment),
         install=ports.packages is not None,
         fetch=ports.pages is not None,
         parallel=state["job"].get("parallel", False),

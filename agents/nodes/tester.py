@@ -21,7 +21,7 @@ from agents.checks.vacuous_tests import (
 )
 from agents.graph.state import State
 from agents.ports import Event, Finished, Ports
-from agents.prompts import render, task_prompt
+from agents.prompts import described, render, task_prompt
 
 TESTER: Final = "tester"
 MAX_FILES = 3
@@ -52,7 +52,8 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """
     ports = runtime.context
     request = task_prompt("task", state)
-    messages = [SystemMessage(render("tester/system", most=MAX_FILES)), request.message()]
+    system = render("tester/system", most=MAX_FILES, environment=described(ports.environment))
+    messages = [SystemMessage(system), request.message()]
     answer = await ask_role(runtime, TESTER, messages, Tests)
     if answer.value is None:
         note = f"the tester's reply could not be read: {answer.error}"

@@ -17,6 +17,7 @@ from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.models.call_context import Listener
 from agents.models.role_models import RoleModels
 from agents.parallel.coordinator import BranchCoordinator
+from agents.ports.environment import Environment
 from agents.ports.network import Packages, Pages
 from agents.recordings.redaction import Redaction
 from agents.spending.budget import Budget
@@ -218,6 +219,7 @@ class Ports:
     sandbox: Sandbox
     models: RoleModels
     limits: Limits = field(default_factory=Limits)
+    environment: Environment = field(default_factory=Environment)
     bounds: Bounds = field(default_factory=Bounds)
     sequencer: ToolCallSequencer = field(default_factory=ToolCallSequencer)
     """Orders the tool calls: one at a time uses the workspace."""

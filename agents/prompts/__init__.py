@@ -17,11 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2 import Environment as Templates
+from jinja2 import FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agents.graph.state import State
+from agents.ports.environment import Environment
 
 PROMPTS = Path(__file__).parent
 _MARK = "_mark"
@@ -55,7 +57,7 @@ def render(name: str, **values: Any) -> str:
 def prompt(name: str, **values: Any) -> Prompt:
     """The same, with its trimmable parts."""
     mark = secrets.token_hex(16)  # occurs in no value
-    template = _environment().get_template(f"{name}.md.j2")
+    template = _templates().get_template(f"{name}.md.j2")
     pieces = template.render({**values, _MARK: mark}).split(mark)
     length, trimmable = 0, []
     for number, piece in enumerate(pieces):
@@ -65,6 +67,11 @@ def prompt(name: str, **values: Any) -> Prompt:
     return Prompt("".join(pieces), tuple(trimmable))
 
 
+def described(environment: Environment) -> str:
+    """What a sandbox has, in one phrase for a prompt."""
+    return render("environment", environment=environment).strip()
+
+
 def task_prompt(name: str, state: State, **values: Any) -> Prompt:
     """A prompt that repeats the task, as `task.md.j2` does, with `values` beside it."""
     job = state["job"]
@@ -72,7 +79,7 @@ def task_prompt(name: str, state: State, **values: Any) -> Prompt:
         name,
         task=job["task"],
         earlier=job["earlier"],
-        files=job["files"],
+        files=job.get("inputs") or job["files"],
         clarified=state.get("clarified", []),
         **values,
     )
@@ -99,8 +106,8 @@ def _trimmable(context: Context, text: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def _templates() -> Templates:
+    templates = Templates(
         loader=FileSystemLoader(PROMPTS),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - text for models: there is no HTML to escape
@@ -108,5 +115,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters["trimmable"] = _trimmable
-    return environment
+    templates.filters["trimmable"] = _trimmable
+    return templates

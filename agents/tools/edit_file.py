@@ -32,13 +32,9 @@ _WORD = re.compile(r"\w+")
 async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -> Answer:
     """Change part of a file: replace a text that occurs in it exactly once.
 
-    White space counts. If `old_text` does not occur exactly once, nothing is changed, and the
-    answer shows the places or the most similar lines.
-
     Args:
-        path: The file's path, relative to the working directory.
-        old_text: The text to replace, copied exactly; enough lines so that it occurs only once.
-        new_text: The new text; empty to remove the old one.
+        old_text: The text to replace, copied exactly, with enough lines to occur only once.
+        new_text: The new text.
     """
     ports: Ports = runtime.context
     name = checked(in_workspace(path))

@@ -19,11 +19,10 @@ SHOWN = 400
 async def list_dir(
     runtime: Runtime, path: str = ".", depth: Annotated[int, Field(ge=1, le=32)] = 1
 ) -> Answer:
-    """List the names in a directory. Names that end with / are directories.
+    """List the files and directories in a directory.
 
     Args:
-        path: The directory's path, relative to the working directory (the default).
-        depth: How many levels to list: 1 is only the directory, 2 also the directories in it.
+        depth: How many levels to list.
     """
     ports: Ports = runtime.context
     names = listing(ports.workspace.list(), path, depth)

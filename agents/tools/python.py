@@ -11,9 +11,7 @@ from agents.tools.trace import of_run
 
 
 async def python(code: str, runtime: Runtime) -> Answer:
-    """Run a Python program in a new process in the working directory, and see its output.
-
-    Files stay from one call to the next; variables, imports and functions do not.
+    """Run a Python program in a new process, and see its output.
 
     Args:
         code: The complete program.

@@ -24,14 +24,11 @@ async def read_file(
     offset: Annotated[int, Field(ge=1)] = 1,
     limit: Annotated[int | None, Field(ge=1)] = None,
 ) -> Answer:
-    """Read a text file, or some of its lines.
-
-    A long file is shown in part, with the number of its lines and the offset of the next part.
+    """Read a text file, or some of its lines. A long file is shown in part.
 
     Args:
-        path: The file's path, relative to the working directory.
-        offset: The first line to read, from 1.
-        limit: How many lines to read; by default as many as can be shown.
+        offset: The first line, from 1.
+        limit: The number of lines.
     """
     ports: Ports = runtime.context
     name = in_workspace(path)

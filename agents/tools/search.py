@@ -27,15 +27,10 @@ async def search(
     ignore_case: bool = False,
     max_results: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> Answer:
-    """Search the files of the working directory for lines that match a Python regular expression.
-
-    Each match is shown as path:line: text. Binary files are skipped.
+    """Find the lines of all files that match a Python regular expression.
 
     Args:
-        pattern: The expression, for each line; escape special characters, as in `f\\(x\\)`.
-        glob: Search only matching files, such as `*.py` (in any directory) or `src/**/*.py`.
-        ignore_case: Whether to ignore upper and lower case.
-        max_results: The largest number of matches to show.
+        glob: Only files such as `*.py` (in any directory) or `src/**/*.py`.
     """
     ports: Ports = runtime.context
     asked = {

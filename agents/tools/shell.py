@@ -18,15 +18,11 @@ Seconds = Annotated[int | None, Field(ge=1, le=600)]
 
 
 async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None) -> Answer:
-    """Run a command line with bash in the working directory, and see its output.
-
-    It stops at the first command that fails (-e -o pipefail). There is no network and no keyboard,
-    and no process keeps running after it. Files in the working directory stay; variables, the
-    current directory and files elsewhere do not.
+    """Run non-Python commands with bash, and see their output. It stops at the first that fails.
 
     Args:
         command: The command line; several lines are a script.
-        timeout_seconds: Stop it after this many seconds. The sandbox's own limit applies, too.
+        timeout_seconds: Stop it after this many seconds.
     """
     ports: Ports = runtime.context
     if "\0" in command:

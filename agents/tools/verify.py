@@ -34,15 +34,13 @@ Words = Annotated[list[str], BeforeValidator(_split), Field(max_length=64)]
 async def verify(
     runtime: Runtime, command: Words | None = None, paths: Words | None = None
 ) -> Answer:
-    """Verify the work: run tests or a program on the files as they are. Exit code 0 passes.
+    """Show that the work is done: run tests, or one program without a shell. Exit code 0 passes.
 
-    The last `verify` is the evidence: it runs again on the final files, and it must fail when your
-    source files are replaced by ones that cannot load. Give one of the two arguments:
+    Give one argument.
 
     Args:
-        command: A program and its arguments, one string each, such as ["python", "check.py"]. It
-            runs without a shell.
-        paths: Test files or directories for pytest, such as ["test_app.py"]; ["."] for all.
+        command: The program and its arguments, such as ["python", "check.py"].
+        paths: Test files for pytest, such as ["test_app.py"].
     """
     ports: Ports = runtime.context
     program = Program.verify(_words(command or [], paths or []))

@@ -11,12 +11,11 @@ from agents.tools.trace import of_use
 
 
 async def write_file(path: str, content: str, runtime: Runtime, append: bool = False) -> Answer:
-    """Write a complete text file, replacing an existing one. To change a part, use edit_file.
+    """Write a new text file, or replace a whole one.
 
     Args:
-        path: The file's path, relative to the working directory.
-        content: The file's complete content.
-        append: Whether to add the content to the end of the file instead.
+        content: Its complete content.
+        append: Add the content to the end of the file instead.
     """
     ports: Ports = runtime.context
     name = checked(in_workspace(path))

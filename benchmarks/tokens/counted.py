@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from benchmarks.provider import Request
 
@@ -19,10 +20,12 @@ BYTES_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Input tokens of a job's requests, and the part that a prefix cache holds."""
+    """Input tokens of a job's requests, the part that a prefix cache holds, and what every request
+    repeats: instructions and tools."""
 
     tokens: int
     cached: int
+    overhead: int
 
     @classmethod
     def of(cls, requests: Sequence[Request]) -> Sent:
@@ -30,12 +33,22 @@ class Sent:
         messages after the tools."""
         bodies = [_parts(request) for request in requests]
         cached = sum(_same_beginning(before, after) for before, after in pairwise(bodies))
-        return cls(_tokens(sum(map(_size, bodies))), _tokens(cached))
+        return cls(_tokens(sum(map(_size, bodies))), _tokens(cached), overhead(requests[0]))
+
+
+def overhead(request: Request) -> int:
+    """The tokens of a request's instructions and tools."""
+    return _tokens(_size(_parts(request)[:2]))
 
 
 def _parts(request: Request) -> list[str]:
+    """Its tools, and each of its messages; the first of them has the instructions."""
     body = request.body
-    return [json.dumps(body.get("tools", [])), *map(json.dumps, body["messages"])]
+    return [_compact(body.get("tools", [])), *map(_compact, body["messages"])]
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _same_beginning(before: Sequence[str], after: Sequence[str]) -> int:

@@ -12,10 +12,11 @@ from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
 from agents.ports.memory import MemoryRecord, ports_over
+from agents.runs.environment import describe
 from benchmarks.provider import ProviderServer
 from benchmarks.tokens import script
 from benchmarks.tokens.counted import Sent
-from sandbox.protocol import Sandbox
+from sandbox.protocol import Limits, Sandbox
 
 
 async def sent(sandbox: Sandbox, calls: int, *, history: int | None) -> Sent:
@@ -26,6 +27,7 @@ async def sent(sandbox: Sandbox, calls: int, *, history: int | None) -> Sent:
         ports = replace(
             ports_over(MemoryRecord(), sandbox, models),
             bounds=Bounds(steps=2 * calls, history=history, conversation=None),
+            environment=await describe(sandbox, Limits()),
         )
         try:
             state = await build(None).ainvoke(

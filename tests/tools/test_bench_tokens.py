@@ -6,7 +6,7 @@ import json
 
 from click.testing import CliRunner
 
-from benchmarks.tokens.__main__ import main
+from benchmarks.tokens.__main__ import GOALS, main
 
 
 def test_a_long_history_is_sent_in_part() -> None:
@@ -17,3 +17,9 @@ def test_a_long_history_is_sent_in_part() -> None:
     assert keys["tokens_3"] == keys["tokens_untrimmed_3"]
     assert 0.4 < keys["ratio_9"] < 0.95
     assert keys["cached_9"] > 0.6
+
+
+def test_every_request_repeats_little() -> None:
+    done = CliRunner().invoke(main, ["--json", "--calls", "1"])
+    assert done.exit_code == 0, done.output
+    assert 900 < json.loads(done.stdout.splitlines()[-1])["overhead"] <= GOALS["overhead"] == 1_300

@@ -120,7 +120,7 @@ async def test_revisions_run_out_with_the_best_answer(tmp_path: Path) -> None:
 async def test_a_planner_that_cannot_be_read_falls_back(tmp_path: Path) -> None:
     turns = [
         turn("planner", "The task:", "I would rather chat."),
-        turn("planner", "does not call Plan", call("Plan", steps=["Only one."])),
+        turn("planner", "does not call Plan", call("Plan", steps=[])),
         turn("executor", DEFAULT_PLAN[0], "Done."),
         verdict("", "revise", "No run."),
     ]
@@ -140,7 +140,9 @@ async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
             call("Plan", steps=["A.", "B.", "C."]),
         ),
         turn(
-            "executor", "Files in the working directory: a.py", call("read_file", path="/work/a.py")
+            "executor",
+            "Files in the working directory:\n\n- a.py",
+            call("read_file", path="/work/a.py"),
         ),
         turn("executor", "x = 1", "It is one."),
         verdict("Files: a.py", "revise", "No run."),

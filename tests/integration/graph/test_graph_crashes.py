@@ -28,6 +28,7 @@ from support.graph.graphs import (
 
 from agents.graph.job_input import JobInput
 from agents.ports import Finished
+from agents.ports.environment import Environment
 from agents.ports.memory import MemoryJournal, MemoryRecord
 from sandbox.protocol import Command, Limits, RunResult
 
@@ -68,6 +69,18 @@ async def journey_with_a_crash(
     else:
         await journey.begin(JobInput(TASK))
     return journey, journal, sandbox
+
+
+async def test_a_worker_whose_sandbox_has_other_packages_repeats_no_call(tmp_path: Path) -> None:
+    journey = Journey.plan(tmp_path, TURNS, PlannedSandbox(ANSWERS))
+    journal = CrashingJournal(journey.record, at=6, before=False)
+    journey.ports = journey.with_ports(journal=journal, environment=Environment("3.11.1"))
+    with pytest.raises(Crash):
+        await journey.begin(JobInput(TASK))
+    other = Environment("3.13.1", ("polars 1.2",), ("git",))
+    journey.ports = journey.with_ports(environment=other)
+    await journey.go_on()
+    assert len(journal.keys) == CALLS
 
 
 @pytest.fixture(scope="module")

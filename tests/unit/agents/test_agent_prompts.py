@@ -19,6 +19,11 @@ WITHOUT_VALUES = {
 }  # fmt: skip
 
 
+def _hint(kind: str, *, install: bool = False, installs: bool = False) -> str:
+    given = {"install": install, "installs": installs, "same": None}
+    return render("executor/hint", failure={"class": kind}, **given)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prompt_renders_whole_or_names_the_value_that_is_missing(name: str) -> None:
     if name in WITHOUT_VALUES:
@@ -30,8 +35,7 @@ def test_a_prompt_renders_whole_or_names_the_value_that_is_missing(name: str) ->
 
 @pytest.mark.parametrize("kind", FailureClass)
 def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
-    hint = render("executor/hint", failure={"class": kind}, install=False, same=None)
-    known = render("executor/hint", failure={"class": "unknown"}, install=False, same=None)
+    hint, known = _hint(kind), _hint("unknown")
     assert hint.startswith(f"hint ({kind.replace('_', ' ')}): ")
     assert (hint.partition(": ")[2] == known.partition(": ")[2]) == (kind == "unknown")
 
@@ -43,8 +47,15 @@ def test_what_people_type_is_not_a_template() -> None:
 
 @pytest.mark.parametrize("install", [True, False])
 def test_the_hint_of_an_import_knows_whether_packages_can_be_installed(install: bool) -> None:
-    hint = render("executor/hint", failure={"class": "import"}, same=None, install=install)
+    hint = _hint("import", install=install)
     assert ("`install`" in hint, "nothing can be downloaded" in hint) == (install, not install)
+
+
+@pytest.mark.parametrize("install", [True, False])
+def test_a_shell_that_installs_has_a_hint_of_its_own(install: bool) -> None:
+    hint = _hint("unknown", install=install, installs=True)
+    assert "there is no network" in hint
+    assert ("`install`" in hint) == install
 
 
 def test_every_prompt_is_in_the_table_of_the_docs() -> None:

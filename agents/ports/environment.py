@@ -1,0 +1,15 @@
+"""Environment: what a job's code finds in its sandbox, as prompts name it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """`python` is the interpreter's version, `packages` are written `numpy 2.4.6`, `programs` are
+    the shell's beyond coreutils. The default is what is known before a sandbox was asked."""
+
+    python: str = "3"
+    packages: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()

@@ -1,0 +1,128 @@
+"""What a model reads about its sandbox, the limits, the files and the replies that are left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.graph.graphs import PLAN, Journey, PlannedSandbox, call, printed, turn, verdict
+
+from agents.graph.job_input import JobInput
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
+from agents.models.role_models import RoleModels
+from agents.ports import Bounds
+from agents.ports.environment import Environment
+from agents.ports.memory import MemoryRecord, MemoryWorkspace
+from agents.runs.environment import describe, described_files
+from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
+from sandbox.local import LocalSandbox
+from sandbox.protocol import MIB, Limits
+from settings.sandbox import sandbox_python
+
+TASK = "Add two numbers."
+
+
+async def test_a_sandbox_says_what_it_has() -> None:
+    sandbox = LocalSandbox(sandbox_python(), pool_size=0)
+    try:
+        found = await describe(sandbox, Limits())
+    finally:
+        await sandbox.close()
+    assert found.python.count(".") == 2
+    names = {package.partition(" ")[0] for package in found.packages}
+    assert {"numpy", "pandas", "matplotlib", "pytest"} <= names
+    assert not names & {"pip", "setuptools"}
+    assert all(package.partition(" ")[2] for package in found.packages)
+    assert {"grep", "sed"} <= set(found.programs)
+
+
+def _answer(request: Request) -> Reply:
+    if request.forced_tool == "Plan":
+        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Only one."]}),))
+    if request.forced_tool == "Verdict":
+        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "feedback": ""}),))
+    return Reply("Done.")
+
+
+async def test_prompts_name_what_this_jobs_sandbox_has(tmp_path: Path) -> None:
+    journey = Journey.plan(tmp_path, [], PlannedSandbox({}))
+    with ProviderServer(_answer) as server:
+        pool = ModelPool(ModelOptions({"groq": "k"}, {"groq": server.groq_url}))
+        journey.ports = journey.with_ports(
+            models=RoleModels.alone(pool, "groq:m"),
+            environment=Environment("3.12.1", ("polars 1.2", "numpy 2.0"), ("git", "rg")),
+            limits=Limits(wall_seconds=90, memory_bytes=2048 * MIB),
+            bounds=Bounds(steps=9),
+        )
+        await journey.begin(JobInput(TASK, max_revisions=1))
+        await pool.aclose()
+    planner, executor, *_ = (request.messages[0].text for request in server.requests)
+    for system in (planner, executor):
+        assert "Python 3.12.1 with polars 1.2, numpy 2.0" in system
+        assert "git, rg" in system
+    assert "90 s and 2048 MiB" in executor
+    assert "9 replies" in executor
+    assert [step["steps"] for step in journey.data_of("planned")] == [["Only one."]]
+
+
+async def test_the_last_replies_are_counted(tmp_path: Path) -> None:
+    def write(number: int) -> dict[str, object]:
+        return call("write_file", path=f"{number}.txt", content="x")
+
+    turns = [
+        PLAN,
+        turn("executor", TASK, write(1)),
+        turn("executor", "4 replies left: call `verify`", write(2), write(3), after=1),
+        turn("executor", "3 replies left", write(4), after=2),
+        turn("executor", "2 replies left", write(5), after=3),
+        turn("executor", "1 reply left: give your answer", "Done.", after=4),
+        verdict("", "revise", "Nothing ran."),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({}), bounds=Bounds(steps=5))
+    await journey.begin(JobInput(TASK, max_revisions=1, evidence="none"))
+    assert journey.data_of("answered")[0]["text"] == "Done."
+
+
+async def test_a_shell_that_installs_hears_that_it_cannot(tmp_path: Path) -> None:
+    line = "python -m pip install -q requests"
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("shell", command=line)),
+        turn("executor", "hint (installing): A shell command cannot install", "Done.", after=1),
+        verdict("", "revise", "Nothing ran."),
+    ]
+    failed = printed(error="No matching distribution found for requests\n", code=1)
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox({line: failed}))
+    await journey.begin(JobInput(TASK, max_revisions=1))
+    assert journey.data_of("answered")[0]["text"] == "Done."
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (b"a,b\n1,2\n3,4\n5,6\n", "16 bytes; its first lines:\n  a,b\n  1,2\n  3,4"),
+        (b"PK\x03\x04\xff\xfe", "6 bytes, binary"),
+        (b"SQLite format 3\0", "16 bytes, binary"),
+        (b"", "0 bytes"),
+    ],
+)
+async def test_files_are_shown_with_size_and_beginning(content: bytes, shown: str) -> None:
+    workspace = MemoryWorkspace(MemoryRecord(), {"data.csv": content})
+    (line,) = await described_files(workspace)
+    assert line == f"data.csv, {shown}"
+
+
+async def test_a_long_line_is_cut() -> None:
+    workspace = MemoryWorkspace(MemoryRecord(), {"data.csv": b"word " * 5_000})
+    (line,) = await described_files(workspace)
+    assert len(line) < 250
+    assert line.endswith("word ...")
+
+
+async def test_of_many_files_the_first_are_named() -> None:
+    many = {f"{number:03}.txt": b"text\n" for number in range(100)}
+    lines = await described_files(MemoryWorkspace(MemoryRecord(), many))
+    assert len(lines) == 41
+    assert lines[-1] == "and 60 more: list_dir shows them"
+    assert sum("first lines" in line for line in lines) == 8

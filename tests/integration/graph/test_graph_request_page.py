@@ -1,0 +1,14 @@
+"""docs/request.md is what a model is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.tokens.request_page import first_request, page
+
+WRITTEN = Path(__file__).parents[3] / "docs" / "request.md"
+
+
+async def test_the_page_is_what_is_sent() -> None:
+    again = "write it again: python -m benchmarks.tokens.request_page > docs/request.md"
+    assert WRITTEN.read_text() == page(await first_request()), again
