@@ -8,6 +8,7 @@ carries an Idempotency-Key.
 from __future__ import annotations
 
 import ipaddress
+import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,11 +60,23 @@ class Service:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def submit(self, spec: Mapping[str, Any], *, once: str | None = None) -> Job:
-        """POST /jobs: {id, kind, status, version, links} of the accepted job; `once` is the
-        Idempotency-Key, else a new one."""
+    def submit(
+        self,
+        spec: Mapping[str, Any],
+        files: Mapping[str, bytes] | None = None,
+        *,
+        once: str | None = None,
+    ) -> Job:
+        """POST /jobs: {id, kind, status, version, links} of the accepted job. `files` of any kind
+        go beside the JSON; `once` is the Idempotency-Key, else a new one."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
-        return self._json("POST", "/jobs", json=spec, headers=headers)
+        if not files:
+            return self._json("POST", "/jobs", json=spec, headers=headers)
+        parts = [
+            ("job", (None, json.dumps(spec))),
+            *(("files", (path, content)) for path, content in files.items()),
+        ]
+        return self._json("POST", "/jobs", files=parts, headers=headers)
 
     def jobs(self, **query: Any) -> Mapping[str, Any]:
         """GET /jobs: {jobs, total, limit, offset}; newest first."""

@@ -44,6 +44,7 @@ class Original:
     job: Job
     recording: bytes
     spec: Mapping[str, Any]
+    files: Mapping[str, bytes]
     decisions: tuple[tuple[str, Mapping[str, Any]], ...]
 
     @property
@@ -61,11 +62,12 @@ def fetch(service: Service, job_id: str) -> Original:
     recording = _recording(service, job_id)
     left_out = {*OF_NO_MATTER, *OF_ITS_OWN}
     spec = {name: value for name, value in job["spec"].items() if name not in left_out}
-    files = {file["path"]: _file(service, job_id, file["path"]) for file in _started(service, job)}
-    asked = {**spec, "files": files, "model": f"recording:{job_id}"}
+    started = (file["path"] for file in service.files(job_id, at=START))
+    files = {path: service.file(job_id, path, at=START) for path in started}
+    asked = {**spec, "model": f"recording:{job_id}"}
     if checks := job["spec"].get("checks"):
         asked["checks"] = _checks(service, job_id, checks)
-    return Original(job, recording, asked, tuple(_decisions(service, job)))
+    return Original(job, recording, asked, files, tuple(_decisions(service, job)))
 
 
 def _recording(service: Service, job_id: str) -> bytes:
@@ -95,20 +97,17 @@ def _unfit(job: Job) -> str | None:
     return None
 
 
-def _started(service: Service, job: Job) -> list[Mapping[str, Any]]:
-    return list(service.files(job["id"], at=START))
-
-
 def _checks(service: Service, job_id: str, checks: Mapping[str, Any]) -> Mapping[str, Any]:
-    files = {path: _file(service, job_id, path, at="checks") for path in checks["files"]}
+    files = {path: _text(service, job_id, path) for path in checks["files"]}
     asked = {"files": files, "command": checks["command"]}
     if checks.get("cases"):
-        asked["cases"] = json.loads(_file(service, job_id, CASES_PATH, at="checks"))
+        asked["cases"] = json.loads(_text(service, job_id, CASES_PATH))
     return asked
 
 
-def _file(service: Service, job_id: str, path: str, *, at: str = START) -> str:
-    text = as_text(service.file(job_id, path, at=at))
+def _text(service: Service, job_id: str, path: str) -> str:
+    """A file of the checks."""
+    text = as_text(service.file(job_id, path, at="checks"))
     if text is None:
         raise _unplayable(job_id, f"its file {path} is no text")
     return text

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from cli.client.files import save_recording
+from cli.commands.jobs.input_files import collect
 from cli.commands.jobs.spec_options import given, spec_options
 from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
@@ -48,10 +49,14 @@ def command(
     On a terminal you are asked at a review; elsewhere the command says how to decide, and waits.
     """
     spec = _spec(asked)
+    files = collect(asked["files"])
     if record:
         spec["record"] = _can_be_written(record, no_wait=no_wait)
     with open_service(flags) as service:
-        job = service.submit(spec)
+        files.require_fit(service)
+        for why, count in files.left_out.items():
+            click.echo(f"left out of the directories: {count} ({why})", err=True)
+        job = service.submit(spec, files.read())
         if no_wait:
             if as_json:
                 print_json(job)
@@ -69,8 +74,7 @@ def command(
 
 def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
     task = sys.stdin.read() if asked["task"] == "-" else asked["task"]
-    files = dict(_file(path, "--file") for path in asked["files"])
-    spec = {**asked, "task": task, "files": files, "checks": _checks(asked)}
+    spec = {**asked, "task": task, "files": None, "checks": _checks(asked)}
     return given({name: value for name, value in spec.items() if name not in OF_THE_CHECKS})
 
 

@@ -70,8 +70,9 @@ WORK: tuple[Option, ...] = (
         "files",
         metavar="PATH",
         multiple=True,
-        type=TEXT_FILE,
-        help="A text file that the job starts with; may be given again.",
+        type=click.Path(exists=True, path_type=Path),
+        help="A file of any kind that the job starts with, or a directory of them; may be given "
+        "again.",
     ),
     click.option(
         "--conversation",

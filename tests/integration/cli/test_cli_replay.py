@@ -44,9 +44,10 @@ def worked(service: Service) -> str:
     """A job that ada sends back, then runs code of her own in, then approves: as she is asked
     behind every run, and again when the checks have passed."""
     secret = service.create_key({"name": "ada", "scopes": ["review", "read"]})["secret"]
-    spec = {"task": "Print it.", "files": {"seven.txt": "7"}, "model": MODEL}
+    spec = {"task": "Print it.", "model": MODEL}
+    files = {"seven.txt": b"7", "other.bin": b"\xff\x00"}
     asks = {"review": True, "pause": "every_run", "record": True, "checks": {"files": CHECKS}}
-    job_id = service.submit({**spec, **asks})["id"]
+    job_id = service.submit({**spec, **asks}, files)["id"]
     decisions = chain(
         [
             {"action": "revise", "feedback": "And zero."},

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -76,7 +77,7 @@ def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:
             length = int(self.headers.get("Content-Length") or 0)
             text = self.rfile.read(length)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            body = json.loads(text) if text else None
+            body = _read(headers.get("content-type", ""), text)
             said = answer(Asked(self.command, self.path, headers, body))
             raw = said.body if isinstance(said.body, bytes) else _text(said.body).encode()
             self.send_response(said.status)
@@ -92,6 +93,16 @@ def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+def _read(content_type: str, text: bytes) -> Any:
+    """JSON; with the `files` of a form that has it as its part `job`."""
+    if not content_type.startswith("multipart/form-data"):
+        return json.loads(text) if text else None
+    form = message_from_bytes(f"Content-Type: {content_type}\r\n\r\n".encode() + text)
+    parts = [(part.get_filename(), part.get_payload(decode=True)) for part in form.get_payload()]
+    (job,) = (content for name, content in parts if name is None)
+    return {**json.loads(job), "files": {name: content for name, content in parts if name}}
 
 
 def _text(body: Any) -> str:

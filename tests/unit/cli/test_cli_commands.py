@@ -38,10 +38,58 @@ def test_run_sends_what_was_asked(fettle, finished, tiny, tmp_path, monkeypatch)
         "task": "Sort",
         "review": True,
         "model": "groq:x",
-        "files": {"src/a.py": "A = 1\n", "a.py": "A = 1\n"},
+        "files": {"src/a.py": b"A = 1\n", "a.py": b"A = 1\n"},
         "conversation_id": "c1",
         "labels": ["l"],
     }
+
+
+def test_run_sends_a_directory_without_what_is_hidden(
+    fettle, finished, tiny, tmp_path, monkeypatch
+):
+    data = tmp_path / "data"
+    (data / "north" / "__pycache__").mkdir(parents=True)
+    (data / "sales.xlsx").write_bytes(b"PK\xff\x00")
+    (data / "north" / "a.csv").write_text("1,2\n")
+    (data / "north" / "__pycache__" / "a.pyc").write_bytes(b"\x00")
+    (data / ".git").mkdir()
+    (data / ".env").write_text("SECRET=1")
+    (data / "link.csv").symlink_to("/etc/passwd")
+    here = {"data/north/a.csv": b"1,2\n", "data/sales.xlsx": b"PK\xff\x00"}
+    monkeypatch.chdir(tmp_path)
+    for given in ("data", str(data), "../" + tmp_path.name + "/data"):
+        code, _, err = fettle("run", "Sort", "--file", given)
+        assert (code, tiny.asked[-3].body["files"]) == (0, here), given
+        assert "left out of the directories: 2 (hidden)" in err
+        assert "left out of the directories: 1 (no regular file)" in err
+    monkeypatch.chdir(data)
+    fettle("run", "Sort", "--file", ".")
+    assert tiny.asked[-3].body["files"] == {
+        name.removeprefix("data/"): content for name, content in here.items()
+    }
+
+
+def test_run_says_before_it_sends_what_is_too_large(fettle, finished, tiny, tmp_path):
+    with (tmp_path / "large.bin").open("wb") as file:
+        file.truncate(20 << 20)
+    tiny.on("GET /system", Answer(200, {"limits": {"max_files_bytes": 11 << 20}}))
+    code, _, err = fettle("run", "Sort", "--file", str(tmp_path / "large.bin"))
+    assert code == 1
+    assert "at most 11534336 bytes (FETTLE_MAX_FILES_BYTES), not 20971520" in err
+    assert [asked.path for asked in tiny.asked] == ["/system"]
+    tiny.on("GET /system", problem(403, "Forbidden"))  # a key that may only submit
+    code, _, _ = fettle("run", "Sort", "--file", str(tmp_path / "large.bin"))
+    assert code == 0
+
+
+def test_two_files_of_one_name_are_refused(fettle, tiny, tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.csv").write_text(folder)
+    code, _, err = fettle("run", "Sort", *(f"--file={tmp_path}/{each}/x.csv" for each in "ab"))
+    assert code == 2
+    assert "would both be x.csv" in err
+    assert tiny.asked == []
 
 
 def test_run_reads_a_task_from_stdin(fettle, finished, tiny, monkeypatch):

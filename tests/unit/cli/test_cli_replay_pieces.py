@@ -112,7 +112,7 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
         original = fetch(service, "j1")
     assert original.recording == b"about: x\n"
     assert original.spec["model"] == "recording:j1"
-    assert original.spec["files"] == {"a.py": "A = 1\n"}
+    assert original.files == {"a.py": b"A = 1\n"}
     assert original.spec["checks"] == {
         "files": {"t.py": "def test(): pass\n"},
         "command": "pytest",

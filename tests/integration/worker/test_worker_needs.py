@@ -1,0 +1,93 @@
+"""What a job may need: input of any kind, and more time or memory than others, in real workers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.graph.working_model import works
+from support.processes.deployment import Deployment, running_deployment
+from support.processes.fronts import front
+
+from benchmarks.provider import ProviderServer, Request, Turn
+from cli.client.service import Job, Service
+from settings.base import DEVELOPMENT_KEY
+
+MODEL = "groq:llama-3.3-70b-versatile"
+MIB = 1024 * 1024
+LOOK = """
+import hashlib, sqlite3
+from PIL import Image
+print(sqlite3.connect("data/sales.sqlite").execute("select sum(amount) from sales").fetchone()[0])
+print(Image.open("data/plot.png").size)
+print(hashlib.sha256(open("large.bin", "rb").read()).hexdigest())
+open("answer.bin", "wb").write(bytes([255, 0]))
+"""
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+def database(folder: Path) -> bytes:
+    place = folder / "sales.sqlite"
+    with sqlite3.connect(place) as made:
+        made.execute("create table sales (amount)")
+        made.executemany("insert into sales values (?)", [(1,), (41,)])
+    made.close()
+    return place.read_bytes()
+
+
+def picture() -> bytes:
+    """A PNG of 2 by 3 pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        sum_of = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + sum_of
+
+    head = struct.pack(">IIBBBBB", 2, 3, 8, 0, 0, 0, 0)
+    rows = zlib.compress(b"\0\0\0" * 3)
+    signature = b"\x89PNG\r\n\x1a\n"
+    return signature + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def ended(
+    deployment: Deployment, code: str, spec: Mapping[str, Any], files: Mapping[str, bytes]
+) -> tuple[Job, bytes]:
+    """The job at its end, and its answer.bin where it made one."""
+
+    def turn(request: Request) -> Turn:
+        return works(request, code)
+
+    with ProviderServer(turn) as server:
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = str(service.submit({"task": "Look.", "model": MODEL, **spec}, files)["id"])
+            for _ in service.events(job_id):
+                pass
+            job = service.job(job_id)
+            made = {file["path"] for file in service.files(job_id)}
+            return job, service.file(job_id, "answer.bin") if "answer.bin" in made else b""
+
+
+def test_a_job_works_on_files_of_any_kind(deployment: Deployment, tmp_path: Path) -> None:
+    large = os.urandom(MIB) * 90
+    files = {
+        "data/sales.sqlite": database(tmp_path),
+        "data/plot.png": picture(),
+        "large.bin": large,
+    }
+    job, made = ended(deployment, LOOK, {}, files)
+    printed = job["runs"][0]["stdout"]["text"]
+    assert printed == f"42\n(2, 3)\n{hashlib.sha256(large).hexdigest()}\n", deployment.logs()
+    assert job["status"] == "succeeded", job
+    assert made == b"\xff\x00"
