@@ -35,8 +35,8 @@ async def check(services: Services) -> None:
     reasons = list(key_reasons(services.settings))
     unusable = False
     fitness = await _fitness(services, PATIENCE_SECONDS if production else 0.0)
-    if fitness is None:
-        reasons.append("Redis does not answer at FETTLE_REDIS_URL, so it cannot be checked")
+    if isinstance(fitness, StoreUnavailable):
+        reasons.append(f"Redis does not answer at FETTLE_REDIS_URL ({fitness})")
     else:
         complaints, unusable = fitness.complaints(production=False)
         reasons += complaints
@@ -65,16 +65,20 @@ def key_reasons(settings: ApiSettings) -> Sequence[str]:
     return []
 
 
-async def _fitness(services: Services, patience: float) -> RedisReport | None:
+async def _fitness(services: Services, patience: float) -> RedisReport | StoreUnavailable:
+    """What Redis reports, or why it does not answer; that is said at once, before the wait."""
     loop = asyncio.get_running_loop()
-    ends = loop.time() + patience
+    ends, said = loop.time() + patience, False
     while True:
         try:
             return await services.fitness()
         except StoreUnavailable as error:
+            if not said:
+                then = f"waits for {patience:g} s" if patience else "starts, and answers with 503"
+                log.warning("redis unreachable", error=str(error), then=then)
+                said = True
             if loop.time() >= ends:
-                log.warning("redis unreachable", error=str(error))
-                return None
+                return error
             await asyncio.sleep(0.5)
 
 

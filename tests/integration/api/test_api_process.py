@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from support.pages.api_front import RESULT, done
-from support.processes.api_process import environment, refused, running, stream
+from support.processes.api_process import ApiProcess, environment, refused, running, stream
+from support.processes.preloaded import started
 from support.servers import redis_servers
 
+from cli.local import ports
 from jobs.model.events import NewEvent
 from jobs.service import Operations
 from jobs.store import LeaseRef, Writes
@@ -327,7 +329,11 @@ async def test_no_accepted_job_is_lost_when_redis_is_killed(tmp_path):
 
 
 def production(server, folder, **changed):
-    return environment(server.url, folder, env="production", **changed)
+    return production_env(server.url, folder, **changed)
+
+
+def production_env(url, folder, **changed):
+    return environment(url, folder, env="production", **changed)
 
 
 @pytest.mark.parametrize(
@@ -343,6 +349,25 @@ def test_production_refuses_a_key_that_is_none(redis_server, tmp_path, changed, 
     assert ended.returncode != 0
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+async def test_a_redis_that_is_not_there_yet_is_reported_at_once_and_waited_for(tmp_path):
+    (port,) = ports.free(1)
+    env = production_env(f"redis://127.0.0.1:{port}/0", tmp_path, api_key="k" * 32)
+    log = tmp_path / "log"
+    with log.open("wb") as out:
+        api = ApiProcess(started("api", env, out), log)
+    try:
+        async with asyncio.timeout(10):  # it waits for 20 s
+            while f"127.0.0.1:{port}" not in log.read_text():
+                await asyncio.sleep(0.02)
+        assert '"redis unreachable"' in log.read_text()
+        assert "waits for 20 s" in log.read_text()
+        with redis_servers.start(REDIS, tmp_path / "redis", port=port):
+            api.wait_until_listening()
+    finally:
+        api.process.kill()
+        api.process.wait()
 
 
 @pytest.mark.parametrize(
