@@ -23,7 +23,7 @@ from api.refusals import from_refusal
 from api.schemas import patterns
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest, RetryRequest
-from api.services import Services, ServicesDep, find_job
+from api.services import Services, ServicesDep, check_conversation, find_job
 from api.submission import checks, job_requests
 from api.submission.job_requests import NO_FILES
 from jobs.blobs import manifest
@@ -65,7 +65,9 @@ IdempotencyKey = Annotated[
     summary="Submit a job",
     responses={
         **makes_job(),
-        **body_responses(problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL),
+        **body_responses(
+            problems.NOT_FOUND, problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL
+        ),
     },
     openapi_extra=with_body(JobRequest, files=True),
 )
@@ -133,7 +135,8 @@ async def accept(
     once: Idempotency | None = None,
     uploads: Mapping[str, bytes] = NO_FILES,
 ) -> Submitted:
-    """Submit a validated request with its `uploads`. Raises Refused: 422, 429, 503."""
+    """Submit a validated request with its `uploads`. Raises Refused: 404, 422, 429, 503."""
+    await check_conversation(services, caller, asked.conversation_id)
     await services.admission.check(caller.tenant)
     files = {**{path: text.encode() for path, text in asked.files.items()}, **uploads}
     saved: list[str] = []

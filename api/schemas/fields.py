@@ -1,8 +1,9 @@
-"""Field types of several requests: labels, and the verification command."""
+"""Field types of several requests: labels, amounts of money, and the verification command."""
 
 from __future__ import annotations
 
 import shlex
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
@@ -11,6 +12,24 @@ from pydantic_core import PydanticCustomError
 from api.schemas import patterns
 
 Label = Annotated[str, Field(pattern=patterns.LABEL)]
+
+
+def _as_text(amount: object) -> object:
+    """A JSON number as the decimal that was written; text is left as it is."""
+    if isinstance(amount, int | float) and not isinstance(amount, bool):
+        return format(Decimal(repr(amount)), "f")
+    return amount
+
+
+Dollars = Annotated[
+    str,
+    BeforeValidator(_as_text),
+    Field(pattern=patterns.DOLLARS),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "pattern": patterns.DOLLARS}, {"type": "number"}]}
+    ),
+]
+"""US dollars: a decimal string, or a JSON number."""
 
 MOST_WORDS = 64
 MOST_CHARACTERS = 4_096

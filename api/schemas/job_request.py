@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.checks import ChecksRequest
-from api.schemas.fields import Label, Verify
+from api.schemas.fields import Dollars, Label, Verify
 from api.schemas.wire import RequestModel
 from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 
@@ -32,9 +32,8 @@ class Terms(RequestModel):
     timeout_seconds: int | None = Field(
         None, ge=1, description="limit of the running time, without waiting for a person"
     )
-    max_cost_usd: str | None = Field(
+    max_cost_usd: Dollars | None = Field(
         None,
-        pattern=patterns.DOLLARS,
         description="limit of the job's spending on models, in US dollars, such as 0.25; else "
         "the operator's limit",
     )

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
+from api.schemas.fields import Dollars
 from api.schemas.job_request import MOST_TOKENS
 from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.model.credentials import RESERVED, Scope
@@ -23,9 +24,7 @@ def _free(name: str) -> str:
 class DayLimits(RequestModel):
     """Daily (UTC) spending limits of a key's jobs, or a tenant's; null: the operator's settings."""
 
-    max_cost_usd_per_day: str | None = Field(
-        None, pattern=patterns.DOLLARS, description="US dollars, such as 2.50"
-    )
+    max_cost_usd_per_day: Dollars | None = Field(None, description="US dollars, such as 2.50")
     max_tokens_per_day: int | None = Field(
         None, ge=0, le=MOST_TOKENS, description="tokens of input and output together"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from decimal import Decimal
 from types import MappingProxyType
@@ -17,7 +17,12 @@ from api.schemas.problem import FieldError
 from api.schemas.wire import RequestModel
 from api.submission import checks
 from api.submission.paths import path_errors
-from api.submission.review_policy import policy, policy_errors, questions_expire
+from api.submission.review_policy import (
+    policy,
+    policy_errors,
+    questions_expire,
+    unreviewed_errors,
+)
 from jobs.model.codec import read_spec
 from jobs.model.spec import CheckSpec, JobSpec
 from settings.api import ApiSettings
@@ -74,7 +79,7 @@ def retried(asked: RetryRequest, parent: JobSpec, settings: ApiSettings) -> JobS
         return parent
     sent = {name: getattr(asked, name) for name in asked.model_fields_set}
     meant = Terms(**{name: getattr(parent, name) for name in Terms.model_fields} | sent)
-    refuse(list(_term_errors(meant, settings)))
+    refuse(list(_term_errors(meant, settings, sent, questions=parent.questions)))
     return replace(parent, **terms(meant, settings))
 
 
@@ -123,13 +128,16 @@ def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:
 def _errors(
     asked: JobRequest, settings: ApiSettings, uploads: Mapping[str, bytes]
 ) -> Iterator[FieldError]:
-    yield from _term_errors(asked, settings)
+    yield from _term_errors(asked, settings, asked.model_fields_set, questions=asked.questions)
     yield from file_errors(asked.files, settings, uploads)
     if asked.checks is not None:
         yield from checks.errors(asked.checks)
 
 
-def _term_errors(asked: Terms, settings: ApiSettings) -> Iterator[FieldError]:
+def _term_errors(
+    asked: Terms, settings: ApiSettings, sent: Collection[str], *, questions: bool
+) -> Iterator[FieldError]:
+    """`sent` are the fields that the request named itself."""
     if asked.model is not None and not is_allowed(asked.model, settings.models):
         yield FieldError(
             field="model",
@@ -138,11 +146,15 @@ def _term_errors(asked: Terms, settings: ApiSettings) -> Iterator[FieldError]:
         )
     yield from timeout_error(asked.timeout_seconds, settings)
     yield from policy_errors(asked, settings)
+    yield from unreviewed_errors(asked, sent, questions=questions)
     yield from _budget_errors(asked, settings)
 
 
 def _budget_errors(asked: Terms, settings: ApiSettings) -> Iterator[FieldError]:
     dollars, tokens = settings.max_job_cost_usd, settings.max_job_tokens
+    if asked.max_cost_usd is not None and not Decimal(asked.max_cost_usd):
+        message = "a job needs more than 0 US dollars; leave it out for the operator's limit"
+        yield FieldError(field="max_cost_usd", message=message)
     if dollars is not None and Decimal(asked.max_cost_usd or 0) > dollars:
         message = f"a job may spend {dollars:f} US dollars at most"
         yield FieldError(field="max_cost_usd", message=message, limit=f"{dollars:f}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, Final
 
 from api.schemas.job_request import JobRequest, Terms
 from api.schemas.problem import FieldError
@@ -46,3 +46,20 @@ def policy_errors(asked: Terms, settings: ApiSettings) -> Iterator[FieldError]:
     if decides and meant["review_expires_seconds"] is None:
         message = f"{asked.on_expiry} on expiry needs review_expires_seconds"
         yield FieldError(field="on_expiry", message=message)
+
+
+OF_A_REVIEW: Final = ("approvals", "pause", "review_expires_seconds", "on_expiry")
+OF_A_PAUSE: Final = ("review_remind_seconds", "review_escalate_seconds")
+"""These apply to the planner's questions, too."""
+
+
+def unreviewed_errors(
+    asked: Terms, sent: Collection[str], *, questions: bool
+) -> Iterator[FieldError]:
+    """Errors for what was `sent` about reviews by a job that has none: who sends `approvals: 2`
+    expects to be asked."""
+    if asked.review:
+        return
+    for name in (*OF_A_REVIEW, *(() if questions else OF_A_PAUSE)):
+        if name in sent and getattr(asked, name) is not None:
+            yield FieldError(field=name, message="needs review: true")

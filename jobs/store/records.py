@@ -213,6 +213,12 @@ class Records(Clock):
         found = await ask(self.redis.lindex(keys.line(tenant, conversation_id), 0))
         return found.decode() if found else None
 
+    async def has_conversation(self, tenant: str, conversation_id: str) -> bool:
+        """Whether the conversation has a job that is not final, or that has succeeded. One whose
+        jobs have all failed is only known by the id of its first."""
+        names = (keys.line(tenant, conversation_id), keys.conversation(tenant, conversation_id))
+        return bool(await ask(self.redis.exists(*names)))
+
     async def conversation(
         self, tenant: str, conversation_id: str, limit: int
     ) -> Sequence[ConversationEntry]:

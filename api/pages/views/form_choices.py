@@ -34,7 +34,8 @@ def choices(settings: ApiSettings) -> Mapping[str, Choices]:
     least = settings.review_approvals
     pause, expiry = Pause(settings.review_pause), OnExpiry(settings.review_on_expiry)
     return {
-        "approvals": {str(count): text for count, text in _APPROVALS.items() if count >= least},
+        "approvals": {"": _APPROVALS[least]}
+        | {str(count): text for count, text in _APPROVALS.items() if count > least},
         "pause": {"": _PAUSE[pause], **{k: v for k, v in _PAUSE.items() if k != pause}},
         "on_expiry": {"": _ON_EXPIRY[expiry]}
         | {way: text for way, text in _ON_EXPIRY.items() if way != expiry},

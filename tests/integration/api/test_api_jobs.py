@@ -42,7 +42,7 @@ async def test_every_field_of_the_body_reaches_the_record(front):
         "review": True,
         "model": "groq:llama",
         "steps": ["one", "two"],
-        "conversation_id": "talk.1",
+        "conversation_id": await front.submit(),
         "max_revisions": 0,
         "on_exhausted": "accept",
         "verify": ["pytest", "-q"],
@@ -215,6 +215,28 @@ async def test_a_cancelled_job_is_retried_as_a_job_of_its_own(front):
     assert (await front.job(job_id))["status"] == "cancelled"
 
 
+async def test_an_unknown_conversation_is_404(front):
+    failed = await front.submit()
+    await front.client.post(f"/jobs/{failed}/cancel")
+    follow = await front.submit(conversation_id=failed)
+    assert (await front.job(follow))["conversation_id"] == failed
+    for name in ("0" * 20, "talk.1", "0:events", follow):
+        answer = await front.client.post("/jobs", json={"task": "t", "conversation_id": name})
+        assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found"), name
+        assert f"there is no conversation {name}" in answer.json()["detail"]
+    async with front.with_key(await front.key("submit", tenant="acme")) as other:
+        answer = await other.post("/jobs", json={"task": "t", "conversation_id": failed})
+        assert answer.status_code == 404
+
+
+async def test_an_amount_may_be_a_json_number(front):
+    job_id = await front.submit(max_cost_usd=0.25)
+    assert (await front.job(job_id))["spec"]["max_cost_usd"] == "0.25"
+    limits = {"max_cost_usd_per_day": 2, "max_tokens_per_day": None}
+    path = "/tenants/acme/limits"
+    assert (await front.client.put(path, json=limits)).json()["max_cost_usd_per_day"] == "2"
+
+
 async def test_a_retry_may_be_on_other_terms(front):
     job_id = await front.submit("fix it", max_cost_usd="0.1", review=True, labels=["l"])
     await front.client.post(f"/jobs/{job_id}/cancel")
@@ -241,7 +263,9 @@ async def test_a_retry_may_be_on_other_terms(front):
         ({"task": "another"}, "task"),
         ({"timeout_seconds": 10_000_000}, "timeout_seconds"),
         ({"model": "evil:x"}, "model"),
-        ({"on_expiry": "reject"}, "on_expiry"),
+        ({"review": True, "on_expiry": "reject"}, "on_expiry"),
+        ({"approvals": 2}, "approvals"),
+        ({"max_cost_usd": 0}, "max_cost_usd"),
     ],
 )
 async def test_a_retry_is_checked_like_a_job(front, sent, field):

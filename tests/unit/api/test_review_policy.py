@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.job_request import JobRequest
-from api.submission.review_policy import policy, policy_errors
+from api.submission.review_policy import policy, policy_errors, unreviewed_errors
 from jobs.model.spec import OnExpiry, Pause
 from settings.api import ApiSettings
 
@@ -44,3 +44,17 @@ def test_what_does_not_go_together_is_named():
     assert fields(ApiSettings(review_approvals=2), approvals=1) == ["approvals"]
     assert fields(ApiSettings(review_approvals=2)) == []
     assert fields(ApiSettings(review_on_expiry="approve"), approvals=2) == []
+
+
+def test_a_job_without_a_review_has_no_say_about_reviews():
+    def fields(**asked: object) -> list[str]:
+        request = JobRequest.model_validate({"task": "x", **asked}, strict=False)
+        sent = request.model_fields_set
+        found = unreviewed_errors(request, sent, questions=request.questions)
+        return [error.field for error in found]
+
+    times = {"review_remind_seconds": 9, "review_escalate_seconds": 9}
+    asked = {"approvals": 2, "pause": "every_run", "on_expiry": "stay", **times}
+    assert fields(**asked) == list(asked)
+    assert fields(**asked, review=True) == fields(approvals=None) == []
+    assert fields(**times, questions=True) == []

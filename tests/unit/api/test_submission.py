@@ -104,7 +104,23 @@ def test_a_job_may_not_ask_for_more_than_the_operator_allows():
     job_requests.check(JobRequest(task="x", max_cost_usd="0.50", max_tokens=1000), 100, settings)
 
 
-@pytest.mark.parametrize("amount", ["-1", "1e3", "1,5", "", "0.0000000001", "1000000", "01"])
+@pytest.mark.parametrize("amount", [0, "0", "0.00", 0.0])
+def test_a_job_that_may_spend_nothing_is_refused(amount):
+    (error,) = refused(max_cost_usd=amount).more["errors"]
+    assert (error.field, "more than 0 US dollars" in error.message) == ("max_cost_usd", True)
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"), [(0.25, "0.25"), (2, "2"), (1e-9, "0.000000001"), ("2.50", "2.50")]
+)
+def test_an_amount_is_text_or_a_number(amount, text):
+    assert JobRequest(task="x", max_cost_usd=amount).max_cost_usd == text
+
+
+@pytest.mark.parametrize(
+    "amount",
+    [True, -1, 1e-10, 1e6, float("nan"), "-1", "1e3", "1,5", "", "0.0000000001", "1000000", "01"],
+)
 def test_an_amount_of_money_is_a_plain_decimal(amount):
     with pytest.raises(ValidationError):
         JobRequest(task="x", max_cost_usd=amount)
