@@ -23,7 +23,7 @@ from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
 from agents.calls.journal import answered_by
-from agents.executor.history import final_answer, replies, this_pass
+from agents.executor.history import final_answer, replies, this_pass, was_paused
 from agents.executor.model_calls import ModelCallMiddleware
 from agents.executor.plan_progress import at_end
 from agents.executor.tool_calls import ToolCallMiddleware
@@ -82,7 +82,7 @@ class LoopRequest:
 class LoopResult:
     """The result of a pass. `messages` begins with the request, `made` are the files of its calls,
     `steps` the events of the steps that end with it. `stopped` says why a pass without progress was
-    ended, or is None."""
+    ended, or is None; `paused`: it was stopped for a person to look at a run."""
 
     messages: list[AnyMessage]
     answer: str
@@ -91,6 +91,7 @@ class LoopResult:
     level: int
     steps: Sequence[Event] = ()
     stopped: str | None = None
+    paused: bool = False
 
 
 def build_agent(bodies: Sequence[Body] = TOOLS) -> Agent:
@@ -137,6 +138,7 @@ async def run_loop(agent: Agent, request: LoopRequest, ports: Ports) -> LoopResu
         level=escalated.level,
         steps=_ended(state, request.at),
         stopped=escalated.stopped,
+        paused=was_paused(messages),
     )
 
 

@@ -8,6 +8,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from agents.tools.trace import traces
 
+PAUSED = "paused"
+"""Marks the last message of a pass that was stopped so that a person can look at a run."""
+
 
 def this_pass(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
     """The messages since the executor's last request, with which each pass starts."""
@@ -25,6 +28,11 @@ def replies(messages: Sequence[AnyMessage]) -> int:
 def has_run(messages: Sequence[AnyMessage]) -> bool:
     """Whether code has run in this pass, by the traces of its tool calls."""
     return any(trace["kind"] == "run_finished" for trace in traces(this_pass(messages)))
+
+
+def was_paused(messages: Sequence[AnyMessage]) -> bool:
+    """Whether the pass was stopped for a person before the model had ended it."""
+    return bool(messages and messages[-1].response_metadata.get(PAUSED))
 
 
 def final_answer(messages: Sequence[AnyMessage]) -> str:

@@ -23,7 +23,7 @@ from agents.context.trimming import trimmed
 from agents.errors import BudgetExhausted
 from agents.evidence.sources import has_sources
 from agents.executor.call_ids import with_unique_ids
-from agents.executor.history import has_run, replies, this_pass
+from agents.executor.history import PAUSED, has_run, replies, this_pass
 from agents.executor.loop_detection import repeated_call
 from agents.executor.plan_progress import at_reply
 from agents.failures.feedback import escalation_of
@@ -61,7 +61,7 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
         request = request.override(system_message=SystemMessage(_instructions(request, ports)))
         state = cast("dict[str, Any]", request.state)
         if (closing := _closing(request.messages, state, ports)) is not None:
-            return AIMessage(closing)
+            return closing
         reply = await _reply(request, handler)
         if await _needs_verification(reply, state, ports):
             reply = await _asked_to_verify(request, handler, reply)
@@ -86,18 +86,21 @@ def _names(request: ModelRequest[Ports]) -> list[str]:
     return [tool["name"] if isinstance(tool, dict) else tool.name for tool in request.tools]
 
 
-def _closing(messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports) -> str | None:
-    """The last text of a pass that has to end, or None: at the bound on calls; after a run, if the
-    job allows no repair or a person reviews each run; when repairs or calls repeat themselves."""
+def _closing(
+    messages: Sequence[AnyMessage], state: Mapping[str, Any], ports: Ports
+) -> AIMessage | None:
+    """The last message of a pass that has to end, or None: at the bound on calls; after a run, if
+    the job allows no repair or a person reviews each run; when repairs or calls repeat
+    themselves."""
     if replies(messages) >= ports.bounds.steps:
-        return render("executor/bound", steps=ports.bounds.steps)
+        return AIMessage(render("executor/bound", steps=ports.bounds.steps))
     if has_run(state["messages"]):
         if not ports.bounds.allow_repair:
-            return render("executor/no_repair")
+            return AIMessage(render("executor/no_repair"))
         if ports.bounds.pause_each_run:
-            return render("executor/paused")
+            return AIMessage(render("executor/paused"), response_metadata={PAUSED: True})
     why = escalation_of(state, ports).stopped or repeated_call(state["messages"])
-    return render("executor/stuck", why=why) if why else None
+    return AIMessage(render("executor/stuck", why=why)) if why else None
 
 
 async def _needs_verification(reply: AIMessage, state: Mapping[str, Any], ports: Ports) -> bool:

@@ -7,7 +7,7 @@ channels, so that the checkpoints of a long job grow linearly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from langchain_core.messages import AnyMessage
@@ -29,6 +29,12 @@ def text_in(run: Run, part: str) -> str:
 def appended(state: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
     """The reducer of a list that only grows. The batching of writes does not matter."""
     return [*state, *(item for write in writes for item in write)]
+
+
+def is_paused(state: Mapping[str, Any]) -> bool:
+    """Whether the last pass was stopped so that a person can look at a run."""
+    answers = state.get("answers") or [{}]
+    return bool(answers[-1].get("paused"))
 
 
 Messages = Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]

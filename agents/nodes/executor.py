@@ -12,10 +12,10 @@ from langgraph.runtime import Runtime
 from agents.calls.call_key import call_key
 from agents.checks.check_reports import checks_of, failing
 from agents.evidence.declared import last_declaration
-from agents.evidence.verdict import verification_of
+from agents.evidence.verdict import CRITIC, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.failures.feedback import failed_verifications
-from agents.graph.state import State
+from agents.graph.state import State, is_paused
 from agents.parallel.joined import join_context
 from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt, task_prompt
@@ -57,7 +57,7 @@ def build_executor(agent: Agent) -> Node:
         left = ports.workspace.digest
         artifacts = still_there(state["artifacts"], done.made, ports.workspace.list())
         kept = {**answered, "workspace": left, "artifacts": artifacts, "level": done.level}
-        kept["stopped"] = done.stopped
+        kept |= {"stopped": done.stopped, "paused": done.paused}
         return {
             "messages": [_bare(message) for message in done.messages],
             "revision": revision,
@@ -92,6 +92,8 @@ def _request(state: State, ports: Ports) -> Prompt:
         for run in state.get("runs", [])
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]
+    if is_paused(state) and feedback["by"] != CRITIC:
+        return prompt("executor/go_on", edits=edits, by=feedback["by"], text=feedback["text"])
     review = {"by": feedback["by"], "text": feedback["text"], **failing(state)}
     return prompt("executor/feedback", edits=edits, verified=_failed_verification(state), **review)
 

@@ -12,7 +12,7 @@ from langgraph.types import interrupt
 from agents.checks.check_reports import report_of
 from agents.evidence.verdict import missing_evidence, verification_of
 from agents.graph.decision import Action, Decision
-from agents.graph.state import Run, State, text_in
+from agents.graph.state import Run, State, is_paused, text_in
 
 RUNS_SHOWN = 3
 """Runs in full; earlier ones are in the job's events."""
@@ -48,8 +48,9 @@ def decision_update(decision: Decision, *, proven: bool) -> dict[str, Any]:
 
 def review_payload(state: State) -> dict[str, Any]:
     """{plan, answer, code, runs, artifacts, critiques, decisions, revision, unproven, verification,
-    checks}; `code` is that of the latest Python program, empty where none was run; `unproven` is
-    what an approval would override, or None; `checks` their report on this work, or None."""
+    checks, paused}; `code` is that of the latest Python program, empty where none was run;
+    `unproven` is what an approval would override, or None; `checks` their report on this work, or
+    None; `paused`: the work is not finished, and `revise` lets it go on."""
     runs = state.get("runs", [])
     answers = state.get("answers", [])
     return {
@@ -64,6 +65,7 @@ def review_payload(state: State) -> dict[str, Any]:
         "unproven": missing_evidence(state),
         "verification": verification_of(state),
         "checks": report_of(state),
+        "paused": is_paused(state),
     }
 
 

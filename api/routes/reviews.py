@@ -18,8 +18,10 @@ from api.problems import Refused
 from api.refusals import from_refusal
 from api.routes.jobs import changed_answer
 from api.schemas.job import JobReceipt
+from api.schemas.problem import FieldError
 from api.schemas.review import Decided, DecidedList, ReviewRequest
 from api.services import Services, ServicesDep, find_job
+from api.submission.job_requests import refuse
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
 from jobs.model.review import Action, Decision, Review, ReviewKind
@@ -61,6 +63,9 @@ async def decide(
     is a 409 with that one's, and nothing is decided. Where a review takes two approvals, the first
     is recorded and the review stays open.
 
+    Where the payload says `paused`, the work is not finished: `revise` lets it go on, with or
+    without feedback.
+
     Work that is not verified can be approved; that is recorded as an override. A review of kind
     `upgrade` takes `approve` (start the job over), `delegate` (leave it to a worker that can read
     its checkpoint) and `reject`. One of kind `questions` takes `answer` and `reject`.
@@ -74,9 +79,11 @@ async def decide(
 async def settle(
     services: Services, caller: Credential, loaded: Loaded, asked: ReviewRequest
 ) -> JobRecord:
-    """Apply a decision to the job's open review. Raises Refused: 403, 409."""
+    """Apply a decision to the job's open review. Raises Refused: 403, 409, 422."""
     job_id = loaded.record.id
     review = _open_review(loaded.record)
+    if asked.action is Action.REVISE and not (asked.feedback.strip() or review.paused):
+        refuse([FieldError(field="feedback", message="revise needs feedback")])
     judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
     override = judges and not review.proven
     decision = Decision(

@@ -11,7 +11,7 @@ from api.schemas import patterns
 from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.model.review import Action, ReviewKind
 
-_NEEDS = {Action.EDIT: "code", Action.REVISE: "feedback", Action.REJECT: "feedback"}
+_NEEDS = {Action.EDIT: "code", Action.REJECT: "feedback"}
 
 
 class ReviewRequest(RequestModel):
@@ -33,7 +33,11 @@ class ReviewRequest(RequestModel):
     action: Action = Field(
         description="`delegate` lets the critic decide this time, where one approval is enough"
     )
-    feedback: str = Field("", max_length=20_000, description="required by revise and reject")
+    feedback: str = Field(
+        "",
+        max_length=20_000,
+        description="required by reject, and by revise where the work is not `paused`",
+    )
     code: str = Field("", max_length=200_000, description="required by edit: the code to run")
     review_id: str | None = Field(
         None, max_length=200, description="the review to decide on; 409 if another is open"

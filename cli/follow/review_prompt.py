@@ -20,7 +20,7 @@ from cli.output import Screen
 from cli.render.checks import questions_parts
 from cli.render.drawn import INSET
 from cli.render.parts import Code
-from cli.render.review import CHOICES, choices, review_parts, upgrade_parts
+from cli.render.review import CHOICES, GO_ON, choices, review_parts, upgrade_parts
 from cli.render.words import clip, printable
 
 PICTURE_ROWS = 28
@@ -115,6 +115,8 @@ def _decision(
             if (code := click.edit(code_to_edit(), extension=".py")) is not None:
                 return {"action": action, "code": code}
             screen.text("nothing was saved: not decided")
+        elif action == "revise" and offered[action] == GO_ON:
+            return {"action": action, "feedback": _answer("a word for the model (or Enter): ")}
         elif action in ("revise", "reject"):
             question = "what should change? " if action == "revise" else "why? "
             if feedback := _answer(question):

@@ -65,7 +65,8 @@ def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """What a person has decided."""
     override = ", overriding failed evidence" if data["override"] else ""
-    yield Line("decided", f"{data['action']}, by {printable(data['by'])}{override}", Tone.ASK)
+    action = "go on" if data["action"] == "revise" and not data["feedback"] else data["action"]
+    yield Line("decided", f"{action}, by {printable(data['by'])}{override}", Tone.ASK)
     if data["feedback"]:
         yield Prose(printable(data["feedback"]))
     for answer in data.get("answers") or ():

@@ -24,7 +24,8 @@ CHOICES: Mapping[str, str] = {
     "reject": "end the job",
     "delegate": "let the critic decide",
 }
-
+GO_ON = "let it go on, with or without a word"
+"""`revise`, where the work has paused so that a person can look at a run."""
 
 QUESTION_CHOICES: Mapping[str, str] = {
     "answer": "answer them, one by one; Enter leaves it to the default",
@@ -39,8 +40,9 @@ def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
     if review["kind"] == "upgrade":
         choices: Mapping[str, str] = review["payload"]["choices"]
         return choices
+    named = {**CHOICES, "revise": GO_ON} if review["payload"].get("paused") else CHOICES
     two = review.get("approvals_needed", 1) > 1  # the critic cannot replace the second person
-    return {name: does for name, does in CHOICES.items() if not (two and name == "delegate")}
+    return {name: does for name, does in named.items() if not (two and name == "delegate")}
 
 
 def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:

@@ -48,8 +48,8 @@ class Review:
 
     `id` is the graph's interrupt id where the graph asks. payload of a `review`: {plan: [str],
     answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
-    decisions: [decision], revision: int, checks: report or null}; of `questions`: {task: str,
-    questions: [{question, default}]}; of an `upgrade`: see jobs.transitions.upgrade.
+    decisions: [decision], revision: int, checks: report or null, paused: bool}; of `questions`:
+    {task: str, questions: [{question, default}]}; of an `upgrade`: see jobs.transitions.upgrade.
     `opened_at` (ms) is set as it is put on record. At `expires_at` an event says once that it has
     expired; `expired`: that was done, and it stays open. At `remind_at` and `escalate_at` an event
     announces it again; None: never, or done. `approvals` are those that it has while it needs more;
@@ -71,6 +71,11 @@ class Review:
         """Whether an approval would rest on a verification that holds. The graph says in the
         payload why not (`unproven`: null where it would)."""
         return "unproven" in self.payload and self.payload["unproven"] is None
+
+    @property
+    def paused(self) -> bool:
+        """Whether the work stopped for a look at a run, and goes on at `revise`."""
+        return bool(self.payload.get("paused"))
 
     @property
     def look_at(self) -> int | None:

@@ -53,7 +53,8 @@ def command(
 ) -> None:
     """Decide the open review of the job ID.
 
-    approve takes the work as it is; revise sends it back with TEXT; edit runs your own code
+    approve takes the work as it is; revise sends it back with TEXT, or lets a job that pauses at
+    every run go on; edit runs your own code
     instead; reject ends the job; delegate lets the critic decide this time, unless two people's
     approval is needed.
 
@@ -62,8 +63,8 @@ def command(
     Where no worker can resume the job after an upgrade, approve restarts it from its task, delegate
     leaves it to a worker that can resume it (start one first), and reject ends it.
     """
-    if action in ("revise", "reject") and not feedback:
-        raise click.UsageError(f"{action} needs a message: -m TEXT")
+    if action == "reject" and not feedback:
+        raise click.UsageError("reject needs a message: -m TEXT")
     if code_file and action != "edit":
         raise click.UsageError("--code goes with edit")
     if answers and action != "answer":

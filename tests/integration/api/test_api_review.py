@@ -50,6 +50,12 @@ async def test_each_action_moves_the_job_on(front, body, status):
     assert record.decision.feedback == body.get("feedback", "")
 
 
+async def test_work_that_paused_goes_on_without_a_word(front):
+    job_id = await front.paused(pause="every_run")
+    answer = await decide(front, job_id, action="revise")
+    assert (answer.status_code, answer.json()["status"]) == (202, "queued")
+
+
 async def test_approving_what_never_ran_well_is_an_override(front):
     async def override(job_id, **body):
         assert (await decide(front, job_id, **body)).status_code == 202

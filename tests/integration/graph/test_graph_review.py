@@ -108,6 +108,23 @@ async def test_a_stale_decision_changes_nothing(tmp_path: Path) -> None:
     assert sandbox.ran == ["one", "two"]
 
 
+GO_ON = "Ada has looked at the run.\n\nGo on with the task from here."
+
+
+async def test_what_a_person_says_at_a_pause_is_no_complaint(tmp_path: Path) -> None:
+    said = "Ada has looked at the run and says:\n\nUse 3.\n\nGo on with the task from here."
+    turns = [
+        PLAN,
+        turn("executor", TASK, call("python", code="one")),
+        turn("executor", said, "Done.", after=2),
+    ]
+    bounds = Bounds(pause_each_run=True, review=True)
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS), bounds=bounds)
+    await journey.begin(JOB)
+    second = await journey.decide("revise", feedback="Use 3.")
+    assert not only(second["__interrupt__"]).value["paused"]
+
+
 async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_seen(
     tmp_path: Path,
 ) -> None:
@@ -115,7 +132,7 @@ async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_s
         PLAN,
         turn("executor", TASK, call("write_file", path="a.txt", content="1"), after=0),
         turn("executor", "wrote a.txt", call("python", code="bad"), after=1),
-        turn("executor", "Go on.", call("python", code="good"), after=3),
+        turn("executor", GO_ON, call("python", code="good"), after=3),
         verdict("(revision 2)", "approve", run="r2"),
     ]
     sandbox = PlannedSandbox({"bad": printed(code=1), "good": printed("2\n", b__txt=b"2")})
@@ -127,7 +144,8 @@ async def test_where_each_run_is_shown_nothing_runs_behind_one_that_nobody_has_s
     assert (sandbox.ran, shown["revision"]) == (["bad"], 1)
     assert shown["unproven"] is not None
     assert "A person now looks at it" in shown["answer"]
-    second = await journey.decide("revise", feedback="Go on.")
+    assert shown["paused"]
+    second = await journey.decide("revise")
     shown = only(second["__interrupt__"]).value
     assert (sandbox.ran, shown["unproven"]) == (["bad", "good"], None)
     await journey.decide("delegate")

@@ -228,6 +228,19 @@ async def test_a_decision_counts_for_what_was_shown(front):
     ]
 
 
+async def test_work_that_paused_can_continue(front):
+    job_id = await front.paused(pause="every_run")
+    async with visiting(front.app) as visit:
+        page = (await visit.get(f"/app/jobs/{job_id}")).text
+        assert ">Continue</button>" in page
+        assert "Send back" not in page
+        sent = await visit.post(f"/app/jobs/{job_id}/review", data=hidden(page, "revise"))
+        assert sent.status_code == 204
+        assert "let it go on" in (await visit.get(f"/app/jobs/{job_id}")).text
+        other = (await visit.get(f"/app/jobs/{await front.paused()}")).text
+    assert (">Continue</button>" in other, "Send back" in other) == (False, True)
+
+
 async def test_questions_are_answered_one_by_one(front):
     job_id = await front.submit(questions=True)
     held = await front.claim(job_id)

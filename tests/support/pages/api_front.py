@@ -116,6 +116,7 @@ class Front:
         await self.add_events(held, ("run_finished", run))
         unproven = None if succeeded else "nothing has run"
         payload = {"plan": ["one"], "answer": "42", "runs": [run], "unproven": unproven}
+        payload |= {"paused": body.get("pause") == "every_run"}
         review = Review(review_id, ReviewKind.REVIEW, payload, await self.services.store.now())
         done(await self.services.operations.pause(held, review))
         return job_id

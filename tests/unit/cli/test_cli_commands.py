@@ -148,7 +148,7 @@ def test_a_request_that_is_refused_is_bad_usage(fettle, tiny):
 
 
 @pytest.mark.parametrize(
-    "args", [[], ["frobnicate"], ["run"], ["review", "j1", "applaud"], ["review", "j1", "revise"],
+    "args", [[], ["frobnicate"], ["run"], ["review", "j1", "applaud"], ["review", "j1", "reject"],
              ["review", "j1", "approve", "--code", __file__], ["list", "--limit", "0"]],
 )  # fmt: skip
 def test_bad_usage_exits_2(fettle, args):
