@@ -77,9 +77,9 @@ class Screen:
         return nullcontext()
 
     def rows(self, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """A table; in a pipe, its rows alone, separated by tabs."""
+        """A table; in a pipe, lines of cells separated by tabs."""
         if not self.drawing:
-            for row in rows:
+            for row in (heads, *rows):
                 self._write("\t".join(row))
             return
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))

@@ -15,7 +15,7 @@ from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.schemas.models import Checked, CheckedModel, CheckRequest, Models
 from api.services import Services, ServicesDep
-from api.submission.job_requests import is_allowed
+from api.submission.job_requests import is_allowed, not_allowed
 
 router = APIRouter(tags=["system"])
 
@@ -82,7 +82,7 @@ async def check(request: Request, services: ServicesDep, caller: Operator) -> Re
 def _refuse_unknown(names: Sequence[str], offered: Sequence[str], allowed: tuple[str, ...]) -> None:
     for name in names:
         if name not in offered and not is_allowed(name, allowed):
-            error = {"field": "models", "message": f"{name} is not on the allow-list"}
+            error = {"field": "models", "message": not_allowed(name, allowed)}
             raise Refused(problems.INVALID, error["message"], {"errors": [error]})
 
 

@@ -125,6 +125,11 @@ def is_allowed(model: str, allowed: tuple[str, ...]) -> bool:
     )
 
 
+def not_allowed(model: str, allowed: tuple[str, ...]) -> str:
+    """The message about a model that jobs may not name."""
+    return f"{model} is not on the allow-list (FETTLE_MODELS): {', '.join((*allowed, AUTO))}"
+
+
 def _errors(
     asked: JobRequest, settings: ApiSettings, uploads: Mapping[str, bytes]
 ) -> Iterator[FieldError]:
@@ -141,7 +146,7 @@ def _term_errors(
     if asked.model is not None and not is_allowed(asked.model, settings.models):
         yield FieldError(
             field="model",
-            message=f"{asked.model} is not on the allow-list",
+            message=not_allowed(asked.model, settings.models),
             limit=list(settings.models),
         )
     yield from timeout_error(asked.timeout_seconds, settings)

@@ -74,6 +74,8 @@ def test_the_allow_list_decides_on_models():
     job_requests.check(JobRequest(task="x", model="a:b"), 100, SETTINGS)
     assert errors(model="a:bc") == [("model", ["groq:*", "a:b"])]
     assert errors(model="groqs:x") == [("model", ["groq:*", "a:b"])]
+    (error,) = refused(model="groqs:x").more["errors"]
+    assert error.message == "groqs:x is not on the allow-list (FETTLE_MODELS): groq:*, a:b, auto"
 
 
 def test_a_running_time_is_bounded():
