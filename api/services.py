@@ -15,7 +15,7 @@ from fastapi import Depends, Request
 from api import problems
 from api.auth.attempts import Attempts
 from api.auth.rate_limit import RateLimit
-from api.auth.slots import Slots, searches, streams
+from api.auth.slots import Slots, Turns, searches, streams, uploads
 from api.metrics import Metrics
 from api.pages.session import Sessions
 from api.problems import Refused
@@ -35,10 +35,6 @@ from settings.api import ApiSettings
 log = structlog.get_logger(__name__)
 _ID = re.compile(r"[0-9a-f]{20}")
 
-UPLOADS = 4
-"""Bodies with files of any kind that a process reads at a time, since it holds each in memory; the
-others wait, and so do their senders."""
-
 
 @dataclass(frozen=True)
 class Services:
@@ -56,7 +52,7 @@ class Services:
     waiting: Waiting
     searches: Slots = field(default_factory=searches)
     streams: Slots = field(default_factory=streams)
-    uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS))
+    uploads: Turns = field(default_factory=uploads)
     metrics: Metrics = field(default_factory=Metrics)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: event streams end then, so that the server can."""

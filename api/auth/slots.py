@@ -1,14 +1,17 @@
-"""Slots: a limit on concurrent searches or event streams in one API process, by key and in total.
+"""Limits on what runs at a time in one API process, by key and in total: searches and event streams
+are refused beyond them (`Slots`), uploads wait (`Turns`).
 
 What one search may read is bounded in `jobs.store.listing`. An event stream holds a connection and
-some memory for as long as its reader likes.
+some memory for as long as its reader likes. An upload holds its files in memory.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from weakref import WeakValueDictionary
 
 from api import problems
 from api.problems import Kind, Refused
@@ -51,6 +54,22 @@ class Slots:
             self._taken -= Counter({key_id: 1})  # this drops those that have none left
 
 
+class Turns:
+    """Beyond the limit of a key, or of all keys, who asks waits."""
+
+    def __init__(self, of_a_key: int, of_all: int) -> None:
+        self._of_a_key, self._all = of_a_key, asyncio.Semaphore(of_all)
+        self._keys: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    @contextlib.asynccontextmanager
+    async def turn(self, key_id: str) -> AsyncIterator[None]:
+        """Hold a turn within the block. A key waits for its own turns first, so that its slow
+        uploads leave room for others."""
+        of_key = self._keys.setdefault(key_id, asyncio.Semaphore(self._of_a_key))
+        async with of_key, self._all:
+            yield
+
+
 def searches() -> Slots:
     """Lists with a text, with `waiting`, or with two filters."""
     return Slots(4, 16, problems.TOO_MANY_SEARCHES, problems.SEARCHES_BUSY, 1)
@@ -59,3 +78,8 @@ def searches() -> Slots:
 def streams() -> Slots:
     """Open event streams."""
     return Slots(500, 2_000, problems.TOO_MANY_STREAMS, problems.STREAMS_BUSY, 10)
+
+
+def uploads() -> Turns:
+    """Bodies with files of any kind."""
+    return Turns(2, 8)

@@ -86,7 +86,7 @@ async def submit(
     if not multipart.is_multipart(request):
         asked, size = await body.read(request, JobRequest, services.settings, AS_JSON)
         return await _submit(request, services, caller, asked, size, idempotency_key)
-    async with services.uploads:
+    async with services.uploads.turn(caller.id):
         settings = services.settings
         parts = await multipart.read(request, settings, settings.max_body_bytes)
         raw = parts.json("job")

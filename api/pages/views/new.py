@@ -63,7 +63,7 @@ async def new(
 async def submit(request: Request, services: ServicesDep, visitor: Submitter) -> Response:
     """Submit the job; a 422 shows each error at its field."""
     settings = services.settings
-    async with services.uploads:
+    async with services.uploads.turn(visitor.credential.id):
         try:
             sent = await multipart.read(request, settings, settings.max_body_bytes)
             asked = form.checked(JobRequest, _asked(sent.fields))

@@ -1,0 +1,26 @@
+"""Turns: who asks beyond a limit waits, and one key leaves room for the others."""
+
+from __future__ import annotations
+
+import asyncio
+
+from api.auth.slots import Turns
+
+
+async def test_a_key_waits_for_its_own_turns_and_leaves_the_others_free():
+    turns, ends, begun = Turns(2, 3), asyncio.Event(), []
+
+    async def upload(key_id: str) -> None:
+        async with turns.turn(key_id):
+            begun.append(key_id)
+            await ends.wait()
+
+    asked = [asyncio.create_task(upload(key)) for key in ("slow", "slow", "slow", "b", "c")]
+    while len(begun) < 3:
+        await asyncio.sleep(0)
+    for _ in range(20):  # the third of `slow` and `c` have had every chance
+        await asyncio.sleep(0)
+    assert begun == ["slow", "slow", "b"]
+    ends.set()
+    await asyncio.gather(*asked)
+    assert sorted(begun) == ["b", "c", "slow", "slow", "slow"]
