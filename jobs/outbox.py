@@ -47,6 +47,7 @@ def deliveries_of(change: Change) -> tuple[Delivery, ...]:
                 "status": str(after.status),
                 "labels": list(after.spec.labels),
                 "event": event.kind,
+                **({"unapproved": after.unapproved} if after.status.final else {}),
                 **event.data,
             },
         )
