@@ -1,5 +1,6 @@
 """What a sandbox may see, hold and do: the one file to read in a security review. Pure.
 
+- It finds: its interpreter, and the programs of `programs.py`, whatever else the machine has.
 - It sees: `/usr` (read-only), its interpreter (read-only), a `/proc` (its own processes, and the
   few files of `PROC_SHOWN`), a minimal `/dev`, an `/etc` of its own with the few lines below. No
   `/home`, `/var`, `/sys`, and no other file of the host.
@@ -38,6 +39,8 @@ HOST_UID = 61_100
 """What a supervisor that was started as root becomes. 60578 to 61183 is unused by distributions'
 and systemd's allocations (systemd.io/UIDS-GIDS), and fits a 16-bit map of a container."""
 
+SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
+"""Where a machine, or an image, has its programs."""
 SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYSTEM_TREES = ("/usr",)
 SYSTEM_FILES = ("/etc/ld.so.cache",)
@@ -208,6 +211,8 @@ class HostEnvironment:
     """Symbolic links of the sandbox: (target, path)."""
     masked: tuple[tuple[str, bool], ...] = ()
     """Those of `MASKED` that this kernel has, and whether each is a directory."""
+    path: tuple[str, ...] = SYSTEM_PATH
+    """Where code finds programs, after its interpreter's directory."""
 
 
 def work_bytes(limits: Limits) -> int:
@@ -246,8 +251,8 @@ def rlimits(limits: Limits) -> dict[str, tuple[int, int]]:
 def environment(host_env: HostEnvironment) -> dict[str, str]:
     """The whole environment of the code."""
     own = host_env.python.rpartition("/")[0]
-    places = dict.fromkeys((own, "/usr/local/bin", "/usr/bin", "/bin"))
-    return {"PATH": ":".join(places), **ENVIRONMENT}
+    first = () if own in SYSTEM_PATH else (own,)
+    return {"PATH": ":".join((*first, *host_env.path)), **ENVIRONMENT}
 
 
 def group_bytes(limits: Limits) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from settings.base import FettleSettings
+from settings.base import FettleSettings, Names
 
 MIB = 1024 * 1024
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -43,6 +43,11 @@ class SandboxSettings(FettleSettings):
     )
     sandbox_python: Path = Field(
         default_factory=sandbox_python, description="`local`: the interpreter inside the sandboxes"
+    )
+    sandbox_programs: Names = Field(
+        (),
+        description="`local`: programs of this machine that code finds beside the usual ones"
+        " (`sandbox/programs.py`), by name, separated by commas: `node, gcc, as, ld`",
     )
     sandbox_own_interpreter: bool = Field(
         False,

@@ -23,7 +23,8 @@ class LocalSandbox(PooledSandbox[LocalSession]):
     sandboxes after which the zygote is replaced, `cpus` how many processors (a fraction, too) a run
     may keep busy where there are control groups. `own_interpreter` has each run start an
     interpreter instead of taking a copy of the zygote's. Where a `private` path lies in a tree that
-    code sees, no run is made.
+    code sees, no run is made. `programs` are names of this machine's programs that code finds
+    beside those of `sandbox.programs`.
 
     The supervisor starts with the first run, and again where it has died. Make this after a fork,
     not before: a child that inherits its socket would keep the sandboxes alive.
@@ -40,18 +41,27 @@ class LocalSandbox(PooledSandbox[LocalSession]):
         cpus: float | None = None,
         own_interpreter: bool = False,
         private: Iterable[Path] = (),
+        programs: Iterable[str] = (),
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         super().__init__(pool_size, limits)
         self._own_interpreter = own_interpreter
         self._private = tuple(map(os.path.realpath, private))
+        self._programs = tuple(programs)
         self._python, self._bwrap, self._uid = python.absolute(), bwrap, uid
         self._rotation, self._cpus = rotation, cpus
 
     async def _start(self) -> LocalSession:
         session = LocalSession(self._cpus, own_interpreter=self._own_interpreter)
         try:
-            await session.open(self._python, self._bwrap, self._uid, self._rotation, self._private)
+            await session.open(
+                self._python,
+                self._bwrap,
+                self._uid,
+                self._rotation,
+                self._private,
+                self._programs,
+            )
         except BaseException:
             await session.close()
             raise

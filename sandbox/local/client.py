@@ -83,14 +83,17 @@ class LocalSession:
         uid: int,
         rotation: int,
         private: Sequence[str] = (),
+        programs: Sequence[str] = (),
     ) -> None:
-        """Begin, where no sandbox sees a `private` path. From then on there are `facts`:
+        """Begin, where no sandbox sees a `private` path, and each finds these `programs` beside
+        those of `sandbox.programs`. From then on there are `facts`:
         `bubblewrap`, `uid`, `python` (in the sandbox), `cgroup` (what it bounds) or else
         `no_cgroup` (why). Raises SandboxUnavailable.
         """
         program = None if bwrap is None else str(bwrap)
         begin = {"python": str(python), "bwrap": program, "uid": uid, "rotation": rotation}
-        await self.send({"do": "open", **begin, "private": list(private)})
+        lists = {"private": list(private), "programs": list(programs)}
+        await self.send({"do": "open", **begin, **lists})
         self.facts = await self._opened
 
     def order(self, command: Command, limits: Limits) -> Order:

@@ -8,22 +8,23 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from sandbox import policy
+from sandbox import policy, programs
 from sandbox.policy import HostEnvironment, Tree
 from sandbox.protocol import SandboxUnavailable
 
-_PATH = "/usr/local/bin:/usr/bin:/bin"
+_PATH = ":".join(policy.SYSTEM_PATH)
 _ASK = (
     "import sys, json; "
     "print(json.dumps([sys.version_info[:2], sys.base_prefix, sys.base_exec_prefix]))"
 )
 
 
-def find(python: str, bwrap: str | None = None) -> HostEnvironment:
-    """The ground for sandboxes whose interpreter is `python`, an absolute path of the host.
+def find(python: str, bwrap: str | None = None, further: Sequence[str] = ()) -> HostEnvironment:
+    """The ground for sandboxes whose interpreter is `python`, an absolute path of the host. Code
+    finds the programs of `sandbox.programs`, and `further` ones.
 
     Raises SandboxUnavailable where bubblewrap or the interpreter is missing or cannot serve.
     """
@@ -35,7 +36,17 @@ def find(python: str, bwrap: str | None = None) -> HostEnvironment:
     trees, links = _system()
     inside, own = _interpreter(python)
     masked = tuple((each, Path(each).is_dir()) for each in policy.MASKED if Path(each).exists())
-    return HostEnvironment(program, inside, (*trees, *own), links, masked)
+    links = (*links, *_programs(inside, further))
+    return HostEnvironment(program, inside, (*trees, *own), links, masked, (programs.PLACE,))
+
+
+def _programs(python: str, further: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The links to the programs that this machine has, and to the interpreter."""
+    for name in dict.fromkeys((*programs.PROGRAMS, *further)):
+        if (there := shutil.which(name, path=_PATH)) is not None:
+            yield there, f"{programs.PLACE}/{name}"
+    for name in ("python", "python3"):
+        yield python, f"{programs.PLACE}/{name}"
 
 
 def require_unseen(host_env: HostEnvironment, private: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ lives as long as the socket FD: when its other end closes, for whatever reason, 
 and it exits. Messages are JSON datagrams; job bytes never pass here, for a sandbox's own socket is
 handed over (SCM_RIGHTS). The worker chooses the numbers.
 
-    open {python, bwrap, uid, rotation, private}
+    open {python, bwrap, uid, rotation, private, programs}
                              -> {"open": {...}} or {"unavailable": why}
     make {number, size}      -> {"made": number, "libraries"} + descriptor, when its agent is
                                 ready; or {"failed": number, "why", "lost"}
@@ -114,11 +114,17 @@ class Supervisor:
                 factory.warm()
 
     def _open(
-        self, python: str, bwrap: str | None, uid: int, rotation: int, private: list[str]
+        self,
+        python: str,
+        bwrap: str | None,
+        uid: int,
+        rotation: int,
+        private: list[str],
+        programs: list[str],
     ) -> None:
         try:
             orphans.adopt()
-            found = host.find(python, bwrap)
+            found = host.find(python, bwrap, programs)
             host.require_unseen(found, private)
             spec = rootfs.spec(found)  # reads our own source: before the step down
             version = host.version(found)

@@ -28,6 +28,7 @@ def backend(
                 pool_size=settings.sandbox_rooms,
                 cpus=settings.run_cpus,
                 own_interpreter=settings.sandbox_own_interpreter,
+                programs=settings.sandbox_programs,
                 private=(Path.cwd(), config_file(), *private),
                 limits=kept,
             )
