@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, TypeVar
@@ -80,6 +80,7 @@ async def model_call(
     draft: Draft | None = None,
     whole: FullRequest | None = None,
     level: int = 0,
+    varied: bool = False,
     more: Callable[[AIMessage], Sequence[Event]] = lambda _: (),
 ) -> AIMessage:
     """One call of the model of `role`, made once. `offered` are the names of its tools.
@@ -87,9 +88,9 @@ async def model_call(
     `call` gets a chat model (that of the role at this `level`, or a fallback) and the messages to
     send: as much of `messages` or `draft` as fits into that model's context. The charge and the
     event name the model that answered. `whole` is the full request, if it is more than `messages`
-    and `offered`. A recorded turn is stored before the call, because the event refers to it. `more`
-    are events that follow from the reply. The journal knows the call by its place and messages: a
-    retry with another model recalls it.
+    and `offered`. `varied`: at a higher temperature. A recorded turn is stored before the call,
+    because the event refers to it. `more` are events that follow from the reply. The journal knows
+    the call by its place and messages: a retry with another model recalls it.
     """
     given = whole or FullRequest(messages, offered)
     drawn = draft or Draft.of(messages, offered)
@@ -106,7 +107,8 @@ async def model_call(
         started = time.monotonic()
         listener = ports.tokens.of(at.key(), role) if ports.tokens is not None else None
         with calling(listener=listener):
-            got = await ask_first_available(ports.models, role, level, ask)
+            models = replace(ports.models, varied=varied)
+            got = await ask_first_available(models, role, level, ask)
         message = _signed(make_serializable(got.message, _SERDE), got.model)
         seconds = time.monotonic() - started
         cost = ports.prices.of(ModelName.parse(got.model), Usage.of(message))

@@ -176,7 +176,7 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     ports = request.runtime.context
     asked = request.override(messages=trimmed(request.messages, ports.bounds))
     whole = _whole(asked) if ports.redaction is not None else None  # for a recording alone
-    level = escalation_of(state, ports).level
+    escalated = escalation_of(state, ports)
 
     def step_events(reply: AIMessage) -> Sequence[Event]:
         before = this_pass(state["messages"])
@@ -193,7 +193,8 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
         call,
         draft=draft,
         whole=whole,
-        level=level,
+        level=escalated.level,
+        varied=escalated.repair_failed,
         more=step_events,
     )
 

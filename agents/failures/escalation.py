@@ -35,11 +35,13 @@ _PLACE = re.compile(r", line \d+(?=[:)])")
 @dataclass(frozen=True, slots=True)
 class Escalation:
     """`level` is the position in the chain of the next model. `stopped` says why the pass has to
-    end, or is None. `tried` are the failed runs of the models so far."""
+    end, or is None. `tried` are the failed runs of the models so far. `repair_failed`: the next
+    model has just made a repair that failed."""
 
     level: int
     stopped: str | None = None
     tried: tuple[Run, ...] = ()
+    repair_failed: bool = False
 
 
 def escalation(rounds: Sequence[Run], level: int, levels: int) -> Escalation:
@@ -64,7 +66,7 @@ def escalation(rounds: Sequence[Run], level: int, levels: int) -> Escalation:
             seen.clear()
         elif level == top:
             stopped = _stopped(run, seen[symptom(run)], streak)
-    return Escalation(level, stopped, tuple(tried))
+    return Escalation(level, stopped, tuple(tried), repair_failed=streak > 1)
 
 
 def rounds(messages: Sequence[AnyMessage]) -> list[Run]:

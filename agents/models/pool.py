@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ssl
+from dataclasses import replace
+from typing import Final
 
 import httpx
 from langchain_core.language_models import BaseChatModel
@@ -15,6 +17,9 @@ from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.spending.meter import Meter
 from agents.spending.rate_limit import NoLimit, RateLimit
+
+VARIED_TEMPERATURE: Final = 0.7
+"""Where the usual temperature would give the same repair again."""
 
 
 class ModelPool:
@@ -36,17 +41,19 @@ class ModelPool:
         self._meter = meter
         self._tls: ssl.SSLContext | None = None
         self.breaker = CircuitBreaker()
-        self._models: dict[tuple[ModelName, Role | None], BaseChatModel] = {}
+        self._models: dict[tuple[ModelName, Role | None, bool], BaseChatModel] = {}
 
-    def get(self, name: ModelName, role: Role) -> BaseChatModel:
-        """The model that answers `role`. Raises ModelNotConfigured as `build` does."""
-        key = (name, role if name.is_recording else None)
+    def get(self, name: ModelName, role: Role, *, varied: bool = False) -> BaseChatModel:
+        """The model that answers `role`; `varied`: at VARIED_TEMPERATURE, if it takes one. Raises
+        ModelNotConfigured as `build` does."""
+        key = (name, role if name.is_recording else None, varied and not name.is_recording)
         if key not in self._models:
             if self._tls is None and not name.is_recording:
                 self._tls = httpx.create_ssl_context()
-            self._models[key] = build(
-                name, self._options, role, self._tls, self._rate_limit, self._meter
+            options = (
+                replace(self._options, temperature=VARIED_TEMPERATURE) if varied else self._options
             )
+            self._models[key] = build(name, options, role, self._tls, self._rate_limit, self._meter)
         return self._models[key]
 
     async def aclose(self) -> None:

@@ -18,11 +18,13 @@ class RoleModels:
     """Names from `chains`, as the job and the operator chose them; models from a pool.
 
     `level` is the position in a role's escalation chain: 0 is the role's own model, each level
-    above it a stronger one. A level beyond the last counts as the last.
+    above it a stronger one. A level beyond the last counts as the last. `varied`: at a higher
+    temperature.
     """
 
     pool: ModelPool
     chains: Chains
+    varied: bool = False
 
     @classmethod
     def alone(cls, pool: ModelPool, name: str) -> RoleModels:
@@ -43,4 +45,4 @@ class RoleModels:
 
     def named(self, name: str, role: str) -> BaseChatModel:
         """The model with a name from `chain`, built once a process. Raises ModelNotConfigured."""
-        return self.pool.get(ModelName.parse(name), cast("Role", role))
+        return self.pool.get(ModelName.parse(name), cast("Role", role), varied=self.varied)

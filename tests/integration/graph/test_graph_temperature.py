@@ -1,0 +1,49 @@
+"""A repair that follows a failed repair is asked for at a higher temperature."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.graph.graphs import Journey, PlannedSandbox, printed
+
+from agents.graph.job_input import JobInput
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
+from agents.models.role_models import RoleModels
+from benchmarks.provider import ProviderServer, Reply, ToolCall
+
+WRONG = ["bad", "worse", "worst"]
+RUNS = {code: printed(error=f"ValueError: {code}\n", code=1) for code in WRONG} | {
+    "good": printed("ok\n")
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("groq:llama-3.3-70b-versatile", [0, 0, 0.7, 0.7, 0]),
+        ("google_genai:gemini-2.5-flash", [0, 0, 0.7, 0.7, 0]),
+        ("openai:gpt-5.4-mini", [None] * 5),
+    ],
+)
+async def test_the_second_repair_is_asked_for_at_a_higher_temperature(
+    tmp_path: Path, name: str, asked: list[float | None]
+) -> None:
+    journey = Journey.plan(tmp_path, [], PlannedSandbox(RUNS))
+    runs = [Reply(tool_calls=(ToolCall("python", {"code": code}),)) for code in (*WRONG, "good")]
+    turns = [
+        Reply(tool_calls=(ToolCall("Plan", {"steps": ["Do it."]}),)),
+        *runs,
+        Reply("Done."),
+        Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "feedback": ""}),)),
+    ]
+    with ProviderServer(turns) as server:
+        keys = dict.fromkeys(("groq", "openai", "google_genai"), "key")
+        pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
+        journey.ports = journey.with_ports(models=RoleModels.alone(pool, name))
+        await journey.begin(JobInput("Do it.", max_revisions=1))
+        await pool.aclose()
+    sent = [each.body for each in server.requests if each.forced_tool is None]
+    temperatures = [body.get("generationConfig", body).get("temperature") for body in sent]
+    assert [t if t is None else round(t, 3) for t in temperatures] == asked
