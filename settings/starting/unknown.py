@@ -20,7 +20,14 @@ OF_DEPLOY = frozenset(
     for name in (
         *("CONFIG", "PYTHON", "SANDBOX_ENVIRONMENT", "DEBIAN_MIRROR", "DEBIAN_SUITE", "APPARMOR"),
         *("BASE_IMAGE", "API_IMAGE", "WORKER_IMAGE", "REDIS_IMAGE", "ENGINE_IMAGE"),
-        *("ENGINE_BASE_IMAGE", "WORKER_MEMORY", "REDIS_MEMORY", "ENGINE_MEMORY", "PUBLISH"),
+        *(
+            "ENGINE_BASE_IMAGE",
+            "API_MEMORY",
+            "WORKER_MEMORY",
+            "REDIS_MEMORY",
+            "ENGINE_MEMORY",
+            "PUBLISH",
+        ),
         *("REDIS_MAXMEMORY", "REDIS_PASSWORD"),
     )
 )
