@@ -26,6 +26,7 @@ from api.schemas.job_request import JobRequest, RetryRequest
 from api.services import Services, ServicesDep, check_conversation, find_job
 from api.submission import checks, job_requests
 from api.submission.job_requests import NO_FILES
+from api.submission.token_limit import check_tokens
 from jobs.blobs import manifest
 from jobs.blobs.directory import hashed
 from jobs.model.codec import dump
@@ -137,6 +138,7 @@ async def accept(
 ) -> Submitted:
     """Submit a validated request with its `uploads`. Raises Refused: 404, 422, 429, 503."""
     await check_conversation(services, caller, asked.conversation_id)
+    await check_tokens(services.store, asked)
     await services.admission.check(caller.tenant)
     files = {**{path: text.encode() for path, text in asked.files.items()}, **uploads}
     saved: list[str] = []
@@ -330,6 +332,7 @@ async def begin_retry(
 ) -> Submitted:
     """Retry a job. Raises Refused: 404, 409, 422, 429, 503."""
     parent = (await find_job(services, caller, job_id)).record
+    await check_tokens(services.store, asked)
     await services.admission.check(caller.tenant)
     begun = await services.operations.retry_as_new_job(
         job_id,

@@ -23,6 +23,9 @@ from worker.adapters.model_choice import chains
 from worker.adapters.tools import tools
 from worker.context import model_options
 
+REQUEST_TOKENS = 8_000
+"""Beside the last reply: what a small job's calls use before it, and what its request sets aside
+(`agents.spending.usage_bound`)."""
 _SAMPLE = 1_000
 """Tokens that are priced: for a million of them some models cost more a token."""
 _MILLION = Decimal(1_000_000)
@@ -38,6 +41,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "slots": settings.concurrency,
         "blob_grace_seconds": settings.blob_grace_seconds,
         "workspace_bytes": settings.workspace_bytes,
+        "call_tokens": settings.max_output_tokens + REQUEST_TOKENS,
         "tools": [body.__name__ for body in tools(settings)],
         "models": model_catalogue(chains(settings), model_options(settings), prices(settings)),
     }

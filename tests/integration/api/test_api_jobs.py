@@ -229,6 +229,26 @@ async def test_an_unknown_conversation_is_404(front):
         assert answer.status_code == 404
 
 
+async def test_a_token_limit_below_one_call_is_refused_with_the_least(front):
+    ask = {"task": "t", "max_tokens": 14_000}
+    assert (await front.client.post("/jobs", json=ask)).status_code == 202, "no worker to ask"
+    facts = {"call_tokens": 14_192, "models": {"default": "groq:x"}}
+    await front.services.store.announce("w1", {**facts, "call_tokens": 20_000}, 60)
+    await front.services.store.announce("w2", facts, 60)
+    answer = await front.client.post("/jobs", json=ask)
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["field"], error["limit"]) == (422, "max_tokens", 14_192)
+    assert (
+        "the calls of even a small job can take 14,192 tokens: that is the least"
+        in error["message"]
+    )
+    failed = await front.submit(max_tokens=14_192)
+    await front.client.post(f"/jobs/{failed}/cancel")
+    retry_job = await front.client.post(f"/jobs/{failed}/retry", json={"max_tokens": 1})
+    assert retry_job.status_code == 422
+    await front.submit(max_tokens=100, model="recording:x")
+
+
 async def test_an_amount_may_be_a_json_number(front):
     job_id = await front.submit(max_cost_usd=0.25)
     assert (await front.job(job_id))["spec"]["max_cost_usd"] == "0.25"

@@ -148,6 +148,29 @@ async def test_a_job_ends_with_its_best_result_where_its_money_ends(deployment: 
             assert len(await operations.store.charges(job_id)) == 3
 
 
+async def test_the_least_token_limit_is_enough_for_a_small_job(deployment: Deployment) -> None:
+    """As the worker announces it, and the API refuses less."""
+
+    def honest(request: Request) -> Turn:
+        tokens = Tokens(input=len(json.dumps(request.body)) // 4, output=300)
+        return replace(works(request), tokens=tokens)
+
+    with ProviderServer(honest) as server:
+        deployment.worker(groq_base_url=server.groq_url)
+        async with deployment.operations() as operations:
+            async with asyncio.timeout(30):
+                while not (workers := await operations.store.workers()):
+                    await asyncio.sleep(0.05)
+            [worker] = workers
+            job_id = await submit(operations, max_tokens=worker["call_tokens"])
+            job = await deployment.until(operations, job_id)
+            assert job.status is Status.SUCCEEDED, job.detail
+            job_id = await submit(operations, max_tokens=worker["call_tokens"] - 8_000)
+            job = await deployment.until(operations, job_id)
+            assert job.reason is Reason.BUDGET_EXHAUSTED
+            assert await operations.store.charges(job_id) == []
+
+
 async def test_without_a_price_nothing_is_spent_under_a_cost_limit(deployment: Deployment) -> None:
     with ProviderServer(billed) as server:
         deployment.worker(groq_base_url=server.groq_url, prices="groq:our-own=10/20")
