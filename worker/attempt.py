@@ -94,7 +94,9 @@ class Attempt:
                 said = f"the job ran for {spec.timeout_seconds} s, its timeout_seconds"
                 asked = self.drive.unanswered.items()
                 open_calls = (f"{name} had not answered for {spent:.0f} s" for name, spent in asked)
-                return await self.drive.fail(Reason.DEADLINE, "; ".join((said, *open_calls)))
+                advice = "a retry with a longer one continues it"
+                said = "; ".join((said, *open_calls, advice))
+                return await self.drive.fail(Reason.DEADLINE, said)
             return await self._fate(error)
 
     async def _fate(self, error: Exception) -> JobRecord | Refusal:

@@ -84,6 +84,28 @@ async def test_a_larger_budget_and_another_model_continue_the_pass(deployment: D
         assert (await deployment.kinds(operations, retry_job.id)).count("critiqued") == 1
 
 
+async def test_a_longer_time_continues_the_pass(deployment: Deployment) -> None:
+    waits = "import pathlib, time\ntime.sleep(8 * pathlib.Path('slow').exists())\nprint('second')"
+    turns = [
+        plans("twice"),
+        runs("twice", "open('slow', 'w').close()\nprint('first')", 0),
+        runs("first", waits, 1),
+        runs("second", "print('third')", 2),
+        answers("third", "done", 3),
+        approves("r3"),
+    ]
+    async with deployment.operations() as operations:
+        spec = JobSpec("twice", model=deployment.record("slow", turns), timeout_seconds=4)
+        ended = await deployment.until(operations, await deployment.submit(operations, spec))
+        assert (ended.reason, "retry" in ended.detail) == (Reason.DEADLINE, True), ended.detail
+        longer = replace(spec, timeout_seconds=60)
+        retry_job = ok(await operations.retry_as_new_job(ended.id, longer, by="test"))
+        job = await deployment.until(operations, retry_job.id)
+        assert job.status is Status.SUCCEEDED, deployment.logs()
+        paid = await operations.store.charges(retry_job.id)
+        assert sorted(charge.role for charge in paid) == ["critic", "executor", "executor"]
+
+
 async def test_a_retry_changes_who_decides(deployment: Deployment) -> None:
     model = deployment.record("asks", priced(one_run("asks", "print('x')")))
     async with deployment.operations() as operations:
@@ -174,6 +196,21 @@ async def test_an_unapproved_job_goes_on_from_its_end_with_fresh_revisions(
         assert (retry_job.inherits, retry_job.workspace) == (ended.id, ended.workspace)
         await approved(deployment, operations, retry_job)
         assert await deployment.record_of(operations, ended.id) == ended
+
+
+async def test_the_next_revision_of_an_unapproved_job_may_go_to_a_person(
+    deployment: Deployment,
+) -> None:
+    async with deployment.operations() as operations:
+        ended = await unapproved(deployment, operations, "person")
+        reviewed = replace(ended.spec, review=True)
+        retry_job = ok(await operations.retry_as_new_job(ended.id, reviewed, by="test"))
+        paused = await deployment.until(operations, retry_job.id, Status.AWAITING_REVIEW)
+        assert paused.review is not None
+        assert (paused.review.payload["answer"], paused.review.payload["revision"]) == (
+            "it says two",
+            2,
+        )
 
 
 async def test_a_crash_does_not_take_the_parents_end_for_its_own(deployment: Deployment) -> None:
