@@ -127,8 +127,10 @@ def _fresh(record: JobRecord, state: dict[str, Any]) -> Reopen:
     be taken for its parent's."""
     spec = record.spec
     critiques = state.get("critiques", ())
-    granted = len(critiques) + (spec.max_revisions if spec.repair else 1)
-    job = {**state["job"], "max_revisions": granted, "reopened_for": record.id}
+    before = len(critiques)
+    granted = before + (spec.max_revisions if spec.repair else 1)
+    fresh = {"max_revisions": granted, "judged_before": before, "reopened_for": record.id}
+    job = {**state["job"], **fresh}
     judged = bool(critiques) and critiques[-1].get("by") == CRITIC
     return Reopen({"job": job, "exhausted": False}, after="critic" if judged else "executor")
 

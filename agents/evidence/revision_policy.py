@@ -37,11 +37,12 @@ class Next:
 
 def after_critique(state: State, critiques: Critiques, levels: int) -> Next:
     """What follows the last of `critiques`, which is not an approval. `levels`: of the executor's
-    chain."""
+    chain. A retry is given two revisions of its own before its progress counts."""
     level = state.get("level", 0)
     if len(critiques) >= state["job"]["max_revisions"]:
         return Next(exhausted=True, level=level)
-    why = no_progress(state, critiques)
+    own = critiques[state["job"].get("judged_before", 0) :]
+    why = no_progress(state, own) if len(own) > 1 else None
     stronger = level + 1 < levels
     if stronger and (why is not None or has_used_its_repairs(state, critiques)):
         return Next(exhausted=False, level=level + 1)

@@ -44,7 +44,8 @@ Growing = Annotated[list[dict[str, Any]], DeltaChannel(appended)]
 
 class JobFields(TypedDict):
     """What was asked; see `agents.graph.job_input.JobInput`. `reopened_for` is the id of the job
-    that has continued the graph after its end without an approval."""
+    that has continued the graph after its end without an approval, and `judged_before` counts the
+    critiques that it found."""
 
     task: str
     steps: list[str]
@@ -60,6 +61,7 @@ class JobFields(TypedDict):
     verify: NotRequired[list[str]]
     evidence: NotRequired[str]
     reopened_for: NotRequired[str]
+    judged_before: NotRequired[int]
 
 
 class Feedback(TypedDict):

@@ -40,6 +40,16 @@ def test_the_same_output_twice_ends_it() -> None:
     assert after_critique(mute, [back(1), back(2)], 1).exhausted
 
 
+def test_a_retry_has_two_revisions_of_its_own_before_its_progress_counts() -> None:
+    tried = [back(1, 0.5), back(2, 0.5), back(3, 0.5)]
+    same = [answer(n, "t", "w") for n in range(1, 6)]
+    retried = state(4, *same[:4], most=9)
+    retried["job"]["judged_before"] = 3
+    assert not after_critique(retried, [*tried, back(4, 0.4)], 1).exhausted
+    again = {**retried, "revision": 5, "answers": same}
+    assert after_critique(again, [*tried, back(4, 0.4), back(5, 0.4)], 1).exhausted
+
+
 def test_a_score_that_does_not_improve_ends_it() -> None:
     tried = [back(1, 0.5), back(2, 0.51), back(3, 0.4)]
     assert after_critique(state(2), tried[:2], 1).ends is None

@@ -85,7 +85,8 @@ def snapshot(values: dict[str, Any], *following: str) -> StateSnapshot:
 def test_work_that_the_critic_sent_back_goes_to_the_executor_with_fresh_revisions() -> None:
     found = reopening(RETRY_JOB, snapshot(ENDED))
     assert found is not None
-    assert (found.after, found.change["job"]["max_revisions"]) == ("critic", 6)
+    job = found.change["job"]
+    assert (found.after, job["max_revisions"], job["judged_before"]) == ("critic", 6, 3)
     assert found.change["exhausted"] is False
 
 
