@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -12,7 +13,9 @@ from pydantic import BaseModel
 from agents.calls.call_key import call_key
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
+from agents.evidence.images import Image, with_images
 from agents.models.chains import Role
+from agents.models.provider import ProviderModel
 from agents.models.replies.structured import Answer, ask, read
 from agents.ports import Ports
 from agents.prompts import past_reply, render
@@ -27,14 +30,21 @@ async def ask_role(
     schema: type[T],
     *,
     level: int = 0,
+    images: Sequence[Image] = (),
 ) -> Answer[T]:
-    """The model's value; if its first reply is invalid, that of its second."""
-    first = await _ask(runtime, role, messages, schema, ordinal=0, level=level)
+    """The model's value; if its first reply is invalid, that of its second. `images` are added for
+    a model that can see; they are no part of the call's key in the journal."""
+
+    async def send(model: BaseChatModel, given: Messages) -> Answer[T]:
+        seen = images and isinstance(model, ProviderModel) and model.sees_images
+        return await ask(model, with_images(given, images) if seen else given, schema)
+
+    first = await _ask(runtime, role, messages, schema, send, ordinal=0, level=level)
     if first.value is not None:
         return first
     repair = render("repair", error=first.error, tool=schema.__name__)
     again = [*messages, past_reply(first.said or "(nothing)"), HumanMessage(repair)]
-    return await _ask(runtime, role, again, schema, ordinal=1, level=level)
+    return await _ask(runtime, role, again, schema, send, ordinal=1, level=level)
 
 
 async def _ask(
@@ -42,6 +52,7 @@ async def _ask(
     role: Role,
     messages: Messages,
     schema: type[T],
+    send: Callable[[BaseChatModel, Messages], Awaitable[Answer[T]]],
     *,
     ordinal: int,
     level: int,
@@ -51,7 +62,7 @@ async def _ask(
 
     async def call(model: BaseChatModel, given: Messages) -> AIMessage:
         nonlocal fresh
-        fresh = await ask(model, given, schema)
+        fresh = await send(model, given)
         return fresh.message
 
     at = call_key(runtime.execution_info, ordinal)

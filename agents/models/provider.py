@@ -84,6 +84,11 @@ class ProviderModel(BaseChatModel):
         return self.full_name.partition(":")[0]
 
     @property
+    def sees_images(self) -> bool:
+        """Whether the model takes images, as far as its library knows."""
+        return bool((self.inner.profile or {}).get("image_inputs"))
+
+    @property
     def cuts(self) -> bool:
         """Whether it silently cuts a request that is longer than its context."""
         return PROVIDERS[self.provider].context is not None

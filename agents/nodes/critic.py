@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
 from agents.checks.check_reports import shown
+from agents.evidence.images import Image, images_of
 from agents.evidence.revision_policy import Next, after_critique
 from agents.evidence.verdict import (
     AWAY,
@@ -47,7 +48,8 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     contents = await _contents(ports.workspace, list(state["artifacts"]))
     request = prompt("critic/evidence", **evidence(state, contents, ports.limits))
     messages = [SystemMessage(render("critic/system")), request.message()]
-    critique = await _verdict(state, runtime, messages)
+    images = await images_of(state, ports.workspace)
+    critique = await _verdict(state, runtime, messages, images)
     then = _next(state, critique, ports.models.levels(EXECUTOR))
     if critique["verdict"] == "revise":
         critique = {**critique, "ends": then.ends}
@@ -70,7 +72,10 @@ def _next(state: State, critique: Critique, levels: int) -> Next:
 
 
 async def _verdict(
-    state: State, runtime: Runtime[Ports], messages: Sequence[BaseMessage]
+    state: State,
+    runtime: Runtime[Ports],
+    messages: Sequence[BaseMessage],
+    images: Sequence[Image],
 ) -> Critique:
     """The critic's verdict, as far as the verification supports it.
 
@@ -79,7 +84,7 @@ async def _verdict(
     """
     level = state.get("level", 0)
     try:
-        answer = await ask_role(runtime, CRITIC, messages, Verdict, level=level)
+        answer = await ask_role(runtime, CRITIC, messages, Verdict, level=level, images=images)
     except (ModelRefused, ModelNotConfigured):
         return critique_of(state, None, REFUSED)
     except ModelUnavailable:

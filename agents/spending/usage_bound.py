@@ -19,6 +19,9 @@ from agents.spending.pricing import Usage
 PER_REQUEST = 1_000
 """What providers add to a request: instructions for tools, the chat template."""
 PER_MESSAGE = 32
+PER_IMAGE = 5_000
+"""For one of at most 2,048 pixels a side: Gemini counts 258 tokens for each tile of 768 pixels, and
+the others at most 5,000."""
 ANSWERED_BY = "answered_by"
 """The key in a reply's metadata that names its model, as `provider:model`."""
 _ENGLISH_BYTES = 2
@@ -55,11 +58,18 @@ def _counted(message: BaseMessage, model: str) -> int | None:
 
 def _size(message: BaseMessage) -> int:
     content = message.content
-    said = content if isinstance(content, str) else json.dumps(content, default=str)
-    size = PER_MESSAGE + len(said.encode(errors="replace"))
+    images = 0
+    if not isinstance(content, str):
+        said = [each for each in content if not _is_image(each)]
+        images, content = len(content) - len(said), json.dumps(said, default=str)
+    size = PER_MESSAGE + PER_IMAGE * images + len(content.encode(errors="replace"))
     if isinstance(message, SystemMessage):
         return size // _ENGLISH_BYTES
     if isinstance(message, AIMessage):
         calls = [*message.tool_calls, *message.invalid_tool_calls, message.additional_kwargs]
         size += len(json.dumps(calls, default=str).encode())
     return size
+
+
+def _is_image(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "image_url"

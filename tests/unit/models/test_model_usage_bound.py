@@ -6,7 +6,7 @@ from agents.models.build import build
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
-from agents.spending.usage_bound import PER_REQUEST, max_usage
+from agents.spending.usage_bound import PER_IMAGE, PER_REQUEST, max_usage
 
 TASK = HumanMessage("x" * 1_000)
 
@@ -35,6 +35,12 @@ def test_what_nobody_has_counted_is_counted_in_bytes() -> None:
     assert PER_REQUEST + 1_000 <= most(TASK) <= PER_REQUEST + 1_100
     assert most(HumanMessage("ü" * 1_000)) >= PER_REQUEST + 2_000
     assert most(HumanMessage([{"type": "text", "text": "z" * 500}])) >= PER_REQUEST + 500
+
+
+def test_an_image_counts_as_an_image_and_not_as_text() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 900_000}}
+    seen = most(HumanMessage([{"type": "text", "text": "z" * 500}, image]))
+    assert PER_REQUEST + 500 + PER_IMAGE <= seen < PER_REQUEST + 700 + PER_IMAGE
 
 
 def test_what_the_model_itself_has_counted_is_known() -> None:

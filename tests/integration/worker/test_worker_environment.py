@@ -1,0 +1,52 @@
+"""What a worker says to a model of its own sandbox, and of the files that a job brings."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.graph.working_model import works
+from support.processes.deployment import Deployment, running_deployment
+
+from benchmarks.provider import ProviderServer
+from jobs.blobs import manifest
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
+from settings.sandbox import sandbox_python
+
+FILES = {"sales.csv": b"day,amount\n2026-01-02,19.90\n", "logo.png": b"\x89PNG\r\n\x1a\n\xff"}
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+def _version(package: str) -> str:
+    """That of the sandbox's environment."""
+    (place,) = sandbox_python().parent.parent.glob("lib/python*/site-packages")
+    (found,) = importlib.metadata.distributions(name=package, path=[str(place)])
+    return found.version
+
+
+async def test_a_model_is_sent_the_sandbox_and_the_files_as_they_are(
+    deployment: Deployment,
+) -> None:
+    with ProviderServer(works) as server:
+        deployment.worker(groq_base_url=server.groq_url, run_seconds="21", max_steps="8")
+        async with deployment.operations() as operations:
+            files = await manifest.save(deployment.blobs, FILES)
+            spec = JobSpec("6 times 7", model="groq:m", workspace=files)
+            job = await deployment.until(operations, await deployment.submit(operations, spec))
+            assert job.status is Status.SUCCEEDED, deployment.logs()
+    planner, executor, *_ = server.requests
+    for request in (planner, executor):
+        assert f"numpy {_version('numpy')}, " in request.messages[0].text
+        asked = request.messages[1].text
+        assert "- sales.csv, 28 bytes; its first lines:\n  day,amount\n  2026-01-02" in asked
+        assert "- logo.png, 9 bytes, binary" in asked
+    assert "A run may take 21 s and 512 MiB" in executor.messages[0].text
+    assert "You have 8 replies" in executor.messages[0].text
