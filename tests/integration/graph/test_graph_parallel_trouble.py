@@ -21,9 +21,9 @@ from support.graph.parallel_job import (
     MeetingSandbox,
 )
 
-from agents.errors import Stopped
+from agents.errors import BudgetExhausted, Stopped
 from agents.ports import Finished
-from agents.ports.memory import MemoryCancel, MemoryJournal, MemoryRecord
+from agents.ports.memory import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord
 from sandbox.protocol import Command, Limits, RunResult, SandboxUnavailable
 
 
@@ -111,6 +111,20 @@ async def test_an_outage_in_one_branch_lets_the_other_come_to_its_end(
     assert [data["step"] for data in journey.data_of("step_finished")] == [1]
     await journey.go_on()
     assert Counter(sandbox.ran) == {"one": 1, "more": 1, "two": 2, "whole": 1}
+    assert events(journey) == events(smooth)
+    assert await journey.outcome() == await smooth.outcome()
+
+
+async def test_a_larger_budget_continues_every_branch(tmp_path: Path, smooth: Journey) -> None:
+    sandbox = PlannedSandbox(ANSWERS)
+    journey = Journey.plan(tmp_path, TURNS, sandbox)
+    journey.ports = journey.with_ports(budget=MemoryBudget(journey.record, most=3 * 110))
+    with pytest.raises(BudgetExhausted):
+        await journey.begin(JOB)
+    assert len(journey.record.charges) == 3
+    journey.ports = journey.with_ports(budget=MemoryBudget(journey.record))
+    await journey.go_on()
+    assert len(journey.record.charges) == MODEL_CALLS
     assert events(journey) == events(smooth)
     assert await journey.outcome() == await smooth.outcome()
 
