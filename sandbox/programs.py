@@ -3,6 +3,8 @@ machine, as far as the machine has them.
 
 This is no layer of isolation: `/usr` can be read, so code can start another program there by its
 full path. It decides what a command line means, and what prompts say of the shell.
+
+Why: docs/decisions/0051-prompts-name-what-is-there.md
 """
 
 from __future__ import annotations

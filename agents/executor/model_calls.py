@@ -150,7 +150,8 @@ async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
     said = past_reply(head_and_tail(str(reply.text), CUT_SHOWN) or "(a broken call)")
     again = request.override(messages=[*request.messages, said, HumanMessage(repair)])
     second = await _once(again, handler, ordinal=1)
-    return _marked(second) if cut_off(second) and not second.tool_calls else second
+    calls = second.tool_calls or second.invalid_tool_calls
+    return _marked(second) if cut_off(second) and not calls else second
 
 
 def _marked(answer: AIMessage) -> AIMessage:

@@ -1,4 +1,7 @@
-"""What prompts say of a job's surroundings: the sandbox's environment, and the files given."""
+"""What prompts say of a job's surroundings: the sandbox's environment, and the files given.
+
+Why: docs/decisions/0051-prompts-name-what-is-there.md
+"""
 
 from __future__ import annotations
 

@@ -73,6 +73,15 @@ async def test_an_answer_that_was_cut_is_asked_for_again(tmp_path: Path, name: s
     assert answer["text"] == "I made a.py."
 
 
+async def test_a_call_that_is_cut_after_an_answer_that_was_cut_is_a_call(tmp_path: Path) -> None:
+    half = ToolCall("write_file", '{"path": "a.py", "content": "' + "x" * 3_000)
+    turns = [cut(text="I make"), cut(half), write("x = 1\n"), CHECKED, Reply("Done.")]
+    made, requests = await played(tmp_path, NAMES[0], turns)
+    assert "`write_file` was not called" in requests[3].last_text
+    assert not any("cut off, twice" in message.text for message in requests[-1].messages)
+    assert (await made.outcome()).approved
+
+
 @pytest.mark.parametrize("name", NAMES)
 async def test_an_answer_that_is_cut_twice_says_so(tmp_path: Path, name: str) -> None:
     turns = [write("x = 1\n"), CHECKED, cut(text="I made"), cut(text="I made a")]
