@@ -110,7 +110,16 @@ class StoreSettings(FettleSettings):
     )
     s3_secret_key: SecretStr | None = Field(None, description="the secret of that key")
     max_timeout_seconds: int = Field(
-        3_600, gt=0, description="the longest running time a job may ask for"
+        86_400, gt=0, description="the longest running time a job may ask for"
+    )
+    max_run_seconds: int = Field(
+        600, gt=0, description="the longest time of one run of code that a job may ask for"
+    )
+    max_run_memory_bytes: int = Field(
+        2 * 1024**3, gt=0, description="the most memory of one run that a job may ask for"
+    )
+    max_job_steps: int = Field(
+        100, gt=0, description="the most model calls of one revision that a job may ask for"
     )
     worker_seen_seconds: float = Field(
         20.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -11,6 +12,8 @@ from pydantic import BeforeValidator, Field, model_validator
 from settings.base import FettleSettings, Names
 
 MIB = 1024 * 1024
+SPARE = 5
+"""Seconds of processor time beyond a run's wall time: it is the wall time that ends most runs."""
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -75,7 +78,12 @@ class SandboxSettings(FettleSettings):
         "with 50 runs at the start",
     )
     run_seconds: float = Field(15.0, gt=0, description="wall time of one run")
-    run_cpu_seconds: int = Field(20, gt=0, description="CPU time of one run")
+    run_cpu_seconds: int | None = Field(
+        None,
+        gt=0,
+        description="processor time of one run; unset: its wall time on each of `FETTLE_RUN_CPUS` "
+        "processors, and 5 s. A run time that a job asks for moves it in any case",
+    )
     run_cpus: float = Field(
         1.0, gt=0, description="processors that one run may keep busy, where a cgroup can be had"
     )
@@ -88,6 +96,12 @@ class SandboxSettings(FettleSettings):
         description="a workspace's bytes together: the files that a job came with, and those that "
         "its runs make",
     )
+
+    def cpu_seconds(self, run_seconds: int | None = None) -> int:
+        """The processor time of a run; of one that a job gives `run_seconds`."""
+        if run_seconds is None and self.run_cpu_seconds is not None:
+            return self.run_cpu_seconds
+        return math.ceil((run_seconds or self.run_seconds) * max(1.0, self.run_cpus)) + SPARE
 
     @model_validator(mode="after")
     def _tls_of_an_engine(self) -> Self:

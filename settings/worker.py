@@ -109,7 +109,7 @@ class WorkerSettings(
         description="how long a finished job is kept with its events and files",
     )
     blob_grace_seconds: float = Field(
-        86_400.0,
+        172_800.0,
         gt=0,
         description="how long bytes stay that no job refers to; has to be longer than any "
         "attempt (`FETTLE_MAX_TIMEOUT_SECONDS` and `FETTLE_OVERDUE_SECONDS`): otherwise a worker "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from agents.checks.cases import parse_cases
@@ -23,7 +24,7 @@ from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs, open_blobs
 from jobs.model.graph_format import ANEW
 from jobs.model.record import JobRecord
-from jobs.model.spec import CASES_PATH
+from jobs.model.spec import CASES_PATH, JobSpec
 from jobs.store import LeaseRef
 from jobs.store.blob_index import PinnedBlobs
 from jobs.store.credentials import Credentials
@@ -64,7 +65,7 @@ class WorkerContext:
     chains: Chains
     routes: Routes
     recordings: Recordings
-    limits: Limits
+    limits: Callable[[JobSpec], Limits]
     bounds: Bounds
     spending: Spending
     tools: Sequence[Body]
@@ -119,12 +120,13 @@ class WorkerContext:
             workspace=workspace,
             sandbox=self.sandbox,
             models=models,
-            limits=self.limits,
+            limits=self.limits(spec),
             environment=await self._environment(),
             unanswered=unanswered,
             last_try=record.retries >= self.retries,
             bounds=replace(
                 self.bounds,
+                steps=spec.max_steps or self.bounds.steps,
                 allow_repair=spec.repair,
                 pause_each_run=spec.shows_each_run,
                 review=spec.review,
@@ -203,7 +205,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         chains=chains(settings),
         routes=routes(settings),
         recordings=Recordings(settings.record, redaction(settings)),
-        limits=limits(settings),
+        limits=partial(limits, settings),
         bounds=Bounds(
             steps=settings.max_steps,
             max_parallel_steps=settings.parallel_steps,

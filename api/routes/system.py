@@ -19,6 +19,7 @@ from api.problems import Refused
 from api.routes.webhooks import undelivered
 from api.schemas.system import Finding, RedisState, System, Worker
 from api.services import Services, ServicesDep
+from api.submission import job_requests
 from jobs.model.credentials import Credential
 from jobs.redis.check import RedisReport
 from jobs.view.job import iso
@@ -88,7 +89,7 @@ def _limits(settings: ApiSettings) -> dict[str, Any]:
         "max_body_bytes": settings.max_body_bytes,
         "max_files": settings.max_files,
         "max_files_bytes": settings.max_files_bytes,
-        "max_timeout_seconds": settings.max_timeout_seconds,
+        **{setting: getattr(settings, setting) for setting in job_requests.MAXIMA.values()},
         "worker_seen_seconds": settings.worker_seen_seconds,
         "rate_limit": settings.rate_limit,
         "max_job_cost_usd": settings.max_job_cost_usd and f"{settings.max_job_cost_usd:f}",

@@ -50,6 +50,9 @@ class Spec(ResponseModel):
         default_factory=list, description="the verification command; empty: the model's own"
     )
     evidence: Evidence = Evidence.RUN
+    run_seconds: int | None = Field(None, description="time limit of one run of code")
+    run_memory_bytes: int | None = Field(None, description="memory limit of one run")
+    max_steps: int | None = Field(None, description="limit of the model calls of one revision")
 
 
 class Route(RoutedData):

@@ -17,6 +17,8 @@ Step = Annotated[str, Field(min_length=1, max_length=2_000)]
 
 TASK_CHARACTERS = 20_000
 LONGEST_REVIEW_SECONDS = 366 * 24 * 3600
+LEAST_RUN_MEMORY = 64 * 1024 * 1024
+"""In less, Python has no space for its usual libraries."""
 MOST_TOKENS = 1_000_000_000_000
 
 
@@ -31,6 +33,23 @@ class Terms(RequestModel):
     )
     timeout_seconds: int | None = Field(
         None, ge=1, description="limit of the running time, without waiting for a person"
+    )
+    run_seconds: int | None = Field(
+        None,
+        ge=1,
+        description="limit of the time of one run of code; the limit of its processor time moves "
+        "with it. Else the worker's setting",
+    )
+    run_memory_bytes: int | None = Field(
+        None,
+        ge=LEAST_RUN_MEMORY,
+        description="limit of the memory of one run of code; else the worker's setting",
+    )
+    max_steps: int | None = Field(
+        None,
+        ge=1,
+        description="limit of the executor's model calls in one revision, or in one of its "
+        "parallel steps; else the worker's setting",
     )
     max_cost_usd: Dollars | None = Field(
         None,

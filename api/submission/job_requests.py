@@ -31,6 +31,15 @@ DEFAULT_TIMEOUT_SECONDS = 900
 AS_ASKED = frozenset(JobRequest.model_fields) & {field.name for field in fields(JobSpec)}
 """Fields that a request and a spec share."""
 AUTO = "auto"
+MAXIMA: Mapping[str, str] = MappingProxyType(
+    {
+        "timeout_seconds": "max_timeout_seconds",
+        "run_seconds": "max_run_seconds",
+        "run_memory_bytes": "max_run_memory_bytes",
+        "max_steps": "max_job_steps",
+    }
+)
+"""Fields, and the settings that bound them."""
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 NO_DIGESTS: Mapping[str, str] = MappingProxyType({})
 
@@ -149,7 +158,7 @@ def _term_errors(
             message=not_allowed(asked.model, settings.models),
             limit=list(settings.models),
         )
-    yield from timeout_error(asked.timeout_seconds, settings)
+    yield from limit_errors(asked, settings)
     yield from policy_errors(asked, settings)
     yield from unreviewed_errors(asked, sent, questions=questions)
     yield from _budget_errors(asked, settings)
@@ -195,9 +204,10 @@ def timeout_of(seconds: int | None, settings: ApiSettings) -> int:
     return min(DEFAULT_TIMEOUT_SECONDS, settings.max_timeout_seconds)
 
 
-def timeout_error(seconds: int | None, settings: ApiSettings) -> Iterator[FieldError]:
-    """The error where it is longer than the operator allows."""
-    longest = settings.max_timeout_seconds
-    if seconds is not None and seconds > longest:
-        message = f"a job may run for {longest} seconds at most"
-        yield FieldError(field="timeout_seconds", message=message, limit=longest)
+def limit_errors(asked: RequestModel, settings: ApiSettings) -> Iterator[FieldError]:
+    """The errors where it is more than the operator allows."""
+    for field, setting in MAXIMA.items():
+        value, most = getattr(asked, field, None), getattr(settings, setting)
+        if value is not None and value > most:
+            message = f"at most {most} here (FETTLE_{setting.upper()})"
+            yield FieldError(field=field, message=message, limit=most)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from api.schemas.checks import VerificationRequest
 from api.submission import checks
-from api.submission.job_requests import file_errors, refuse, timeout_error, timeout_of
+from api.submission.job_requests import file_errors, limit_errors, refuse, timeout_of
 from api.submission.paths import path_errors
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
@@ -30,7 +30,7 @@ def check(asked: VerificationRequest, settings: ApiSettings) -> None:
     """Raise Refused: 422 that names each field and its limit."""
     refuse(
         [
-            *timeout_error(asked.timeout_seconds, settings),
+            *limit_errors(asked, settings),
             *file_errors(asked.files, settings),
             *checks.errors(asked.checks),
         ]

@@ -66,7 +66,9 @@ class JobSpec:
 
     `model` is `provider:model` or None for the worker's default. `conversation_id` None makes the
     job the first of a conversation with the job's own id. `timeout_seconds` counts running time.
-    `max_cost_usd` (a decimal string) and `max_tokens` bound what it may spend; None: no bound.
+    One run of code may take `run_seconds` and `run_memory_bytes`, and one revision `max_steps`
+    model calls; None: as the worker's settings say. `max_cost_usd` (a decimal string) and
+    `max_tokens` bound what it may spend; None: no bound.
     `retry_of` is the job that this one retries. `review_expires_seconds` is how long each review
     waits for a person before `on_expiry` applies; None: for ever. `approvals` is how many a review
     takes, 1 or 2 (see `jobs.transitions.reviews`). After `review_remind_seconds` and
@@ -110,6 +112,9 @@ class JobSpec:
     review_escalate_seconds: int | None = None
     verify: tuple[str, ...] = ()
     evidence: Evidence = Evidence.RUN
+    run_seconds: int | None = None
+    run_memory_bytes: int | None = None
+    max_steps: int | None = None
 
     @property
     def shows_each_run(self) -> bool:

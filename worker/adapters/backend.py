@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jobs.model.spec import JobSpec
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Limits
@@ -44,12 +45,14 @@ def backend(
             )
 
 
-def limits(settings: SandboxSettings) -> Limits:
-    """What one run may use."""
+def limits(settings: SandboxSettings, spec: JobSpec | None = None) -> Limits:
+    """What one run may use; one of a job with this `spec`."""
+    seconds = spec.run_seconds if spec else None
+    memory = spec.run_memory_bytes if spec else None
     return Limits(
-        wall_seconds=settings.run_seconds,
-        cpu_seconds=settings.run_cpu_seconds,
-        memory_bytes=settings.run_memory_bytes,
+        wall_seconds=seconds or settings.run_seconds,
+        cpu_seconds=settings.cpu_seconds(seconds),
+        memory_bytes=memory or settings.run_memory_bytes,
         processes=settings.run_processes,
         file_bytes=settings.workspace_bytes,
         workspace_bytes=settings.workspace_bytes,

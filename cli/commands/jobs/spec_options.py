@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from cli.durations import Duration
+from cli.sizes import Size
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -58,6 +59,26 @@ TERMS: tuple[Option, ...] = (
         metavar="TIME",
         type=Duration(),
         help="Bound on the running time, as in 30m.",
+    ),
+    click.option(
+        "--run-time",
+        "run_seconds",
+        metavar="TIME",
+        type=Duration(),
+        help="Bound on the time of one run of code, as in 5m; its processor time moves with it.",
+    ),
+    click.option(
+        "--memory",
+        "run_memory_bytes",
+        metavar="SIZE",
+        type=Size(),
+        help="Bound on the memory of one run, as in 2G.",
+    ),
+    click.option(
+        "--max-steps",
+        type=click.IntRange(1),
+        metavar="N",
+        help="The most model calls of one revision.",
     ),
     click.option("--max-cost-usd", metavar="DOLLARS", help="The most that it may spend on models."),
     click.option("--max-tokens", type=int, metavar="N", help="The most tokens that it may use."),

@@ -61,7 +61,11 @@ def picture() -> bytes:
 
 
 def ended(
-    deployment: Deployment, code: str, spec: Mapping[str, Any], files: Mapping[str, bytes]
+    deployment: Deployment,
+    code: str,
+    spec: Mapping[str, Any],
+    files: Mapping[str, bytes] | None = None,
+    **settings: str,
 ) -> tuple[Job, bytes]:
     """The job at its end, and its answer.bin where it made one."""
 
@@ -69,7 +73,7 @@ def ended(
         return works(request, code)
 
     with ProviderServer(turn) as server:
-        deployment.worker(groq_base_url=server.groq_url)
+        deployment.worker(groq_base_url=server.groq_url, **settings)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = str(service.submit({"task": "Look.", "model": MODEL, **spec}, files)["id"])
             for _ in service.events(job_id):
@@ -91,3 +95,19 @@ def test_a_job_works_on_files_of_any_kind(deployment: Deployment, tmp_path: Path
     assert printed == f"42\n(2, 3)\n{hashlib.sha256(large).hexdigest()}\n", deployment.logs()
     assert job["status"] == "succeeded", job
     assert made == b"\xff\x00"
+
+
+def test_a_job_may_take_more_time_and_memory_for_a_run_than_others(deployment: Deployment) -> None:
+    code = "import time\nheld = bytearray(700 << 20)\ntime.sleep(1.5)\nprint(len(held) >> 20)"
+    spec = {"run_seconds": 60, "run_memory_bytes": 1024 * MIB}
+    job, _ = ended(deployment, code, spec, run_seconds="1")
+    assert job["runs"][0]["stdout"]["text"] == "700\n", job["runs"]
+    assert job["status"] == "succeeded"
+    assert {name: job["spec"][name] for name in spec} == spec
+
+
+def test_a_job_may_ask_for_less(deployment: Deployment) -> None:
+    spec = {"run_seconds": 1, "max_steps": 1, "max_revisions": 0}
+    job, _ = ended(deployment, "import time; time.sleep(50)", spec, run_seconds="60")
+    assert [run["end"] for run in job["runs"]][:1] == ["timeout"], job["runs"]
+    assert job["cost"]["roles"]["executor"]["calls"] == 1

@@ -79,11 +79,20 @@ def test_the_allow_list_decides_on_models():
 
 
 def test_a_running_time_is_bounded():
-    assert errors(timeout_seconds=3_601) == [("timeout_seconds", 3_600)]
+    assert errors(timeout_seconds=86_401) == [("timeout_seconds", 86_400)]
     asked = JobRequest(task="x")
     assert job_requests.to_spec(asked, None, SETTINGS).timeout_seconds == 900
     short = SETTINGS.model_copy(update={"max_timeout_seconds": 60})
     assert job_requests.to_spec(asked, None, short).timeout_seconds == 60
+
+
+@pytest.mark.parametrize(("field", "setting"), job_requests.MAXIMA.items())
+def test_what_a_job_may_need_is_bounded_by_the_operator(field, setting):
+    most = getattr(SETTINGS, setting)
+    job_requests.check(JobRequest(task="x", **{field: most}), 100, SETTINGS)
+    assert job_requests.to_spec(JobRequest(task="x", **{field: most}), None, SETTINGS)
+    told = refused(**{field: most + 1})
+    assert told.detail == f"{field}: at most {most} here (FETTLE_{setting.upper()})"
 
 
 @pytest.mark.invariant("J2")

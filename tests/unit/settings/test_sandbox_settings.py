@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from jobs.model.spec import JobSpec
 from settings.provenance import complaints
 from settings.worker import WorkerSettings
+from worker.adapters.backend import limits
 
 
 @pytest.fixture(autouse=True)
@@ -33,3 +35,25 @@ def test_what_does_not_fit_is_named(
     (complaint,) = complaints(WorkerSettings, raised.value)
     assert complaint.startswith(f"{variable} (environment): ")
     assert said in complaint
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked", "seconds"),
+    [
+        ("", None, 20),  # 15 s of wall time
+        ("RUN_SECONDS=300", None, 305),
+        ("RUN_SECONDS=300 RUN_CPUS=2", None, 605),
+        ("RUN_SECONDS=0.5 RUN_CPUS=0.5", None, 6),
+        ("RUN_SECONDS=300 RUN_CPU_SECONDS=20", None, 20),
+        ("RUN_SECONDS=300 RUN_CPU_SECONDS=20", 60, 65),
+    ],
+)
+def test_processor_time_moves_with_the_time_of_a_run(
+    monkeypatch: pytest.MonkeyPatch, settings: str, asked: int | None, seconds: int
+) -> None:
+    for word in settings.split():
+        name, _, value = word.partition("=")
+        monkeypatch.setenv(f"FETTLE_{name}", value)
+    allowed = limits(WorkerSettings(), JobSpec("x", run_seconds=asked))
+    assert allowed.cpu_seconds == seconds
+    assert allowed.wall_seconds == (asked or WorkerSettings().run_seconds)

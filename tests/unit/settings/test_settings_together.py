@@ -43,9 +43,9 @@ def refusal(monkeypatch: pytest.MonkeyPatch, kind: type[FettleSettings], words: 
             "10 or less",
         ),
         (
-            "ENV=production MAX_TIMEOUT_SECONDS=90000",
+            "ENV=production MAX_TIMEOUT_SECONDS=172800",
             "bytes could go under a job",
-            "180120 will do",
+            "345720 will do",
         ),
         (
             "INSTALL_LIST=/x INSTALL_INDEX=https://x/ INSTALL_BYTES=2000 WORKSPACE_BYTES=1000",
@@ -94,7 +94,7 @@ def test_the_front_refuses(
     [
         "LEASE_SECONDS=2 HEARTBEAT_SECONDS=0.5",
         "HEARTBEAT_SECONDS=30 LEASE_SECONDS=60 WORKER_SEEN_SECONDS=60",
-        "ENV=production MAX_TIMEOUT_SECONDS=90000 BLOB_GRACE_SECONDS=180120",
+        "ENV=production MAX_TIMEOUT_SECONDS=172800 BLOB_GRACE_SECONDS=345720",
         "SANDBOX=docker SANDBOX_RUNTIME=runsc",
         "SANDBOX=docker SANDBOX_ENGINE=tcp://engine:2376 SANDBOX_ENGINE_TLS=/certs",
         "LOG_LEVEL=warn LOG_FORMAT=JSON",
