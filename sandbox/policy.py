@@ -186,6 +186,9 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "NUMEXPR_NUM_THREADS": "1",
         # Each arena reserves 64 MiB of address space, which RLIMIT_AS counts.
         "MALLOC_ARENA_MAX": "2",
+        # pyarrow, which pandas imports where it is installed: its allocator's thread would be
+        # missing in every fork of the zygote, which therefore refuses to load it (`preload.load`).
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
     }
 )
 

@@ -124,7 +124,7 @@ class LocalSession:
     @property
     def warmed(self) -> bool:
         """Whether sandboxes were made with libraries loaded at some time."""
-        return self._warm.done()
+        return self._warm.done() and self._warm.exception() is None
 
     async def prepare(self, command: Command) -> None:
         """See `pool.Session.prepare`. The first run that names a library has it loaded and waits:
@@ -207,6 +207,8 @@ class LocalSession:
                 self._arrived(self._entries.get(number), made, libraries=libraries)
             case {"warm": _}:
                 _settle(self._warm, None)
+            case {"cold": why}:  # nobody waits any more: runs import what they need
+                _settle(self._warm, SandboxUnavailable(f"libraries could not be loaded: {why}"))
             case {"open": facts}:
                 _settle(self._opened, facts)
             case {"unavailable": why}:

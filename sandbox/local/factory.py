@@ -27,6 +27,9 @@ LINGER_SECONDS = 1.0
 """
 PAUSE_SECONDS = 10.0
 """After a zygote that was to follow another and did not get warm."""
+FAILED_PAUSE_SECONDS = 300.0
+"""The same where it said why: its libraries cannot be loaded beforehand, and trying takes seconds
+of a processor."""
 _EARLIER = "the zygote ended early"
 
 
@@ -189,7 +192,10 @@ class Factory:
             self._unwatch(source)
         zygote.close()
         if zygote is self._next:
-            self._next, self._next_at = None, time.monotonic() + PAUSE_SECONDS
+            pause = PAUSE_SECONDS if lost else FAILED_PAUSE_SECONDS
+            self._next, self._next_at = None, time.monotonic() + pause
+            if zygote.libraries and not lost:
+                self.outbox.append(({"cold": stderr_text[-500:]}, None))
         elif zygote is self._current:
             self._current = None
             self._fail_waiting(stderr_text, lost=lost)

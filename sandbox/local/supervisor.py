@@ -12,7 +12,8 @@ handed over (SCM_RIGHTS). The worker chooses the numbers.
     start {number, seconds, memory, processes, cpus}
                              -> {"started": number}, or {"failed": ...}
     end {number}             -> {"ended": number, "report": {...}}
-    warm {}                  -> {"warm": true}, when sandboxes are made with libraries loaded
+    warm {}                  -> {"warm": true}, when sandboxes are made with libraries loaded,
+                                or {"cold": WHY}, where they cannot be loaded beforehand
 
 `ended` is also sent unasked, once for each sandbox that was made, when nothing of it is left.
 """

@@ -336,8 +336,8 @@ print(json.dumps([dict(os.environ), seen]))
 """
     own, seen = json.loads((await python(sandbox, code)).stdout.text)
     assert set(own) == {
-        "HOME", "LANG", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "MPLBACKEND", "MPLCONFIGDIR",
-        "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PATH",
+        "HOME", "JE_ARROW_MALLOC_CONF", "LANG", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "MPLBACKEND",
+        "MPLCONFIGDIR", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PATH",
         "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "PYTHONPATH", "PYTHONUNBUFFERED",
     }  # fmt: skip
     assert seen["1"] in {"", "closed"}
