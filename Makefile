@@ -3,13 +3,16 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install lock demo up check format test test-tools test-packages faults attacks screenshots size clean
+.PHONY: help install sandbox-extra lock demo up check format test test-tools test-packages faults attacks screenshots size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 install:  ## make the locked environment in .venv; PYTHON=python3.12 names the interpreter
 	@PYTHON='$(PYTHON)' deploy/install.sh $(VENV)
+
+sandbox-extra: install  ## make .venv/sandbox-extra: more packages for the code in sandboxes
+	@deploy/sandbox-extra.sh $(VENV)
 
 lock:  ## write the lock files from pyproject.toml; ARGS=--upgrade takes the newest versions
 	deploy/lock.sh $(ARGS)
@@ -25,7 +28,7 @@ check: install  ## format, lint, strict types, import contracts, licences
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@for python in $(BIN)/python $(VENV)/sandbox/bin/python; do \
+	@for python in $(BIN)/python $(wildcard $(VENV)/sandbox*/bin/python); do \
 	    $(BIN)/pip-licenses --python $$python >/dev/null || exit 1; \
 	done
 
@@ -38,7 +41,7 @@ test: test-packages  ## run the tests of the product; it says what it leaves out
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 	@echo 'left out: tests of benchmarks, evals and drills (make test-tools), faults (make faults)'
 
-test-tools: test-packages  ## run the tests of benchmarks, evals and drills: when those change
+test-tools: test-packages sandbox-extra  ## run the tests of benchmarks, evals and drills: when those change
 	$(BIN)/pytest tests/tools --numprocesses 2 --dist loadfile
 
 test-packages: install

@@ -18,3 +18,4 @@ compile pyproject.toml "${extras[@]/#/--extra=}" --constraints requirements/base
 compile pyproject.toml --all-extras --group dev --group build --constraints requirements/images.lock --output-file requirements/dev.lock
 compile --group build --constraints requirements/dev.lock --output-file requirements/build.lock
 compile --group sandbox --output-file requirements/sandbox.lock
+compile --group sandbox-extra --constraints requirements/sandbox.lock --output-file requirements/sandbox-extra.lock

@@ -4,6 +4,8 @@
 # what goes in. Run it with a Python of the same version and processor as the base image's.
 #
 #     PYTHON=python3.11 deploy/wheelhouse.sh
+#
+# SANDBOX_PACKAGES=sandbox-extra takes the larger set for the code in sandboxes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -15,7 +17,7 @@ trap 'rm -rf "$scratch"' EXIT
 rm -rf wheelhouse
 mkdir wheelhouse
 echo '*' >wheelhouse/.gitignore
-for lock in requirements/{images,sandbox,build}.lock; do
+for lock in requirements/{images,"${SANDBOX_PACKAGES:-sandbox}",build}.lock; do
     "$scratch/venv/bin/python" -m pip wheel --quiet --quiet --disable-pip-version-check \
         --require-hashes --no-deps --wheel-dir wheelhouse --requirement "$lock"
 done

@@ -30,7 +30,7 @@ from sandbox.docker.image_build import packing
 BASE_LABEL = "fettle.base"
 _TOP = Path(__file__).resolve().parents[3]
 _DOCKERFILE = "deploy/Dockerfile"
-_BUILD_ARGUMENTS = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+_BUILD_ARGUMENTS = ("SANDBOX_PACKAGES", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
 _NAME_SERVICE = "libnss_myhostname.so.2"
 _LOG_LINES = 15
 _FONTS = Path(__file__).with_name("own_fonts.py")
@@ -63,13 +63,27 @@ def _labels(engine: docker.DockerClient, name: str) -> Mapping[str, str]:
 
 def _stands_on(environment: Path, base_image: str) -> str:
     """A digest of everything in the image that is not Fettle's."""
-    python = environment / "bin" / "python"
-    version = base_image or subprocess.check_output([python, "-VV"], text=True)
-    recipes = (_TOP / "requirements/sandbox.lock", Path(packing.__file__), _TOP / _DOCKERFILE)
-    whole = hashlib.sha256(version.encode())
+    if base_image:
+        packages = os.environ.get("SANDBOX_PACKAGES", "sandbox")
+        recipes = [_TOP / f"requirements/{packages}.lock", _TOP / _DOCKERFILE]
+        base = base_image
+    else:
+        recipes = [Path(packing.__file__)]
+        base = subprocess.check_output([environment / "bin" / "python", "-VV"], text=True)
+        base += "".join(_files(environment))
+    whole = hashlib.sha256(base.encode())
     for recipe in recipes:
         whole.update(hashlib.sha256(recipe.read_bytes()).digest())
     return whole.hexdigest()
+
+
+def _files(environment: Path) -> Iterator[str]:
+    """The environment's files, each with its size and time, but for bytecode."""
+    for place, folders, names in os.walk(environment):
+        folders[:] = sorted(set(folders) - {"__pycache__"})
+        for name in sorted(names):
+            status = os.lstat(os.path.join(place, name))  # noqa: PTH118 - ten thousand of them
+            yield f"{place}/{name} {status.st_size} {status.st_mtime_ns}\n"
 
 
 def _from_base(
