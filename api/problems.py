@@ -223,6 +223,15 @@ QUEUE_FULL = Kind(
     "again after the seconds in Retry-After. Reading, reviewing and cancelling still work.",
     retryable=True,
 )
+BUDGET_TAKEN = Kind(
+    "budget-taken",
+    429,
+    "The key's budget is taken",
+    "The jobs of this API key have a daily budget, and those that are queued or running are "
+    "expected to take what is left of it. Nothing was accepted. Send the request again when some "
+    "of them have ended, after midnight UTC, or with a higher limit.",
+    retryable=True,
+)
 STORE_FULL = Kind(
     "store-full",
     503,

@@ -21,6 +21,7 @@ from api.pages.session import Sessions
 from api.problems import Refused
 from api.submission.admission import Admission
 from jobs.blobs.directory import Blobs, open_blobs
+from jobs.budgets import cap
 from jobs.model.credentials import Credential
 from jobs.queue.admission import AdmissionLimits
 from jobs.queue.hints import Hints
@@ -80,7 +81,9 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
             rate_limit=rate_limit,
             attempts=Attempts(settings.wrong_key_limit),
             admission=Admission(
-                store, AdmissionLimits(settings.admit_memory_ratio, settings.admit_queued)
+                store,
+                AdmissionLimits(settings.admit_memory_ratio, settings.admit_queued),
+                cap(settings.key_cost_usd_per_day, settings.key_tokens_per_day),
             ),
             waiting=Waiting(broker, redis),
             sessions=Sessions(redis, settings.session_seconds),

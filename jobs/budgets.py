@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Literal
 
+from jobs.model.credentials import Credential, TenantLimits
+
 PER_DOLLAR = 1_000_000_000
 DAY_MS = 24 * 3600 * 1000
 DAYS_KEPT = 3
@@ -63,6 +65,22 @@ class Cap:
     def bounds(self) -> bool:
         """Whether it bounds anything."""
         return self.cost is not None or self.tokens is not None
+
+
+def cap(dollars: Decimal | str | None, tokens: int | None) -> Cap:
+    """The limits in US dollars and tokens; None: no bound."""
+    return Cap(None if dollars is None else billionths(dollars), tokens)
+
+
+def limit_of(own: Credential | TenantLimits | None, default: Cap) -> Cap:
+    """The limits of a key's or a tenant's day: its own, where it has them."""
+    if own is None:
+        return default
+    dollars, tokens = own.max_cost_usd_per_day, own.max_tokens_per_day
+    return Cap(
+        default.cost if dollars is None else billionths(dollars),
+        default.tokens if tokens is None else tokens,
+    )
 
 
 @dataclass(frozen=True, slots=True)

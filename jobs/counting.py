@@ -117,6 +117,18 @@ def paid(charges: Iterable[Charge]) -> Counts:
     return counts
 
 
+def average(days: Iterable[Counts]) -> tuple[int, int]:
+    """What a job of these days cost on average: billionths of a dollar, and tokens; 0: unknown."""
+    sums: Counter[str] = Counter()
+    for counts in days:
+        for name, count in counts.items():
+            sums[name.partition("|")[0]] += count
+    jobs = sums["ended"]
+    if not jobs:
+        return 0, 0
+    return sums["cost"] // (1_000 * jobs), (sums["input"] + sums["output"]) // jobs
+
+
 def _stages(after: JobRecord, events: Sequence[Event]) -> dict[str, int]:
     """Milliseconds by stage: waiting for a worker, each role's calls, runs, a person, the whole."""
     spent: Counter[str] = Counter()

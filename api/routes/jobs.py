@@ -29,11 +29,12 @@ from api.submission.job_requests import NO_FILES
 from api.submission.token_limit import check_tokens
 from jobs.blobs import manifest
 from jobs.blobs.directory import hashed
+from jobs.budgets import Cap, cap
 from jobs.model.codec import dump
 from jobs.model.credentials import Credential, Scope
 from jobs.model.events import Event
 from jobs.model.record import JobRecord, Status
-from jobs.model.spec import Kind
+from jobs.model.spec import JobSpec, Kind
 from jobs.service import Submitted
 from jobs.store import Charge, Idempotency
 from jobs.store.blob_index import PinnedBlobs
@@ -67,7 +68,11 @@ IdempotencyKey = Annotated[
     responses={
         **makes_job(),
         **body_responses(
-            problems.NOT_FOUND, problems.KEY_REUSED, problems.QUEUE_FULL, problems.STORE_FULL
+            problems.NOT_FOUND,
+            problems.KEY_REUSED,
+            problems.QUEUE_FULL,
+            problems.BUDGET_TAKEN,
+            problems.STORE_FULL,
         ),
     },
     openapi_extra=with_body(JobRequest, files=True),
@@ -140,6 +145,7 @@ async def accept(
     await check_conversation(services, caller, asked.conversation_id)
     await check_tokens(services.store, asked)
     await services.admission.check(caller.tenant)
+    await services.admission.check_budget(caller, _most(services, asked))
     files = {**{path: text.encode() for path, text in asked.files.items()}, **uploads}
     saved: list[str] = []
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, saved.append)
@@ -158,6 +164,14 @@ async def accept(
         raise from_refusal(submitted)
     log.info("job submitted", job_id=submitted.record.id, new=submitted.new)
     return submitted
+
+
+def _most(services: Services, asked: JobRequest | JobSpec) -> Cap:
+    """What a job may spend: by its own limits, else by the operator's."""
+    settings = services.settings
+    return cap(
+        asked.max_cost_usd or settings.max_job_cost_usd, asked.max_tokens or settings.max_job_tokens
+    )
 
 
 _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
@@ -294,6 +308,7 @@ async def delete(job_id: str, services: ServicesDep, caller: Admin) -> Response:
             problems.WRONG_STATE,
             problems.KEY_REUSED,
             problems.QUEUE_FULL,
+            problems.BUDGET_TAKEN,
             problems.STORE_FULL,
         ),
     },
@@ -334,6 +349,7 @@ async def begin_retry(
     parent = (await find_job(services, caller, job_id)).record
     await check_tokens(services.store, asked)
     await services.admission.check(caller.tenant)
+    await services.admission.check_budget(caller, _most(services, parent.spec))
     begun = await services.operations.retry_as_new_job(
         job_id,
         job_requests.retried(asked, parent.spec, services.settings),

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jobs.budgets import Amount, Cap, in_dollars
 from jobs.transitions.lifecycle import Refusal
 
 STORE_FULL = "store_full"
 QUEUE_FULL = "queue_full"
+BUDGET_TAKEN = "budget_taken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +43,46 @@ def refusal(load: SystemLoad, limits: AdmissionLimits) -> Refusal | None:
     if load.queued >= limits.queued:
         return Refusal(QUEUE_FULL, f"{load.queued} jobs of your tenant wait already")
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDay:
+    """A key's day: its limit, what is paid, its jobs that are queued or running, and what one of
+    them costs on average (0: not known)."""
+
+    cap: Cap
+    paid: Amount
+    unfinished: int
+    average: Amount
+
+
+def over_budget(day: KeyDay, most: Cap) -> Refusal | None:
+    """Why another job of the key, which may spend `most`, would not be finished today, or None.
+
+    A budget should finish jobs, not begin many. The first job of a day is never refused: it may
+    cost less than others did, and each call is checked in any case.
+    """
+    for what in ("cost", "tokens"):
+        cap, paid = getattr(day.cap, what), getattr(day.paid, what)
+        average, own = getattr(day.average, what), getattr(most, what)
+        expected = average if own is None else min(average or own, own)
+        others = day.unfinished * average
+        if cap is None or not expected or not (paid or day.unfinished):
+            continue
+        if paid + others + expected > cap:
+            shown = [_shown(what, amount) for amount in (cap, paid, others, expected)]
+            return Refusal(BUDGET_TAKEN, _taken(*shown, unfinished=day.unfinished))
+    return None
+
+
+def _taken(cap: str, paid: str, others: str, expected: str, *, unfinished: int) -> str:
+    return (
+        f"the jobs of this API key may spend {cap} today: {paid} are spent, {unfinished} "
+        f"unfinished jobs are expected to take {others}, and this one {expected} (by the average "
+        "of the last days), so it might not be finished. Submit it when others have ended, or "
+        "after midnight UTC, or have the operator raise the limit: `fettle keys limit`"
+    )
+
+
+def _shown(what: str, amount: int) -> str:
+    return f"${in_dollars(amount)}" if what == "cost" else f"{amount:,} tokens"

@@ -35,6 +35,7 @@ fettle:turns:{tenant}:{c}   list    its finished jobs, newest first
 fettle:once:{tenant}:{key}  hash    idempotency keys; each goes with its job
 fettle:counts               hash    jobs by status, queued ones by priority, and those of them that
                                     wait for another of their line
+fettle:unfinished           hash    jobs that are queued or running, by API key
 fettle:changes              hash    how often jobs of a tenant have come, changed or gone
 fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counting; expires
 fettle:ready:{priority}     list    in the broker: tenants in turn, whose jobs stand in
@@ -75,6 +76,7 @@ UNREFERENCED = PREFIX + "blobs:loose"
 DELETING = PREFIX + "blobs:going"
 COUNTS = PREFIX + "counts"
 CHANGES = PREFIX + "changes"
+UNFINISHED = PREFIX + "unfinished"
 WORKERS = PREFIX + "workers"
 TENANTS = PREFIX + "tenants"
 DELIVERIES = PREFIX + "deliveries"

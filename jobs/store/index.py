@@ -177,3 +177,5 @@ def _count(record: JobRecord, by: int) -> Iterator[Command]:
     yield ("HINCRBY", keys.COUNTS, record.status, by)
     if record.status is Status.QUEUED:
         yield ("HINCRBY", keys.COUNTS, keys.queued(record.spec.priority), by)
+    if record.key_id and record.status in (Status.QUEUED, Status.RUNNING):
+        yield ("HINCRBY", keys.UNFINISHED, record.key_id, by)

@@ -119,6 +119,18 @@ class Budgets(Clock):
         day = await self._today()
         return await self._read([keys.spend_of_key(key_id, day) for key_id in key_ids])
 
+    async def day_of_key(self, key_id: str) -> tuple[Amount, int]:
+        """What was paid for a key's jobs since midnight UTC, without open reservations, and how
+        many of its jobs are queued or running."""
+        account = keys.spend_of_key(key_id, await self._today())
+        fields = ["cost", "open_cost", "tokens", "open_tokens"]
+        async with self.redis.pipeline(transaction=False) as pipe:
+            pipe.hmget(account, fields)
+            pipe.hget(keys.UNFINISHED, key_id)
+            spent, unfinished = await ask(pipe.execute())
+        cost, open_cost, tokens, open_tokens = (int(each or 0) for each in spent)
+        return Amount(cost - open_cost, tokens - open_tokens), max(int(unfinished or 0), 0)
+
     async def of_tenant_today(self, tenant: str) -> Amount:
         """The same for a tenant."""
         [found] = await self._read([keys.spend_of_tenant(tenant, await self._today())])

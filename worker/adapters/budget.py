@@ -13,8 +13,15 @@ from decimal import Decimal
 from agents.errors import BudgetExhausted, PriceUnknown
 from agents.spending.budget import MaxSpend
 from agents.spending.pricing import OperatorPrice, Prices
-from jobs.budgets import Amount, BudgetShortfall, Cap, ReservationRequest, billionths, in_dollars
-from jobs.model.credentials import Credential, TenantLimits
+from jobs.budgets import (
+    Amount,
+    BudgetShortfall,
+    Cap,
+    ReservationRequest,
+    billionths,
+    in_dollars,
+    limit_of,
+)
 from jobs.model.record import JobRecord
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
@@ -185,7 +192,7 @@ class DayLimits:
             return Cap()
 
         async def read() -> Cap:  # the configured key is on no record
-            return _own(await self._credentials.get(key_id), self._key)
+            return limit_of(await self._credentials.get(key_id), self._key)
 
         return await self._fresh(f"key:{key_id}", read)
 
@@ -193,7 +200,7 @@ class DayLimits:
         """The limits of a tenant. Raises StoreUnavailable."""
 
         async def read() -> Cap:
-            return _own(await self._credentials.tenant(name), self._tenant)
+            return limit_of(await self._credentials.tenant(name), self._tenant)
 
         return await self._fresh(f"tenant:{name}", read)
 
@@ -206,13 +213,3 @@ class DayLimits:
         self._known = {each: known for each, known in self._known.items() if known[1] > now}
         self._known[name] = (cap, now + FRESH_SECONDS)
         return cap
-
-
-def _own(limits: Credential | TenantLimits | None, default: Cap) -> Cap:
-    if limits is None:
-        return default
-    dollars, tokens = limits.max_cost_usd_per_day, limits.max_tokens_per_day
-    return Cap(
-        default.cost if dollars is None else billionths(dollars),
-        default.tokens if tokens is None else tokens,
-    )

@@ -8,10 +8,11 @@ import resource
 import shutil
 
 import pytest
-from support.pages.api_front import settings_for, started
+from support.pages.api_front import RESULT, done, settings_for, started
 from support.servers import redis_servers
 
 from api.submission import admission
+from jobs.store import Charge, Writes
 
 REDIS = shutil.which("redis-server") or next(iter(redis_servers.binaries().values()))
 
@@ -49,6 +50,26 @@ async def test_a_full_queue_refuses_new_jobs_until_it_moves(url, tmp_path):
         assert (await front.client.post(f"/jobs/{waiting[0]}/cancel")).status_code == 202
         assert (await front.client.post("/jobs", json={"task": "fits"})).status_code == 202
         assert (await front.client.get("/jobs")).json()["total"] == 3
+
+
+async def test_a_keys_day_takes_as_many_jobs_as_it_is_expected_to_finish(url, tmp_path):
+    async with started(settings_for(url, tmp_path, key_tokens_per_day=1_000)) as front:
+        first = await front.submit()  # what a job costs is not known yet
+        held = await front.claim(first)
+        spent = [Charge("c1", "executor", "groq:x", 200, 100, None)]
+        await front.services.store.write(first, held.epoch, Writes(charges=spent))
+        done(await front.services.operations.succeed(held, RESULT, "added"))
+        jobs = [await front.submit() for _ in range(3)]
+        await refused(front, 429, "budget-taken")
+        answer = await front.client.post("/jobs", json={"task": "one more"})
+        assert "1,000 tokens today" in answer.json()["detail"]
+        assert "900 tokens, and this one 300 tokens" in answer.json()["detail"]
+        assert await front.submit(max_tokens=100)
+        async with front.with_key(await front.key("submit")) as other:
+            assert (await other.post("/jobs", json={"task": "fits"})).status_code == 202
+        for job_id in jobs[:2]:
+            assert (await front.client.post(f"/jobs/{job_id}/cancel")).status_code == 202
+        assert await front.submit()
 
 
 async def test_one_tenants_full_queue_refuses_no_other(url, tmp_path):

@@ -6,8 +6,17 @@ from decimal import Decimal
 
 import pytest
 
-from jobs.budgets import PER_DOLLAR, billionths, in_dollars
-from jobs.queue.admission import QUEUE_FULL, STORE_FULL, AdmissionLimits, SystemLoad, refusal
+from jobs.budgets import PER_DOLLAR, Amount, Cap, billionths, in_dollars
+from jobs.queue.admission import (
+    BUDGET_TAKEN,
+    QUEUE_FULL,
+    STORE_FULL,
+    AdmissionLimits,
+    KeyDay,
+    SystemLoad,
+    over_budget,
+    refusal,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,3 +40,25 @@ def test_money_is_counted_in_whole_billionths_rounded_up() -> None:
     assert billionths(Decimal("0.0000000001")) == 1
     assert in_dollars(billionths("12.5")) == "12.5"
     assert in_dollars(0) == "0"
+
+
+TEN = Cap(tokens=10)
+
+
+@pytest.mark.parametrize(
+    ("day", "most", "code"),
+    [
+        (KeyDay(Cap(), Amount(), 99, Amount(9, 9)), Cap(), None),
+        (KeyDay(TEN, Amount(), 2, Amount(0, 3)), Cap(), None),
+        (KeyDay(TEN, Amount(), 3, Amount(0, 3)), Cap(), BUDGET_TAKEN),
+        (KeyDay(TEN, Amount(0, 5), 1, Amount(0, 3)), Cap(), BUDGET_TAKEN),
+        (KeyDay(TEN, Amount(0, 5), 1, Amount(0, 3)), Cap(tokens=2), None),
+        (KeyDay(TEN, Amount(), 0, Amount(0, 99)), Cap(), None),
+        (KeyDay(TEN, Amount(0, 9), 9, Amount()), Cap(), None),
+        (KeyDay(TEN, Amount(0, 9), 0, Amount()), Cap(tokens=2), BUDGET_TAKEN),
+        (KeyDay(Cap(cost=10), Amount(8, 0), 1, Amount(2, 3)), Cap(), BUDGET_TAKEN),
+    ],
+)
+def test_a_job_is_refused_that_its_keys_day_would_not_finish(day, most, code):
+    refused = over_budget(day, most)
+    assert (refused.code if refused else None) == code
