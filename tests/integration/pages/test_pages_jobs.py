@@ -15,12 +15,13 @@ from api.auth import access_recheck
 from api.pages.views.new import LEFT_OUT
 from api.schemas.job_request import JobRequest
 from jobs.model.events import NewEvent
-from jobs.model.record import Reason
+from jobs.model.record import Reason, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec
 from jobs.store import Writes
 from jobs.store.outbox import entered
 from jobs.transitions.change import Delivery
+from jobs.view.job import iso
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -65,6 +66,25 @@ def hidden(html, action):
         for name in ("review_id", "digest")
     }
     return {"action": action, **found}
+
+
+async def test_a_job_that_waits_for_its_provider_says_until_when(front):
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    wait = Wait(f"groq {EVIL}", "groq:x: too many requests")
+    reason = Reason.MODEL_UNAVAILABLE
+    job = done(await front.services.operations.retry(held, reason, wait, asked_seconds=600))
+    shown = (await front.job(job_id))["waits"]
+    assert shown == {"on": wait.on, "until": iso(job.due_at), "tries": 1, "why": wait.why}
+    (listed,) = (await front.client.get("/jobs")).json()["jobs"]
+    assert listed["waits"] == shown
+    until = shown["until"][:16].replace("T", " ")
+    async with visiting(front.app) as visit:
+        for page in ("/app", f"/app/jobs/{job_id}"):
+            html = (await visit.get(page)).text
+            assert "waits for groq &lt;img" in html, page
+            assert f"{until} UTC" in html, page
+            assert EVIL not in html
 
 
 async def test_a_job_is_submitted_with_files_and_options(front):
