@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Makes a release of this source in a directory of its own, for a machine without containers:
+# DIRECTORY/venv is the locked service with Flower and every provider's library, DIRECTORY/sandbox
+# what the models' code may import, DIRECTORY/run starts a program of it. It needs the source no more.
+#
+#     deploy/release.sh /opt/fettle/2026-11-23                PYTHON=python3.12 names the interpreter
+set -euo pipefail
+source=$(cd "$(dirname "$0")/.." && pwd)
+release=${1:?usage: deploy/release.sh DIRECTORY}
+python=${PYTHON:-python3}
+[ ! -e "$release" ] || { echo "fettle: $release is there already" >&2 && exit 1; }
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+"$python" -m venv "$scratch/tools" # pip and the build tools stay out of the release
+pip() {
+    "$scratch/tools/bin/python" -m pip --quiet --quiet --disable-pip-version-check "$@"
+}
+pip install --require-hashes --requirement "$source/requirements/build.lock"
+cp -r "$source" "$scratch/source" # a build writes into its source, which may be another user's
+pip wheel --no-deps --no-build-isolation --wheel-dir "$scratch/dist" "$scratch/source"
+
+umask 022
+mkdir -p "$release"
+for name in venv:images sandbox:sandbox; do
+    "$python" -m venv --without-pip "$release/${name%:*}"
+    pip --python "$release/${name%:*}/bin/python" install \
+        --require-hashes --requirement "$source/requirements/${name#*:}.lock"
+done
+pip --python "$release/venv/bin/python" install --no-index --no-deps "$scratch"/dist/*.whl
+"$release/venv/bin/python" -m compileall -q "$release/venv" "$release/sandbox" || true
+install --mode 0755 "$source/deploy/systemd/run" "$release/run"
+echo "$release: $("$release/run" fettle --version)"
