@@ -29,7 +29,7 @@ from jobs.store import LeaseRef
 from jobs.store.blob_index import PinnedBlobs
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
-from sandbox.protocol import Limits, Sandbox
+from sandbox.protocol import DEFAULT_LIMITS, Limits, Sandbox
 from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits
 from worker.adapters.budget import Spending
@@ -140,9 +140,10 @@ class WorkerContext:
         return await routed(record, ports, models, self.store, self.routes)
 
     async def _environment(self) -> Environment:
-        """What the sandbox has, asked for once a process. Raises what the sandbox raises."""
+        """What the sandbox has, asked for once a process, and not by a job's own limits. Raises
+        what the sandbox raises."""
         if self.environment is None:
-            self.environment = await describe(self.sandbox, self.limits)
+            self.environment = await describe(self.sandbox, DEFAULT_LIMITS)
         return self.environment
 
     async def _pin(self, digests: Sequence[str]) -> Sequence[str]:
