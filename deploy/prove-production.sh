@@ -95,18 +95,22 @@ wait_for waits
 before=$(readlink /opt/fettle/current)
 on bash -euxo pipefail -c "$(commands Upgrade)"
 [ "$before" != "$(readlink /opt/fettle/current)" ]
+# systemctl waits for the target alone, not for the services that are part of it
+upgraded() { ! on sh -c "grep --quiet --null-data ^PATH=$before/ /proc/[0-9]*/environ 2>/dev/null"; }
+wait_for upgraded
 wait_for fettle doctor
 fettle review "$job" approve
 fettle watch "$job"
 
 say "No unit has failed, and all of them stop"
-none() {
-    local left
-    left=$("$@" || true)
-    [ -z "$left" ] || { echo "fettle: $*: $left" >&2 && exit 1; }
+none_failed() {
+    local failed
+    failed=$(on systemctl list-units --failed --plain --no-legend "fettle*" "redis*")
+    [ -z "$failed" ] || { echo "fettle: $failed" >&2 && exit 1; }
 }
-none on systemctl list-units --failed --plain --no-legend "fettle*" "redis*"
+none_failed
 on systemctl stop fettle.target
-none on pgrep --list-full --euid fettle
-none on systemctl list-units --failed --plain --no-legend "fettle*" "redis*"
+stopped() { ! on pgrep --euid fettle; }
+wait_for stopped
+none_failed
 say "docs/production.md holds"
