@@ -1,4 +1,4 @@
-"""A worker does not start with settings that would not do what their names say."""
+"""A worker does what the names of its settings say, or does not start."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.graph.working_model import works
+from support.processes.deployment import running_deployment
+
+from benchmarks.provider import ProviderServer
+from jobs.model.record import Status
+from jobs.model.spec import JobSpec
 
 
 @pytest.mark.parametrize(
@@ -30,3 +36,15 @@ def test_a_setting_that_does_not_fit_ends_the_start(
     assert ended.returncode == 2
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+async def test_requests_go_where_langchains_name_says(tmp_path: Path) -> None:
+    with ProviderServer(works) as server:
+        named = {"GROQ_API_KEY": "a", "GROQ_API_BASE": server.groq_url}
+        with running_deployment(tmp_path, **named) as deployment:
+            deployment.worker()
+            async with deployment.operations() as operations:
+                job_id = await deployment.submit(operations, JobSpec("6 times 7"))
+                job = await deployment.until(operations, job_id)
+        assert job.status is Status.SUCCEEDED, deployment.logs()
+        assert len(server.requests) >= 4
