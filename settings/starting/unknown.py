@@ -23,6 +23,7 @@ OF_DEPLOY = frozenset(
         *(
             "ENGINE_BASE_IMAGE",
             "API_MEMORY",
+            "SANDBOX_PACKAGES",
             "WORKER_MEMORY",
             "REDIS_MEMORY",
             "ENGINE_MEMORY",
