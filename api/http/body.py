@@ -23,6 +23,7 @@ from settings.api import ApiSettings
 
 A = TypeVar("A", bound=RequestModel)
 
+VALUES_OF_A_FILE = 3
 OTHER_VALUES = 500
 """Values of a body, in addition to its files."""
 DEEPEST = 16
@@ -52,7 +53,7 @@ async def read(
 
 def parsed(raw: bytes, model: type[A], settings: ApiSettings) -> A:
     """JSON as `model`. Raises Refused: 422."""
-    plain = _simple(raw, settings.max_files + OTHER_VALUES)
+    plain = _simple(raw, VALUES_OF_A_FILE * settings.max_files + OTHER_VALUES)
     try:
         return model.model_validate_json(plain)
     except ValidationError as error:

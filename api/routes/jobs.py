@@ -24,10 +24,9 @@ from api.schemas import patterns
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.services import Services, ServicesDep, check_conversation, find_job
-from api.submission import checks, job_requests
-from api.submission.job_requests import NO_FILES
+from api.submission import checks, job_requests, kept_files
+from api.submission.job_requests import NO_FILES, texts
 from api.submission.token_limit import check_tokens
-from jobs.blobs import manifest
 from jobs.blobs.directory import hashed
 from jobs.budgets import Cap, cap
 from jobs.model.codec import dump
@@ -146,10 +145,11 @@ async def accept(
     await check_tokens(services.store, asked)
     await services.admission.check(caller.tenant)
     await services.admission.check_budget(caller, _most(services, asked))
-    files = {**{path: text.encode() for path, text in asked.files.items()}, **uploads}
-    saved: list[str] = []
+    files = {**{path: text.encode() for path, text in texts(asked).items()}, **uploads}
+    known = await kept_files.resolve(services, caller, asked, sum(map(len, files.values())))
+    saved = [entry.digest for entry in known.values()]
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, saved.append)
-    workspace = await manifest.save(blobs, files)
+    workspace = await kept_files.save(blobs, files, known)
     kept = await checks.save(blobs, asked.checks) if asked.checks else None
     submitted = await services.operations.submit(
         caller.tenant,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
@@ -110,6 +110,31 @@ class RetryRequest(Terms):
     )
 
 
+class KeptFile(RequestModel):
+    """Bytes that are there already, among the files of a job of your tenant."""
+
+    digest: str = Field(pattern=patterns.DIGEST, description="sha256, hexadecimal")
+    job_id: str = Field(
+        pattern=patterns.CONVERSATION, description="a job that started with them, or has them now"
+    )
+
+
+def _kind(file: object) -> str | None:
+    if isinstance(file, str):
+        return "text"
+    return "kept" if isinstance(file, dict | KeptFile) else None
+
+
+InputFile = Annotated[
+    Annotated[str, Tag("text")] | Annotated[KeptFile, Tag("kept")],
+    Discriminator(
+        _kind,
+        custom_error_type="file",
+        custom_error_message="a file is its text, or {digest, job_id} of bytes that a job has",
+    ),
+]
+
+
 class JobRequest(Terms):
     """A coding task and its options."""
 
@@ -140,9 +165,10 @@ class JobRequest(Terms):
     steps: list[Step] = Field(
         default_factory=list, max_length=20, description="your own plan, in place of the planner's"
     )
-    files: dict[str, str] = Field(
+    files: dict[str, InputFile] = Field(
         default_factory=dict,
-        description="the workspace's first text files, by relative path",
+        description="the workspace's first files, by relative path: their text, or the digest of "
+        "bytes that another job has",
     )
     conversation_id: str | None = Field(
         None,

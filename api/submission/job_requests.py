@@ -12,7 +12,7 @@ from typing import Any
 from api import problems
 from api.http.body import OF_BODIES, too_large
 from api.problems import Refused
-from api.schemas.job_request import JobRequest, RetryRequest, Terms
+from api.schemas.job_request import JobRequest, KeptFile, RetryRequest, Terms
 from api.schemas.problem import FieldError
 from api.schemas.wire import RequestModel
 from api.submission import checks
@@ -143,7 +143,7 @@ def _errors(
     asked: JobRequest, settings: ApiSettings, uploads: Mapping[str, bytes]
 ) -> Iterator[FieldError]:
     yield from _term_errors(asked, settings, asked.model_fields_set, questions=asked.questions)
-    yield from file_errors(asked.files, settings, uploads)
+    yield from file_errors(texts(asked), settings, uploads, kept(asked))
     if asked.checks is not None:
         yield from checks.errors(asked.checks)
 
@@ -182,19 +182,38 @@ def _text(dollars: Decimal | None) -> str | None:
 
 
 def file_errors(
-    texts: Mapping[str, str], settings: ApiSettings, uploads: Mapping[str, bytes] = NO_FILES
+    texts: Mapping[str, str],
+    settings: ApiSettings,
+    uploads: Mapping[str, bytes] = NO_FILES,
+    kept: Collection[str] = (),
 ) -> Iterator[FieldError]:
-    """The errors in the files of a body: `texts` in its JSON, `uploads` beside it."""
-    count, most = len(texts) + len(uploads), settings.max_files
+    """The errors in the files of a body: `texts` in its JSON, `uploads` beside it, and the paths of
+    those that are `kept` already, whose sizes nobody knows yet."""
+    count, most = len(texts) + len(uploads) + len(kept), settings.max_files
     if count > most:
         message = f"a job may have at most {most} files (FETTLE_MAX_FILES), not {count}"
         yield FieldError(field="files", message=message, limit=most)
     total = sum(len(text.encode()) for text in texts.values()) + sum(map(len, uploads.values()))
+    yield from size_error(total, settings)
+    yield from path_errors([*texts, *uploads, *kept], "files")
+
+
+def size_error(total: int, settings: ApiSettings) -> Iterator[FieldError]:
+    """The error where so many bytes of files are more than the operator allows."""
     most = settings.max_files_bytes
     if total > most:
         message = f"all files may have at most {most} bytes (FETTLE_MAX_FILES_BYTES), not {total}"
         yield FieldError(field="files", message=message, limit=most)
-    yield from path_errors([*texts, *uploads], "files")
+
+
+def texts(asked: JobRequest) -> dict[str, str]:
+    """The files whose text is in the JSON."""
+    return {path: file for path, file in asked.files.items() if isinstance(file, str)}
+
+
+def kept(asked: JobRequest) -> dict[str, KeptFile]:
+    """The files that another job has."""
+    return {path: file for path, file in asked.files.items() if isinstance(file, KeptFile)}
 
 
 def timeout_of(seconds: int | None, settings: ApiSettings) -> int:

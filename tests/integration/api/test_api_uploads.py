@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 
@@ -122,3 +123,40 @@ async def test_a_document_describes_both_ways(front):
     assert content.keys() == {"application/json", "multipart/form-data"}
     form = content["multipart/form-data"]["schema"]["properties"]
     assert form["job"] == content["application/json"]["schema"]
+
+
+async def test_a_file_that_a_job_has_need_not_be_sent_again(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path, max_files_bytes=600)) as front:
+        sent = await front.client.post("/jobs", files=[JOB, file("a.bin", BINARY)])
+        first = sent.json()["id"]
+        listed = (await front.client.get(f"/jobs/{first}/files")).json()["files"]
+        digests = {each["path"]: each["digest"] for each in listed}
+        again = {"digest": digests["a.bin"], "job_id": first}
+        files = {"data/b.bin": again, "new.txt": "text"}
+        answer = await front.client.post("/jobs", json={"task": "t", "files": files})
+        assert answer.status_code == 202, answer.text
+        job_id = answer.json()["id"]
+        got = await front.client.get(f"/jobs/{job_id}/files/data/b.bin")
+        assert got.content == BINARY
+        shown = (await front.client.get(f"/jobs/{job_id}/files")).json()["files"]
+        assert [each["path"] for each in shown] == ["data/b.bin", "new.txt"]
+        for wrong, status, said in (
+            ({"x": {**again, "digest": "0" * 64}}, 422, "has no file with this digest"),
+            ({"x": {**again, "job_id": "0" * 20}}, 404, "does not exist"),
+            ({"x": {"digest": digests["a.bin"]}}, 422, "job_id"),
+            ({"../x": again}, 422, "files.../x"),
+            ({"x": again, "y": again, "z": again}, 422, "(FETTLE_MAX_FILES_BYTES), not 768"),
+        ):
+            answer = await front.client.post("/jobs", json={"task": "t", "files": wrong})
+            assert (answer.status_code, said in answer.text) == (status, True), answer.text
+
+
+async def test_another_tenants_file_is_not_to_be_had_by_its_digest(front):
+    sent = await front.client.post("/jobs", files=[JOB, file("a.bin", BINARY)])
+    first = sent.json()["id"]
+    digest = hashlib.sha256(BINARY).hexdigest()
+    made = {"name": "x", "scopes": ["submit", "read", "admin"], "tenant": "other"}
+    key = (await front.client.post("/keys", json=made)).json()["secret"]
+    body = {"task": "t", "files": {"a.bin": {"digest": digest, "job_id": first}}}
+    answer = await front.client.post("/jobs", json=body, headers={"X-API-Key": key})
+    assert answer.status_code == 404, answer.text
