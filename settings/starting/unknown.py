@@ -29,7 +29,7 @@ OF_DEPLOY = frozenset(
             "ENGINE_MEMORY",
             "PUBLISH",
         ),
-        *("REDIS_MAXMEMORY", "REDIS_PASSWORD"),
+        *("REDIS_MAXMEMORY", "REDIS_PASSWORD", "SANDBOX_PACKAGES"),
     )
 )
 """Read by deploy/ and the compose files, which share an environment with the processes."""
