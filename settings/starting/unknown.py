@@ -20,16 +20,8 @@ OF_DEPLOY = frozenset(
     for name in (
         *("CONFIG", "PYTHON", "SANDBOX_ENVIRONMENT", "DEBIAN_MIRROR", "DEBIAN_SUITE", "APPARMOR"),
         *("BASE_IMAGE", "API_IMAGE", "WORKER_IMAGE", "REDIS_IMAGE", "ENGINE_IMAGE"),
-        *(
-            "ENGINE_BASE_IMAGE",
-            "API_MEMORY",
-            "SANDBOX_PACKAGES",
-            "WORKER_MEMORY",
-            "REDIS_MEMORY",
-            "ENGINE_MEMORY",
-            "PUBLISH",
-        ),
-        *("REDIS_MAXMEMORY", "REDIS_PASSWORD", "SANDBOX_PACKAGES"),
+        *("ENGINE_BASE_IMAGE", "API_MEMORY", "WORKER_MEMORY", "REDIS_MEMORY", "ENGINE_MEMORY"),
+        *("PUBLISH", "REDIS_MAXMEMORY", "REDIS_PASSWORD", "SANDBOX_PACKAGES"),
     )
 )
 """Read by deploy/ and the compose files, which share an environment with the processes."""

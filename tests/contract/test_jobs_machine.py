@@ -24,7 +24,7 @@ from support.jobs.walks import StoreMachine, walks
 
 from jobs.errors import StaleEpoch
 from jobs.model.events import Event, NewEvent
-from jobs.model.record import JobRecord, Reason, Status
+from jobs.model.record import JobRecord, Reason, Status, Wait
 from jobs.model.review import Action
 from jobs.model.spec import Priority
 from jobs.redis import keys
@@ -141,7 +141,7 @@ class Jobs(StoreMachine):
         given: dict[str, tuple[Any, ...]] = {
             "succeed": (RESULT, "did it"),
             "fail": (Reason.INTERNAL, "oops"),
-            "retry": (Reason.MODEL_UNAVAILABLE, "away"),
+            "retry": (Reason.MODEL_UNAVAILABLE, Wait("groq", "away")),
             "requeue": ("drain",),
             "pause": (review(f"r{held.epoch}"),),
         }
