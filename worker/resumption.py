@@ -3,6 +3,8 @@
 A retry may continue elsewhere than its parent would have (`reopening`). A job whose checkpoints
 this release cannot read is left to a worker that can, or asks a person (see
 `jobs.transitions.upgrade`).
+
+Why: docs/decisions/0052-a-retry-continues.md
 """
 
 from __future__ import annotations

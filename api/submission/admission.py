@@ -1,5 +1,8 @@
 """Admission: whether a new job is accepted now. A tenant's load is read once a second, what its
-jobs cost on average once a minute."""
+jobs cost on average once a minute.
+
+Why: docs/decisions/0053-outages-rest-a-job.md
+"""
 
 from __future__ import annotations
 
