@@ -65,7 +65,7 @@ def deployment(tmp_path_factory):
 def test_it_says_where_everything_is(deployment):
     assert f"{deployment.env['FETTLE_URL']}/docs" in deployment.up.text
     assert "key: fettle-development-key" in deployment.up.text
-    assert "worker   | " in deployment.up.text
+    deployment.up.wait_for("worker   | ")
     link = deployment.up.text.partition("pages: ")[2].split()[0]
     assert link.startswith(f"{deployment.env['FETTLE_URL']}/app/sign-in/")
     assert "Sign in as development" in httpx.get(link).text
