@@ -17,6 +17,25 @@ from jobs.model.run_data import ArtifactData
 from jobs.model.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priority
 
 
+class Repo(ResponseModel):
+    """A git repository, by its URL or as a bundle that came with the job."""
+
+    url: str | None
+    ref: str | None = Field(description="a branch, a tag or a commit; null: HEAD")
+    bundle: str | None = Field(description="the digest of a git bundle")
+
+
+class Patch(ResponseModel):
+    """What the job changed in its repository; `GET /jobs/{id}/patch` has the bytes."""
+
+    digest: str = Field(description="sha256, hexadecimal")
+    size: int = Field(description="bytes")
+    files: int
+    insertions: int = Field(description="lines")
+    deletions: int = Field(description="lines")
+    base: str = Field(description="the commit that it applies to")
+
+
 class Spec(ResponseModel):
     """The job's request."""
 
@@ -53,6 +72,7 @@ class Spec(ResponseModel):
     run_seconds: int | None = Field(None, description="time limit of one run of code")
     run_memory_bytes: int | None = Field(None, description="memory limit of one run")
     max_steps: int | None = Field(None, description="limit of the model calls of one revision")
+    repo: Repo | None = Field(None, description="the repository that the work starts from")
 
 
 class Route(RoutedData):
@@ -88,6 +108,10 @@ class Result(ResponseModel):
     artifacts: list[ArtifactData] = Field(default_factory=list)
     checks: CheckReport | None = Field(None, description="the report of the acceptance checks")
     verification: Verification | None = Field(None, description="the evidence that the files work")
+    patch: Patch | None = Field(None, description="of a job on a repository: its change")
+    bundle: str | None = Field(
+        None, description="the digest of the change as a git bundle, see `GET /jobs/{id}/bundle`"
+    )
 
 
 class Spend(ResponseModel):

@@ -1,7 +1,7 @@
 """Manifest: a workspace as a value, path -> (digest, size). Only what changed is stored anew.
 
 There is no directory of a job on any host, so there are no links to follow: a path is a name in a
-manifest, and its bytes are a blob.
+manifest, and its bytes are a blob. Of a job on a repository it has what differs from a commit.
 
 Why: docs/decisions/0001-workspace-is-a-value.md
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobs.blobs.directory import Blobs
 from jobs.errors import PathRefused
@@ -50,24 +50,48 @@ def checked_path(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of a workspace by path."""
+    """The files of a workspace by path. With `base`, the commit (hexadecimal) of a repository, they
+    lie over its files, of which the paths in `removed` are gone."""
 
     files: Mapping[str, FileEntry] = field(default_factory=dict)
+    removed: frozenset[str] = frozenset()
+    base: str | None = None
 
-    def with_files(self, changed: Mapping[str, FileEntry], deleted: frozenset[str]) -> Manifest:
-        """This manifest after a run: with `changed`, without `deleted`."""
+    def with_files(
+        self,
+        changed: Mapping[str, FileEntry],
+        deleted: frozenset[str],
+        in_base: Container[str] | None = None,
+    ) -> Manifest:
+        """This manifest after a run: with `changed`, without `deleted`.
+
+        Over a base, what is deleted is in `removed` until it is written again; `in_base` are the
+        base's paths, so that other ones are forgotten (None: all are taken as the base's).
+        """
         kept = {path: entry for path, entry in self.files.items() if path not in deleted}
-        return Manifest({**kept, **changed})
+        if self.base is None:
+            return Manifest({**kept, **changed})
+        gone = {path for path in deleted if in_base is None or path in in_base}
+        removed = (self.removed | gone) - changed.keys()
+        return Manifest({**kept, **changed}, removed, self.base)
 
     def dump(self) -> bytes:
         """Its bytes: sorted, so that the same files have the same digest."""
-        plain = {path: list(entry) for path, entry in sorted(self.files.items())}
+        plain: dict[str, Any] = {path: list(entry) for path, entry in sorted(self.files.items())}
+        if self.base is not None:
+            plain = {"base": self.base, "files": plain, "removed": sorted(self.removed)}
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
     def read(cls, content: bytes) -> Manifest:
         """What `dump` wrote."""
-        return cls({path: FileEntry(*entry) for path, entry in json.loads(content).items()})
+        plain = json.loads(content)
+        base, removed = plain.get("base"), frozenset[str]()
+        if isinstance(base, str):  # a file of that name is a list
+            plain, removed = plain["files"], frozenset(plain["removed"])
+        else:
+            base = None
+        return cls({path: FileEntry(*entry) for path, entry in plain.items()}, removed, base)
 
 
 async def load(blobs: Blobs, digest: str | None) -> Manifest:

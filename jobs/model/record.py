@@ -45,6 +45,7 @@ class Reason(StrEnum):
     REJECTED = "rejected"
     UNAPPROVED = "unapproved"
     INCOMPATIBLE = "incompatible"
+    REPOSITORY = "repository"
     INTERNAL = "internal"
 
 
@@ -74,12 +75,26 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class PatchRef:
+    """What a job changed in its repository, as `git apply` takes it: the digest of its bytes, their
+    number, the files and lines it changes, and the commit (hexadecimal) that it applies to."""
+
+    digest: str
+    size: int
+    files: int
+    insertions: int
+    deletions: int
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What a job hands back. `approved_by` is `critic`, a key's name, or None.
 
     artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced. `checks`
     is the last report of its acceptance checks, `verification` the data of the event `verified` of
-    these files (see `jobs.model.event_data`); None where there is none.
+    these files (see `jobs.model.event_data`); None where there is none. A job on a repository has
+    a `patch`, and `bundle` is the digest of the same change as a git bundle of one commit.
     """
 
     answer: str
@@ -88,6 +103,8 @@ class Result:
     override: bool = False
     checks: Mapping[str, Any] | None = None
     verification: Mapping[str, Any] | None = None
+    patch: PatchRef | None = None
+    bundle: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

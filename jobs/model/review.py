@@ -48,7 +48,8 @@ class Review:
 
     `id` is the graph's interrupt id where the graph asks. payload of a `review`: {plan: [str],
     answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
-    decisions: [decision], revision: int, checks: report or null, paused: bool}; of `questions`:
+    decisions: [decision], revision: int, checks: report or null, paused: bool}, and of a job on a
+    repository {patch: PatchRef's fields, bundle: digest}, where there are; of `questions`:
     {task: str, questions: [{question, default}]}; of an `upgrade`: see jobs.transitions.upgrade.
     `opened_at` (ms) is set as it is put on record. At `expires_at` an event says once that it has
     expired; `expired`: that was done, and it stays open. At `remind_at` and `escalate_at` an event

@@ -1,10 +1,10 @@
 """The digest of what a Review shows: a Decision names it, and applies to that content alone.
 
 It covers what is approved: the code, how it ran, what it printed and which files it left (so that a
-deleted one counts), the answer, the artifacts by their own digests, the report of checks and the
-verification. What an older release did not put into a review is left out, so that the review keeps
-its digest. Plan, critiques and earlier decisions are how it came about. Another kind of review
-counts whole.
+deleted one counts), the answer, the artifacts by their own digests, the report of checks, the
+verification, and the patch by its own digest and base. What an older release did not put into a
+review is left out, so that the review keeps its digest. Plan, critiques and earlier decisions are
+how it came about. Another kind of review counts whole.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _approved(payload: Mapping[str, Any]) -> dict[str, Any]:
         "runs": [_run(run) for run in payload.get("runs", ())],
         "artifacts": sorted(artifacts, key=lambda made: str(made["name"])),
     }
-    later = ("checks", "verification")
+    later = ("checks", "verification", "patch")
     return covered | {name: payload[name] for name in later if name in payload}
 
 

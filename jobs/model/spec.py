@@ -80,6 +80,7 @@ class JobSpec:
     approve; with `write_tests` a tester writes some first. With `questions` the planner may ask a
     person before it plans; after `questions_expire_seconds` its own defaults count (None: it waits
     for ever). With `parallel`, independent steps of the plan run side by side.
+    With `repo` the work starts from a commit of a git repository, with `workspace` over it.
     """
 
     task: str
@@ -115,6 +116,7 @@ class JobSpec:
     run_seconds: int | None = None
     run_memory_bytes: int | None = None
     max_steps: int | None = None
+    repo: Repo | None = None
 
     @property
     def shows_each_run(self) -> bool:
@@ -133,3 +135,13 @@ class CheckSpec:
     paths: tuple[str, ...]
     command: str | None = None
     cases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """A git repository: at a `url`, or in `bundle`, the digest of a git bundle that came with the
+    job; one of both is None. `ref` names a branch, a tag or a commit; None: HEAD."""
+
+    url: str | None = None
+    ref: str | None = None
+    bundle: str | None = None

@@ -6,6 +6,7 @@ Times are ISO 8601 in UTC, durations seconds, money decimal strings (null: not k
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -235,6 +236,8 @@ def _result(result: Result | None) -> dict[str, Any] | None:
         "checks": dict(result.checks) if result.checks else None,
         "verification": dict(result.verification) if result.verification else None,
         "artifacts": [dict(artifact) for artifact in result.artifacts],
+        "patch": asdict(result.patch) if result.patch else None,
+        "bundle": result.bundle,
     }
 
 

@@ -13,7 +13,7 @@ from support.jobs.job_examples import queued
 from support.jobs.job_strategies import events, records, times
 
 from jobs.model.codec import dump, event_body, packed, read_event, read_record, record_fields
-from jobs.model.record import JobRecord, Lease
+from jobs.model.record import JobRecord, Lease, Result
 
 
 @given(records)
@@ -54,6 +54,14 @@ def test_every_field_of_a_record_is_kept():
     fields = record_fields(queued(), new=True)
     kept = {*fields, *json.loads(fields["state"])}
     assert {field.name for field in dataclasses.fields(JobRecord)} <= kept
+
+
+def test_a_record_of_an_older_release_has_no_repository_and_no_patch():
+    record = replace(queued(), result=Result("42", "critic"))
+    fields = record_fields(record, new=True)
+    spec, state = json.loads(fields["spec"]), json.loads(fields["state"])
+    del spec["repo"], state["result"]["patch"], state["result"]["bundle"]
+    assert read_record({**fields, "spec": json.dumps(spec), "state": json.dumps(state)}) == record
 
 
 def test_a_lease_runs_until_the_job_is_due():

@@ -56,6 +56,7 @@ def shown(payload, kind=ReviewKind.REVIEW) -> str:
         {"artifacts": [{**PLOT, "digest": "ac"}, DATA]},
         {"checks": {"passed": False}},
         {"verification": {"holds": False}},
+        {"patch": {"digest": "ab", "base": "cd"}},
     ],
 )
 def test_whatever_is_approved_changes_it(changed):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 from support.jobs.job_examples import NOW, claimed, queued
 from support.pages.api_front import a_run, charge
 
 from jobs.model.events import Event
+from jobs.model.record import PatchRef, Result
 from jobs.view import job as view
 
 
@@ -15,6 +18,13 @@ def fact(seq, kind, **data):
 
 def whole(record, *events, charges=(), now=NOW):
     return view.whole(record, events, charges, now)
+
+
+def test_a_result_shows_its_patch():
+    patch = PatchRef("ab", size=9, files=1, insertions=2, deletions=3, base="cd")
+    record = replace(queued(), result=Result("42", "critic", patch=patch, bundle="ef"))
+    shown = whole(record)["result"]
+    assert (shown["patch"], shown["bundle"]) == (asdict(patch), "ef")
 
 
 def test_plan_runs_and_critiques_come_from_events():
