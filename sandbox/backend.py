@@ -65,6 +65,8 @@ class PooledSandbox(ABC, Generic[S]):
         lost is made once more.
         """
         require(command, limits)  # what is wrong with it is reported before anything starts
+        if command.layers:
+            raise SandboxUnavailable("this backend was given no directory of layers")
         try:
             return await self._run(command, limits)
         except SandboxUnavailable as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
@@ -10,6 +11,10 @@ from sandbox.protocol import Command, Limits
 
 PYTHON = "python"
 SEEDS = 1 << 32
+LAYERS = 8
+"""Of one command, at most: their names and what is said of them fit a page, as a mount takes it."""
+REMOVED = 50_000
+_LAYER = re.compile("[a-z0-9-]{1,80}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +40,9 @@ def order(command: Command, limits: Limits, python: str, *, own_interpreter: boo
     module path, and `__file__` is `/run/main.py`.
 
     The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; `seed NUMBER` or
-    `seed random`; and with a blob each, `file SIZE PATH`, `stdin SIZE`, `word SIZE` for each of the
-    program's, or else `code SIZE`.
+    `seed random`; `removed PATH`; and with a blob each, `file SIZE PATH`, `stdin SIZE`, `word SIZE`
+    for each of the program's, or else `code SIZE`. The layers are not among them: they are chosen
+    when a sandbox is made.
 
     Raises ValueError as `require` does.
     """
@@ -58,6 +64,7 @@ def order(command: Command, limits: Limits, python: str, *, own_interpreter: boo
         *(f"{name} {value}" for name, value in numbers.items()),
         *(f"rlimit {name} {pair[0]} {pair[1]}" for name, pair in policy.rlimits(limits).items()),
         *(() if seed is None else (f"seed {seed}",)),
+        *(f"removed {path}" for path in sorted(command.removed)),
         *(line for line, _ in blobs),
     )
     return Order("\n".join(header), tuple(data for _, data in blobs))
@@ -65,7 +72,8 @@ def order(command: Command, limits: Limits, python: str, *, own_interpreter: boo
 
 def require(command: Command, limits: Limits) -> None:
     """Raises ValueError for a path that may not be, for files beyond the limits, for limits that
-    are not positive, for a seed out of range, and for words that no program can be given.
+    are not positive, for a seed out of range, for layers that cannot be or have nothing to be
+    removed from, and for words that no program can be given.
     """
     _require_bounds(command, limits)
     _program(command, PYTHON)
@@ -76,6 +84,7 @@ def _require_bounds(command: Command, limits: Limits) -> None:
     if command.seed is not None and not 0 <= command.seed < SEEDS:
         raise ValueError(f"a seed must be from 0 to {SEEDS - 1}: it is {command.seed}")
     _require_files(command.files, limits)
+    _require_layers(command)
 
 
 def _numbers(limits: Limits) -> dict[str, float]:
@@ -111,3 +120,18 @@ def _require_files(files: Mapping[str, bytes], limits: Limits) -> None:
         raise ValueError(
             f"{total} bytes of files; a workspace has at most {limits.workspace_bytes}"
         )
+
+
+def _require_layers(command: Command) -> None:
+    for name in command.layers:
+        if not _LAYER.fullmatch(name):
+            raise ValueError(f"not a layer's name: {name!r}")
+    if len(set(command.layers)) < len(command.layers) or len(command.layers) > LAYERS:
+        raise ValueError(f"a command has at most {LAYERS} layers, each once: {command.layers}")
+    if command.removed and not command.layers:
+        raise ValueError("paths are removed from layers: the command has none")
+    if len(command.removed) > REMOVED:
+        raise ValueError(f"{len(command.removed)} paths are removed; at most {REMOVED} can be")
+    for path in command.removed:
+        if (reason := paths.fault(path)) is not None:
+            raise ValueError(f"not a workspace path: {path!r}: {reason}")

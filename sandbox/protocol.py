@@ -6,7 +6,12 @@ A run's expected ends are values (`End`); only broken infrastructure raises:
       +-- SandboxUnavailable   the backend cannot work here, or broke; says what to do
 
 The workspace is a value too: regular files by relative path go in with the command, and what the
-run changed comes out with the result. No path of the host is shared with the code.
+run changed comes out with the result. No path of the host is shared with the code, but for layers.
+
+A *layer* is a directory tree on the worker's machine that many runs begin with: too large to go in
+with each command. It lies below the one directory of layers that the backend was given, is whole
+before its name is used, and is never written again. No run writes to it, and a run sees no layer
+but its own.
 """
 
 from __future__ import annotations
@@ -58,6 +63,11 @@ class Command:
 
     `argv[0]` is looked up inside the sandbox; `python` is the sandbox's interpreter. `files` are
     written to `/work` before it starts: relative POSIX paths without `..`, links or empty parts.
+
+    With `layers`, `/work` begins as their union (the first lies on top), without the paths of
+    `removed`, and with `files` over that. A file takes the place of whatever has its path or is in
+    its way, a link among them, which is never followed; where it takes the place of a file, it has
+    that one's mode.
     """
 
     argv: tuple[str, ...]
@@ -68,6 +78,11 @@ class Command:
     runs of one seed. None: one of the sandbox's choosing, which several runs may share. `random`
     and numpy start from the system's entropy in each run, whatever the seed. A run with a seed
     starts an interpreter of its own, which takes longer."""
+    layers: tuple[str, ...] = ()
+    """Names of layers, each of 1 to 80 of the characters a-z, 0-9 and `-`; at most 8."""
+    removed: frozenset[str] = frozenset()
+    """Paths of the layers that are not there: a file, or a directory with all that is in it. A
+    directory that this leaves empty is not there either."""
 
     @classmethod
     def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:
@@ -107,8 +122,12 @@ class RunResult:
     """What is known of a run afterwards.
 
     `exit_code` is set for EXITED alone, `signal` for SIGNALED alone. `changed` holds the regular
-    files that are new or differ from the command's; `deleted` the paths that are gone; `refused`
-    names the files that were not collected, and why (a link, too large, too many).
+    files that are new or differ from those that `/work` began with: the command's, and those of its
+    layers that it neither removes nor replaces. `deleted` holds the paths of such files that are
+    gone; `refused` names the files that were not collected, and why (a link, too large, too many).
+
+    The limits of a workspace (`Limits`) hold for the command's files and what has changed, not for
+    the layers. Of a run with layers nothing in `/work/.git` is collected, and no change of a mode.
     """
 
     end: End

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 
 from sandbox import paths
 from sandbox.agent.wire import lines
+from sandbox.order import REMOVED
 from sandbox.protocol import Command, End, Limits, RunResult, Stream
 
 HEADER_BYTES = 8 * 1024 * 1024
-"""A thousand paths of a KiB, twice, and some."""
+"""A thousand paths of a KiB, twice; what is deleted of layers; and some."""
 _WORDS = 1024
 _MOST = 1 << 40
 _FASTEST = 1.09
@@ -127,7 +128,7 @@ def _answer(
 ) -> Answer:
     changed, sizes = _files(fields["changed"], limits)
     deleted, refused = fields["deleted"], fields["refused"]
-    _require(set(deleted) <= command.files.keys(), "a deleted file that was not there")
+    _require_deleted(deleted, changed, command)
     paths.require((command.files.keys() - set(deleted)) | set(changed))
     _require(len(refused) <= paths.REFUSALS + 1, "too many refusals")
     _require(all(len(line) <= _WORDS and line.isprintable() for line in refused), "odd words")
@@ -146,6 +147,17 @@ def _answer(
         refused=tuple(refused),
         sizes=(*streams[0][:2], *streams[1][:2], *sizes),
     )
+
+
+def _require_deleted(deleted: list[str], changed: tuple[str, ...], command: Command) -> None:
+    """What the layers have is not known here: of it, any path may be gone that could be there."""
+    gone = set(deleted)
+    if not command.layers:
+        _require(gone <= command.files.keys(), "a deleted file that was not there")
+    removed = command.removed - command.files.keys()
+    _require(len(gone) == len(deleted) <= REMOVED, "too many deleted files")
+    _require(gone.isdisjoint(changed) and gone.isdisjoint(removed), "a deleted file twice")
+    _require(all(paths.fault(path) is None for path in gone), "no path of a workspace")
 
 
 def _end(fields: Mapping[str, list[str]], limits: Limits) -> tuple[End, int | None, int | None]:

@@ -48,6 +48,7 @@ class Order:
     def __init__(self, control: int) -> None:
         self.words: list[str] = []
         self.files: dict[str, bytes] = {}
+        self.removed: list[str] = []
         self.stdin = b""
         self.code: bytes | None = None
         self.seed: str | None = None
@@ -59,6 +60,8 @@ class Order:
                 self.words.append(wire.receive(control, int(first)).decode(errors="replace"))
             elif key == "file":
                 self.files[rest] = wire.receive(control, int(first))
+            elif key == "removed":
+                self.removed.append(value)
             elif key == "stdin":
                 self.stdin = wire.receive(control, int(first))
             elif key == "code":

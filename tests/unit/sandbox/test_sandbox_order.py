@@ -28,8 +28,21 @@ def test_every_limit_is_in_the_header() -> None:
         (Command(("x",), {"x": b"", "y": b""}), Limits(workspace_files=1)),
         (Command(("x",)), Limits(wall_seconds=0)),
         (Command(("x",), seed=-1), Limits()),
+        (Command(("x",), layers=("../x",)), Limits()),
+        (Command(("x",), layers=("a:b",)), Limits()),
+        (Command(("x",), layers=("a" * 81,)), Limits()),
+        (Command(("x",), layers=("a", "a")), Limits()),
+        (Command(("x",), layers=tuple(map(str, range(9)))), Limits()),
+        (Command(("x",), removed=frozenset({"gone"})), Limits()),
+        (Command(("x",), layers=("a",), removed=frozenset({"a/../b"})), Limits()),
     ],
 )
 def test_what_cannot_be_ordered_is_a_value_error(command: Command, limits: Limits) -> None:
-    with pytest.raises(ValueError, match=r"path|word|at most|positive|seed"):
+    with pytest.raises(ValueError, match=r"path|word|at most|positive|seed|layer"):
         order(command, limits, PYTHON)
+
+
+def test_what_is_removed_is_in_the_header() -> None:
+    command = Command(("x",), layers=("base",), removed=frozenset({"b/a b", "a"}))
+    pairs = found(command)[0]
+    assert [value for key, value in pairs if key == "removed"] == ["a", "b/a b"]

@@ -107,6 +107,22 @@ def test_what_does_not_add_up_is_forged(text: bytes) -> None:
         read(text)
 
 
+def test_of_layers_any_path_may_be_gone_once() -> None:
+    command = Command(("x",), {"in": b"1"}, layers=("base",), removed=frozenset({"was", "in"}))
+    assert read_header(header("deleted a/b", "deleted in"), command, LIMITS, 1.0).deleted == {
+        "a/b",
+        "in",
+    }
+    for lines in (
+        ("deleted ../x",),
+        ("deleted was",),
+        ("deleted a", "deleted a"),
+        ("deleted a", "changed 1 a"),
+    ):
+        with pytest.raises(Forged):
+            read_header(header(*lines), command, LIMITS, 1.0)
+
+
 LINES = st.sampled_from(header("changed 9 a/b", "deleted in", "refused x").decode().split("\n"))
 
 
