@@ -72,7 +72,8 @@ def request(*texts: str) -> Request:
 
 
 def size(*texts: str) -> int:
-    return len("[]") + sum(len(json.dumps({"role": "user", "content": text})) for text in texts)
+    sent = [{"role": "user", "content": text} for text in texts]
+    return len("[]") + sum(len(json.dumps(each, separators=(",", ":"))) for each in sent)
 
 
 def test_tokens_are_bytes_and_a_cache_knows_what_was_sent_before() -> None:
