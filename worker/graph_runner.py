@@ -232,7 +232,7 @@ async def _verified(ports: Ports) -> dict[str, Any]:
     Its one run has no effects, so it can be repeated after a crash. Raises what the sandbox raises.
     """
     await ports.cancel.check()
-    files = await ports.workspace.files()
+    files = (await ports.workspace.tree()).files
     report = await judge(ports.sandbox, files, ports.checks or Checks(), ports.limits)
     checked = await report_data(report, ports)
     await ports.events.emit(Event(_VERIFICATION, "checked", {"revision": None, **checked}))

@@ -9,7 +9,7 @@ rests on the last program that made its files, or on its last program if it has 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -34,6 +34,7 @@ from agents.evidence.sources import sources_in
 from agents.failures.feedback import failed_verifications, repaired
 from agents.graph.state import Run, State
 from agents.ports import CallKey, Event, Finished, Ports
+from agents.ports.tree import Tree
 from agents.runs.program import Program, ProgramResult, execute
 from agents.runs.record import EXECUTOR, last_number, recorded
 from agents.tools.trace import of_run
@@ -50,14 +51,14 @@ async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verific
 
     Runs are journaled like tool calls. Raises what the sandbox raises.
     """
-    files = await ports.workspace.files()
-    work = _Work(state, ports, at, files, sources_in(files, state["artifacts"]))
+    tree = await ports.workspace.tree()
+    work = _Work(state, ports, at, tree, sources_in(tree.files, state["artifacts"]))
     report = report_of(state)
     if report is not None and not (report["passed"] and state["job"].get("verify")):
         by_checks = await work.by_checks()
         if by_checks["holds"] or not report["passed"]:
             return by_checks, []
-    declared = await declared_in(state, ports, files)
+    declared = await declared_in(state, ports, tree.files)
     if declared is None or (not work.sources and declared.source == "default"):
         return (unverified(state, NO_RUN) if work.sources else by_program(state)), []
     found, made = await work.by_command(declared)
@@ -73,7 +74,7 @@ class _Work:
     state: State
     ports: Ports
     at: CallKey
-    files: Mapping[str, bytes]
+    tree: Tree
     sources: Sequence[str]
 
     async def by_checks(self) -> Verification:
@@ -87,7 +88,7 @@ class _Work:
         )
 
         async def without(group: Sequence[str]) -> tuple[bool, RunResult]:
-            report = await judge(sandbox, replaced(self.files, group), carried, limits)
+            report = await judge(sandbox, replaced(self.tree.files, group), carried, limits)
             passed = sum(test.outcome == "passed" for test in report.tests)
             text = report.problem or f"{passed} of {len(report.tests)} passed"
             return report.passed, replace(report.result, stdout=Stream(text))
@@ -104,13 +105,16 @@ class _Work:
         found = {**found, "source": declared.source, "command": short(run), "run": run["id"]}
 
         async def without(group: Sequence[str]) -> tuple[bool, RunResult]:
-            seen = await execute(self.ports, program, replaced(self.files, group))
+            seen = await execute(self.ports, program, self._without(group))
             return seen.passed, seen.result
 
         return await self._tried(found, self._groups(program.text), without), made
 
+    def _without(self, group: Sequence[str]) -> Tree:
+        return replace(self.tree, files=replaced(self.tree.files, group))
+
     def _groups(self, command: str) -> list[list[str]]:
-        return groups(self.sources, sources_in(self.files, self.files), command)
+        return groups(self.sources, sources_in(self.tree.files, self.tree.files), command)
 
     async def _run(self, program: Program) -> Run:
         """A run over the files that leaves them unchanged."""
@@ -118,7 +122,7 @@ class _Work:
         number, level = last_number(state.get("runs", [])) + 1, state.get("level", 0)
 
         async def make() -> tuple[ToolMessage, Finished]:
-            seen = await execute(ports, program, self.files)
+            seen = await execute(ports, program, self.tree)
             unkept = replace(seen.result, changed={}, deleted=frozenset(), refused=())
             seen = ProgramResult(unkept, seen.problem, seen.report)
             ran = await recorded(ports, program, seen, number, state["revision"], EXECUTOR)

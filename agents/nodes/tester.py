@@ -82,7 +82,7 @@ async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str)
         return UsefulTests({}, (), unfit)
 
     async def make() -> tuple[ToolMessage, Finished]:
-        present = await ports.workspace.files()
+        present = (await ports.workspace.tree()).files
         files = {**present, **empty_solution(fit, interface, present)}
         report = await judge(ports.sandbox, files, Checks(fit), ports.limits)
         tests = [[test.id, test.outcome, test.detail] for test in report.tests]

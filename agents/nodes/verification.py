@@ -37,7 +37,7 @@ async def _checked(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     carried = checks_of(state, ports)
 
     async def make() -> tuple[ToolMessage, Finished]:
-        files = await ports.workspace.files()
+        files = (await ports.workspace.tree()).files
         report = await judge(ports.sandbox, files, carried, ports.limits)
         checked = {"revision": state["revision"], **await report_data(report, ports)}
         message = ToolMessage("", tool_call_id="checks", artifact=checked)

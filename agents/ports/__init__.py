@@ -8,7 +8,7 @@ returns the outcome, so that nothing is paid or run twice and no event is emitte
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from agents.models.role_models import RoleModels
 from agents.parallel.coordinator import BranchCoordinator
 from agents.ports.environment import Environment
 from agents.ports.network import Packages, Pages
+from agents.ports.tree import Tree
 from agents.recordings.redaction import Redaction
 from agents.spending.budget import Budget
 from agents.spending.pricing import Prices
@@ -138,8 +139,12 @@ class Workspace(Protocol):
         """A file's bytes, or None."""
         ...
 
-    async def files(self) -> Mapping[str, bytes]:
-        """All files with their bytes, for a sandbox."""
+    def changed(self) -> Collection[str]:
+        """The paths of the files that differ from the job's repository; without one, of all."""
+        ...
+
+    async def tree(self) -> Tree:
+        """All files, for a sandbox."""
         ...
 
     async def apply(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -17,6 +17,7 @@ from agents.errors import BudgetExhausted, PriceUnknown, Stopped
 from agents.models.role_models import RoleModels
 from agents.paths import checked
 from agents.ports import Artifact, Charge, Event, Finished, Ports
+from agents.ports.tree import Tree
 from agents.spending.budget import MaxSpend
 from sandbox.media import media_type
 from sandbox.protocol import Sandbox
@@ -168,9 +169,14 @@ class MemoryWorkspace:
         entry = self._manifest.get(checked(path))
         return None if entry is None else self._record.blobs[entry[0]]
 
-    async def files(self) -> Mapping[str, bytes]:
+    def changed(self) -> Collection[str]:
         """See `agents.ports.Workspace`."""
-        return {path: self._record.blobs[digest] for path, (digest, _) in self._manifest.items()}
+        return self._manifest.keys()
+
+    async def tree(self) -> Tree:
+        """See `agents.ports.Workspace`."""
+        blobs = self._record.blobs
+        return Tree({path: blobs[digest] for path, (digest, _) in self._manifest.items()})
 
     async def apply(
         self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from agents.ports import Ports
+from agents.ports.tree import Tree
 from agents.runs.installed import with_packages
 from agents.runs.pytest_report import FILE, Report, report_in, why_failed
 from agents.tools.inside import source
@@ -95,12 +96,13 @@ class ProgramResult:
         return self.result.succeeded and self.problem is None
 
 
-async def execute(ports: Ports, program: Program, files: Mapping[str, bytes]) -> ProgramResult:
-    """Run it in a new sandbox over `files` with the installed packages; nothing is stored.
+async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
+    """Run it in a new sandbox over `tree` with the installed packages; nothing is stored.
 
     Raises what the sandbox raises: an infrastructure error is not the program's failure.
     """
-    command = Command(program.argv, with_packages(files), program.stdin)
+    placed = replace(tree, files=with_packages(tree.files))
+    command = placed.command(program.argv, program.stdin)
     result = await ports.sandbox.run(command, program.within(ports.limits))
     changed = {path: data for path, data in result.changed.items() if not _is_cache(path)}
     report = report_in(changed) if program.tests else None

@@ -32,7 +32,7 @@ async def run_and_keep(
     ports: Ports, program: Program, number: int, revision: int, by: str
 ) -> tuple[RecordedRun, ProgramResult]:
     """Run it over the workspace's files, and store what it left. Raises what the sandbox raises."""
-    seen = await execute(ports, program, await ports.workspace.files())
+    seen = await execute(ports, program, await ports.workspace.tree())
     return await recorded(ports, program, seen, number, revision, by), seen
 
 

@@ -17,7 +17,7 @@ from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import ARGV, helper_limits, run_helper, source
 from agents.tools.trace import of_use
-from sandbox.protocol import Command, End, Limits, RunResult
+from sandbox.protocol import End, Limits, RunResult
 
 
 async def search(
@@ -41,8 +41,8 @@ async def search(
         "characters": ports.bounds.read,
     }
     argv = (*ARGV, "-c", source("searching"))
-    files = await ports.workspace.files()
-    command = Command(argv, files, json.dumps(asked).encode())
+    tree = await ports.workspace.tree()
+    command = tree.command(argv, json.dumps(asked).encode())
     result = await run_helper(ports, command, "of a search")
     text = _formatted(_answer(result, helper_limits(ports.limits)))
     return text, of_use("search", glob, ok=True, note=pattern)

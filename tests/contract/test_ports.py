@@ -66,7 +66,7 @@ async def test_a_workspace_is_as_the_last_finished_call_left_it(harness: Harness
     await held.journal.record("one", Finished(b"1", workspace=held.workspace.digest))
     await held.journal.record("two", Finished(b"2"))  # a model call leaves no workspace
     await held.workspace.apply({"a.txt": b"of a call that never finished"})
-    assert await (await harness.attempt()).workspace.files() == {"a.txt": b"a"}
+    assert (await (await harness.attempt()).workspace.tree()).files == {"a.txt": b"a"}
 
 
 async def test_events_are_in_order_and_unique(harness: Harness) -> None:
@@ -136,12 +136,12 @@ async def test_another_workspace_goes_its_own_way_over_the_same_bytes(harness: H
     before = workspace.digest
     other = workspace.fork()
     await other.apply({"a": b"of the other"}, frozenset({"b"}))
-    assert (workspace.digest, await workspace.files()) == (before, {"a": b"1", "b": b"2"})
-    assert (await other.files(), dict(other.list())) == ({"a": b"of the other"}, {"a": 12})
+    assert (workspace.digest, (await workspace.tree()).files) == (before, {"a": b"1", "b": b"2"})
+    assert ((await other.tree()).files, dict(other.list())) == ({"a": b"of the other"}, {"a": 12})
     await workspace.checkout(other.digest)
-    assert await workspace.files() == {"a": b"of the other"}
+    assert (await workspace.tree()).files == {"a": b"of the other"}
     await other.checkout(None)
-    assert (other.digest, await other.files()) == (None, {})
+    assert (other.digest, (await other.tree()).files) == (None, {})
 
 
 async def test_changes_are_laid_over_the_files(harness: Harness) -> None:
@@ -161,7 +161,8 @@ async def test_changes_are_laid_over_the_files(harness: Harness) -> None:
     assert await workspace.read("b.txt") == b"bb"
     assert await workspace.read("gone.txt") is None
     files = {"a.txt": b"a", "b.txt": b"bb", "lie.png": lie, "plots/a.png": png}
-    assert dict(await workspace.files()) == files
+    assert dict((await workspace.tree()).files) == files
+    assert set(workspace.changed()) == set(files)
 
 
 async def test_the_same_files_have_the_same_digest(harness: Harness) -> None:

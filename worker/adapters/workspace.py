@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from agents.errors import PathOutside
 from agents.ports import Artifact
+from agents.ports.tree import Tree
 from jobs.blobs.directory import Blobs, hashed
 from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
 from jobs.errors import PathRefused
@@ -55,9 +56,14 @@ class ManifestWorkspace:
         entry = self._manifest.files.get(_inside(path))
         return await self._bytes(entry) if entry else None
 
-    async def files(self) -> Mapping[str, bytes]:
+    def changed(self) -> Collection[str]:
         """See agents.ports.Workspace."""
-        return {path: await self._bytes(entry) for path, entry in self._manifest.files.items()}
+        return self._manifest.files.keys()
+
+    async def tree(self) -> Tree:
+        """See agents.ports.Workspace."""
+        entries = self._manifest.files.items()
+        return Tree({path: await self._bytes(entry) for path, entry in entries})
 
     async def apply(
         self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()

@@ -150,7 +150,7 @@ async def test_runs_keep_their_numbers_and_files(tmp_path: Path) -> None:
     assert sandbox.seen[3] == {**sandbox.seen[2], "b.txt": b"b"}
     assert sandbox.seen[4] != sandbox.seen[3]
     assert sandbox.seen[5] == sandbox.seen[3]
-    files = await journey.ports.workspace.files()
+    files = (await journey.ports.workspace.tree()).files
     assert files == sandbox.seen[6]
     assert len(journey.data_of("verified")) == 2
 

@@ -126,7 +126,7 @@ async def test_an_experiment_shows_what_it_printed_and_changes_nothing(
     assert "ImportError: replaced, to see whether" in experiment["stderr"]["text"]
     assert experiment["stdout"] == {"text": "", "dropped_bytes": 0, "digest": None}
     assert len(journey.data_of("run_finished")) == 1
-    files = await journey.ports.workspace.files()
+    files = (await journey.ports.workspace.tree()).files
     assert files == {"sums.py": RIGHT.encode(), "check.py": CHECK.encode()}
 
 

@@ -36,7 +36,7 @@ class Used:
         return self.journey.data_of("tool_used")
 
     async def files(self) -> dict[str, bytes]:
-        return dict(await self.journey.ports.workspace.files())
+        return dict((await self.journey.ports.workspace.tree()).files)
 
 
 async def use(

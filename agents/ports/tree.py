@@ -1,0 +1,32 @@
+"""Tree: the files that a sandbox starts with, as the workspace passes them on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sandbox.protocol import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """`files` over the union of the `layers` without the paths `removed`.
+
+    A layer is a read-only directory of the worker's machine that the sandbox knows by name. The
+    files of a job without a repository are all in `files`; those of a job with one are what it has
+    changed.
+    """
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    layers: tuple[str, ...] = ()
+    removed: frozenset[str] = frozenset()
+
+    def over(self, changes: Mapping[str, bytes]) -> Tree:
+        """This tree with `changes` in place of its files of the same paths."""
+        if not changes:
+            return self
+        return replace(self, files={**self.files, **changes}, removed=self.removed - set(changes))
+
+    def command(self, argv: tuple[str, ...], stdin: bytes = b"") -> Command:
+        """A command that starts in this tree."""
+        return Command(argv, self.files, stdin, layers=self.layers, removed=self.removed)
