@@ -41,7 +41,9 @@ async def crashed_twice(deployment: Deployment, operations: Operations, model: s
 def alone(deployment: Deployment) -> int:
     """How many processes of its workers work on one job alone."""
     workers = {worker.pid for worker in deployment.workers}
-    return len([p for p in process_tree.below(*workers) if "--alone" in p.command and p.lives])
+    found = [p for p in process_tree.below(*workers) if "--alone" in p.command and p.lives]
+    lone = {p.pid for p in found}
+    return len([p for p in found if p.parent not in lone])  # a child is called so until its exec
 
 
 async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(
