@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, model_validator
+from pydantic_settings import SettingsConfigDict
 
 from settings.base import FettleSettings
 
@@ -75,7 +76,12 @@ OllamaAddress = Annotated[Annotated[str, _HTTP] | None, BeforeValidator(_ollama)
 
 
 class ProviderSettings(FettleSettings):
-    """A provider without a key is not asked, but for those on machines of one's own."""
+    """A provider without a key is not asked, but for those on machines of one's own.
+
+    A variable that is empty, as compose sends it, hides no other name of the same setting.
+    """
+
+    model_config = SettingsConfigDict(env_ignore_empty=True)
 
     groq_api_key: SecretStr | None = _key("GROQ_API_KEY", "Groq")
     groq_base_url: Address = _address(

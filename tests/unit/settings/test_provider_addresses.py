@@ -66,6 +66,12 @@ def test_our_own_name_comes_first_and_an_empty_one_is_none(monkeypatch: pytest.M
         ProviderSettings()
 
 
+def test_our_own_name_hides_no_other_where_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FETTLE_GROQ_BASE_URL", "")
+    monkeypatch.setenv("GROQ_API_BASE", URL)
+    assert ProviderSettings().base_urls() == {"groq": URL}
+
+
 def test_the_file_has_them_in_lower_case(tmp_path: Path) -> None:
     text = f'groq_base_url = "{URL}"\ngroq_api_key = "k"\n'
     (tmp_path / "fettle.toml").write_text(text)
