@@ -19,6 +19,7 @@ from agents.models.role_models import RoleModels
 from agents.parallel.coordinator import BranchCoordinator
 from agents.ports.environment import Environment
 from agents.ports.network import Packages, Pages
+from agents.ports.repository import Patch, RepositoryFacts
 from agents.ports.tree import Tree
 from agents.recordings.redaction import Redaction
 from agents.spending.budget import Budget
@@ -147,6 +148,14 @@ class Workspace(Protocol):
         """All files, for a sandbox."""
         ...
 
+    async def original(self, path: str) -> bytes | None:
+        """A file as the job's repository has it, unchanged; None where it has none."""
+        ...
+
+    async def patch(self) -> Patch | None:
+        """What the job has changed in its repository; None without one."""
+        ...
+
     async def apply(
         self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
     ) -> Sequence[Artifact]:
@@ -238,6 +247,8 @@ class Ports:
     pages: Pages | None = None
     packages: Packages | None = None
     """What `fetch` and `install` use; None: the operator does not allow it."""
+    repository: RepositoryFacts | None = None
+    """The repository that the job works on, if any."""
     checks: Checks | None = None
     """The job's acceptance checks. They run over copies and are never put into its workspace."""
     redaction: Redaction | None = None

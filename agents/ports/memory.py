@@ -17,6 +17,7 @@ from agents.errors import BudgetExhausted, PriceUnknown, Stopped
 from agents.models.role_models import RoleModels
 from agents.paths import checked
 from agents.ports import Artifact, Charge, Event, Finished, Ports
+from agents.ports.repository import Patch
 from agents.ports.tree import Tree
 from agents.spending.budget import MaxSpend
 from sandbox.media import media_type
@@ -177,6 +178,14 @@ class MemoryWorkspace:
         """See `agents.ports.Workspace`."""
         blobs = self._record.blobs
         return Tree({path: blobs[digest] for path, (digest, _) in self._manifest.items()})
+
+    async def original(self, path: str) -> bytes | None:  # noqa: ARG002
+        """See `agents.ports.Workspace`: there is no repository."""
+        return None
+
+    async def patch(self) -> Patch | None:
+        """See `agents.ports.Workspace`: there is no repository."""
+        return None
 
     async def apply(
         self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()

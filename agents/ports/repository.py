@@ -1,0 +1,38 @@
+"""What the graph knows of the repository that a job works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Patch(Protocol):
+    """A change in git's format, with its counts; lines of binary files do not count."""
+
+    @property
+    def content(self) -> bytes: ...
+
+    @property
+    def files(self) -> int: ...
+
+    @property
+    def insertions(self) -> int: ...
+
+    @property
+    def deletions(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFacts:
+    """What prompts say of a repository.
+
+    `commit` in hexadecimal, `files` how many it has, `layout` what its first directories hold.
+    `guidance` are the texts that it has for those who work on it: (path, text). `verify` is the
+    command that runs its tests, by its own configuration; empty where none is known.
+    """
+
+    commit: str
+    files: int
+    layout: tuple[str, ...] = ()
+    guidance: tuple[tuple[str, str], ...] = ()
+    verify: tuple[str, ...] = ()

@@ -1,0 +1,86 @@
+"""A workspace over the files of a repository's commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.graph.fixed_base import COMMIT, FixedBase
+
+from agents.ports.tree import Tree
+from jobs.blobs.directory import DirectoryBlobs
+from jobs.blobs.manifest import Manifest, load, save
+from worker.adapters.workspace import ManifestWorkspace
+
+FILES = {"app/main.py": b"print(1)\n", "app/old.py": b"", "README.md": b"# App\n"}
+BASE = FixedBase(FILES, links=("docs",))
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> DirectoryBlobs:
+    return DirectoryBlobs(tmp_path)
+
+
+async def test_its_files_are_those_of_the_commit_with_the_changes_over_them(
+    blobs: DirectoryBlobs,
+) -> None:
+    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    assert dict(workspace.list()) == {"README.md": 6, "app/main.py": 9, "app/old.py": 0}
+    assert await workspace.tree() == Tree({}, ("repo-fixed",))
+    made = await workspace.apply(
+        {"app/main.py": b"print(2)\n", "app/new.py": b"x = 1\n"}, frozenset({"app/old.py", "docs"})
+    )
+    assert [each.name for each in made] == ["app/main.py", "app/new.py"]
+    assert list(workspace.list()) == ["README.md", "app/main.py", "app/new.py"]
+    assert await workspace.read("app/main.py") == b"print(2)\n"
+    assert await workspace.original("app/main.py") == b"print(1)\n"
+    assert await workspace.read("app/old.py") is None
+    assert await workspace.read("README.md") == b"# App\n"
+    changed = {"app/main.py": b"print(2)\n", "app/new.py": b"x = 1\n"}
+    removed = frozenset({"app/old.py", "docs"})
+    assert await workspace.tree() == Tree(changed, ("repo-fixed",), removed)
+    assert set(workspace.changed()) == {*changed, *removed}
+
+
+async def test_what_is_as_the_commit_has_it_is_no_change(blobs: DirectoryBlobs) -> None:
+    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    before = workspace.digest
+    await workspace.apply({"app/main.py": b"print(2)\n", "made.py": b""}, frozenset({"app/old.py"}))
+    await workspace.apply({"app/main.py": b"print(1)\n", "app/old.py": b""}, frozenset({"made.py"}))
+    assert (workspace.digest, list(workspace.changed())) == (before, [])
+
+
+async def test_what_lies_in_git_is_not_kept(blobs: DirectoryBlobs) -> None:
+    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    own = {".git/HEAD": b"x", "app/.Git/config": b"x", ".gitignore": b"*.log\n"}
+    made = await workspace.apply(own, frozenset({".git/packed-refs", "a\x1bname"}))
+    assert [each.name for each in made] == [".gitignore"]
+    assert await workspace.tree() == Tree({".gitignore": b"*.log\n"}, ("repo-fixed",))
+
+
+async def test_another_attempt_finds_it_by_its_digest(blobs: DirectoryBlobs) -> None:
+    given = await save(blobs, {"README.md": b"of the request"})
+    first = await ManifestWorkspace.over(blobs, given, BASE)
+    assert await first.read("README.md") == b"of the request"
+    await first.apply({"a.py": b"1"}, frozenset({"app/old.py"}))
+    assert (await load(blobs, first.digest)).base == COMMIT
+    second = await ManifestWorkspace.over(blobs, first.digest, BASE)
+    assert await second.tree() == await first.tree()
+    other = second.fork()
+    await other.checkout(None)
+    assert await other.tree() == Tree({}, ("repo-fixed",))
+    with pytest.raises(ValueError, match="commit"):
+        await ManifestWorkspace.over(blobs, first.digest, FixedBase(FILES, commit="d" * 40))
+
+
+async def test_the_patch_has_what_the_job_delivers(blobs: DirectoryBlobs) -> None:
+    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    await workspace.apply({"a.py": b"1", ".packages/x-1.whl": b"2"}, frozenset({"app/old.py"}))
+    patch = await workspace.patch()
+    assert patch is not None
+    assert patch.content == b"M a.py\nD app/old.py\n"
+    signed = {"branch": "fettle/1", "message": "Do it", "author": "A <a@example.org>"}
+    bundle = await workspace.bundle(**signed, at=7)
+    assert bundle == b"fettle/1\nDo it\nA <a@example.org>\n7\nM a.py\nD app/old.py\n"
+    plain = ManifestWorkspace(blobs, Manifest(), None)
+    assert (await plain.patch(), await plain.bundle(**signed, at=7)) == (None, None)

@@ -1,0 +1,64 @@
+"""FixedBase: the files of a repository's commit, for tests that need no git."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+COMMIT = "c" * 40
+
+
+@dataclass(frozen=True)
+class FixedEntry:
+    size: int
+    oid: str
+    is_file: bool = True
+
+
+@dataclass(frozen=True)
+class FixedPatch:
+    content: bytes
+    files: int
+    insertions: int = 1
+    deletions: int = 1
+
+
+@dataclass(frozen=True)
+class FixedBase:
+    """`texts` are its files, `links` its symbolic links. A patch only names what changed."""
+
+    texts: Mapping[str, bytes]
+    links: tuple[str, ...] = ()
+    layer: str = "repo-fixed"
+    commit: str = COMMIT
+    entries: Mapping[str, FixedEntry] = field(init=False)
+
+    def __post_init__(self) -> None:
+        entries = {path: FixedEntry(len(text), _oid(text)) for path, text in self.texts.items()}
+        entries |= {path: FixedEntry(1, _oid(b"x"), is_file=False) for path in self.links}
+        object.__setattr__(self, "entries", entries)
+
+    async def read(self, path: str) -> bytes | None:
+        return self.texts.get(path)
+
+    async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> FixedPatch:
+        rows = [f"M {path}\n" for path in sorted(changed)] + [f"D {path}\n" for path in removed]
+        return FixedPatch("".join(rows).encode(), len(rows))
+
+    async def bundle(
+        self,
+        changed: Mapping[str, bytes],
+        removed: frozenset[str],
+        *,
+        branch: str,
+        message: str,
+        author: str,
+        at: int,
+    ) -> bytes:
+        patch = await self.patch(changed, removed)
+        return f"{branch}\n{message}\n{author}\n{at}\n".encode() + patch.content
+
+
+def _oid(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0%b" % (len(content), content)).hexdigest()
