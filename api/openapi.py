@@ -146,8 +146,9 @@ def with_body(
     schema = {"$ref": f"{_REF}{model.__name__}"}
     content: dict[str, Any] = {"application/json": {"schema": schema}}
     if files:
-        sent = {"type": "array", "items": {"type": "string", "format": "binary"}}
-        form = {"type": "object", "required": ["job"], "properties": {"job": schema, "files": sent}}
+        file = {"type": "string", "format": "binary"}
+        sent = {"job": schema, "files": {"type": "array", "items": file}, "bundle": file}
+        form = {"type": "object", "required": ["job"], "properties": sent}
         content["multipart/form-data"] = {
             "schema": form,
             "encoding": {"job": {"contentType": "application/json"}},

@@ -30,7 +30,7 @@ DEEPEST = 16
 JSON_FILES_BYTES = 10 * 1024 * 1024
 """Files in a JSON body: to read it takes several times its size in memory."""
 OF_BODIES = " (FETTLE_MAX_BODY_BYTES)"
-OF_FILES = " (FETTLE_MAX_FILES_BYTES for its files, FETTLE_MAX_BODY_BYTES for the rest)"
+OF_FILES = " (FETTLE_MAX_FILES_BYTES for its files and bundle, FETTLE_MAX_BODY_BYTES for the rest)"
 PER_SECOND = 1024 * 1024
 """Bytes: long files have time to arrive, and who sends nothing gets no more of it."""
 

@@ -18,6 +18,7 @@ from settings.api import ApiSettings
 
 MEDIA_TYPE = "multipart/form-data"
 FILES = "files"
+BUNDLE = "bundle"
 MOST_FIELDS = 100
 HEAD_BYTES = 1_024
 """What a part takes beside its content: the boundary, its name, a path of at most 240 bytes."""
@@ -25,16 +26,21 @@ HEAD_BYTES = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The fields by name, and the files by path: their parts are all named `files`."""
+    """The fields by name, the files by path: their parts are all named `files`; and the file of
+    the part `bundle`, None where there is none."""
 
     fields: Mapping[str, str]
     files: Mapping[str, bytes]
+    bundle: bytes | None = None
 
     def json(self, name: str) -> bytes:
         """The field that is JSON. Raises Refused, 422, where it is missing."""
         if name not in self.fields:
             raise _wrong(name, f"the part `{name}` is missing: it is the JSON")
         return self.fields[name].encode()
+
+
+NO_PARTS = Parts({}, {})
 
 
 class _Parser(MultiPartParser):
@@ -60,7 +66,8 @@ async def read(request: Request, settings: ApiSettings, most_fields: int) -> Par
     parser = _Parser(
         request.headers,
         pieces(request, _most(settings, most_fields), settings.body_seconds, OF_FILES),
-        max_files=settings.max_files + 1,  # one too many is counted, and said, with the others
+        # the JSON and a bundle may be files, too; one too many is counted with the others
+        max_files=settings.max_files + 3,
         max_fields=MOST_FIELDS,
         max_part_size=most_fields,
     )
@@ -73,12 +80,23 @@ async def read(request: Request, settings: ApiSettings, most_fields: int) -> Par
             raise _unreadable("its last boundary is missing", settings)
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
         files: dict[str, bytes] = {}
+        bundle = form.get(BUNDLE)
         for name, part in form.multi_items():
-            if isinstance(part, UploadFile):
+            if isinstance(part, UploadFile) and name != BUNDLE:
                 await _take(name, part, fields, files)
+        return Parts(fields, files, await _bundle(bundle, len(form.getlist(BUNDLE))))
     finally:
         await form.close()
-    return Parts(fields, files)
+
+
+async def _bundle(part: UploadFile | str | None, count: int) -> bytes | None:
+    if count > 1:
+        raise _wrong(BUNDLE, "it is there twice")
+    if isinstance(part, str):
+        raise _wrong(BUNDLE, "send it as a file: its part has a file name")
+    if part is None or not part.filename:  # of a browser where no file was chosen
+        return None
+    return await part.read()
 
 
 async def _take(

@@ -18,14 +18,15 @@ from api import problems
 from api.auth.caller import Admin, Reader, Submitter
 from api.http import body, links, multipart
 from api.http.answers import as_json
+from api.http.multipart import NO_PARTS, Parts
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.schemas import patterns
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.services import Services, ServicesDep, check_conversation, find_job
-from api.submission import checks, job_requests, kept_files
-from api.submission.job_requests import NO_FILES, texts
+from api.submission import checks, job_requests, kept_files, repositories
+from api.submission.job_requests import texts
 from api.submission.token_limit import check_tokens
 from jobs.blobs.directory import hashed
 from jobs.budgets import Cap, cap
@@ -44,6 +45,7 @@ log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])
 
 AS_JSON = " as JSON: send larger files as multipart/form-data"
+BUNDLE_PATH = "/bundle"
 SHORT_STORY = 50
 """A job with so few events is serialized within two milliseconds; else a thread does it."""
 
@@ -86,7 +88,8 @@ async def submit(
 
     Files that are texts can be part of the JSON. Files of any kind are sent as
     `multipart/form-data`: the part `job` is the JSON, and each part `files` a file whose file name
-    is its path. The body and its files have separate limits, both in `GET /system`.
+    is its path; the part `bundle` is a git bundle, of the repository that the work starts from.
+    The body and its files have separate limits, both in `GET /system`.
     """
     if not multipart.is_multipart(request):
         asked, size = await body.read(request, JobRequest, services.settings, AS_JSON)
@@ -96,9 +99,7 @@ async def submit(
         parts = await multipart.read(request, settings, settings.max_body_bytes)
         raw = parts.json("job")
         asked = body.parsed(raw, JobRequest, settings)
-        return await _submit(
-            request, services, caller, asked, len(raw), idempotency_key, parts.files
-        )
+        return await _submit(request, services, caller, asked, len(raw), idempotency_key, parts)
 
 
 async def _submit(
@@ -108,15 +109,21 @@ async def _submit(
     asked: JobRequest,
     size: int,
     key: str | None,
-    uploads: Mapping[str, bytes] = NO_FILES,
+    sent: Parts = NO_PARTS,
 ) -> Response:
-    job_requests.check(asked, size, services.settings, uploads)
-    digests = {path: await hashed(data) for path, data in uploads.items()} if key else {}
+    job_requests.check(asked, size, services.settings, sent.files, sent.bundle)
+    digests = await _digests(sent) if key else {}
     once = Idempotency(key, job_requests.digest(asked, digests)) if key else None
     return submitted_answer(
         await replayed(services, caller, once)
-        or await accept(services, caller, asked, request.scope["request_id"], once, uploads)
+        or await accept(services, caller, asked, request.scope["request_id"], once, sent)
     )
+
+
+async def _digests(sent: Parts) -> dict[str, str]:
+    """What came beside the JSON, by path; no path of a file is the bundle's."""
+    beside = {**sent.files, **({BUNDLE_PATH: sent.bundle} if sent.bundle is not None else {})}
+    return {path: await hashed(data) for path, data in beside.items()}
 
 
 async def replayed(
@@ -138,22 +145,26 @@ async def accept(
     asked: JobRequest,
     request_id: str,
     once: Idempotency | None = None,
-    uploads: Mapping[str, bytes] = NO_FILES,
+    sent: Parts = NO_PARTS,
 ) -> Submitted:
-    """Submit a validated request with its `uploads`. Raises Refused: 404, 422, 429, 503."""
+    """Submit a validated request with what was sent beside it. Raises Refused: 404, 422, 429,
+    503."""
     await check_conversation(services, caller, asked.conversation_id)
+    await repositories.check_follow_up(services, caller, asked.conversation_id)
     await check_tokens(services.store, asked)
     await services.admission.check(caller.tenant)
     await services.admission.check_budget(caller, _most(services, asked))
-    files = {**{path: text.encode() for path, text in texts(asked).items()}, **uploads}
-    known = await kept_files.resolve(services, caller, asked, sum(map(len, files.values())))
-    saved = [entry.digest for entry in known.values()]
+    files = {**{path: text.encode() for path, text in texts(asked).items()}, **sent.files}
+    size = sum(map(len, files.values())) + len(sent.bundle or b"")
+    known = await kept_files.resolve(services, caller, asked, size)
+    saved = [*(entry.digest for entry in known.values()), *repositories.kept(asked)]
     blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, saved.append)
     workspace = await kept_files.save(blobs, files, known)
     kept = await checks.save(blobs, asked.checks) if asked.checks else None
+    repo = await repositories.resolve(services, caller, asked, sent.bundle, blobs)
     submitted = await services.operations.submit(
         caller.tenant,
-        job_requests.to_spec(asked, workspace, services.settings, kept),
+        job_requests.to_spec(asked, workspace, services.settings, kept, repo),
         by=caller.name,
         key_id=caller.id,
         request_id=request_id,

@@ -1,17 +1,29 @@
-"""Field types of several requests: labels, amounts of money, and the verification command."""
+"""Field types of requests: labels, kept bytes, amounts of money, the verification command, and the
+repository."""
 
 from __future__ import annotations
 
 import shlex
 from decimal import Decimal
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
+from api.schemas.wire import RequestModel
 
 Label = Annotated[str, Field(pattern=patterns.LABEL)]
+
+
+class KeptFile(RequestModel):
+    """Bytes that are there already, among the files of a job of your tenant."""
+
+    digest: str = Field(pattern=patterns.DIGEST, description="sha256, hexadecimal")
+    job_id: str = Field(
+        pattern=patterns.CONVERSATION, description="a job that started with them, or has them now"
+    )
 
 
 def _as_text(amount: object) -> object:
@@ -89,3 +101,59 @@ def _too_long() -> PydanticCustomError:
 Verify = Annotated[
     list[str], BeforeValidator(_split), AfterValidator(_fits), WithJsonSchema(_SCHEMA)
 ]
+
+CREDENTIALS = (
+    "it has a user or a password: leave them out, the operator sets the credentials of each host"
+)
+
+
+def _is_repository(url: str) -> str:
+    """No message repeats the URL: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        port_is_good = parts.port is None or parts.port > 0
+    except ValueError:
+        raise _bad_url("it is no URL") from None
+    if parts.password is not None or (parts.username is not None and parts.scheme != "ssh"):
+        raise _bad_url(CREDENTIALS)
+    if parts.query or parts.fragment:
+        raise _bad_url("it has a query or a fragment: a repository has neither")
+    if not parts.hostname or not port_is_good or not parts.path.strip("/"):
+        raise _bad_url("it has no host or no path, as in https://git.example.org/team/app.git")
+    return url
+
+
+def _is_ref(ref: str) -> str:
+    if ".." in ref or "@{" in ref or ref.endswith((".", "/", ".lock")):
+        raise PydanticCustomError("ref", patterns.PATTERNS[patterns.REF])
+    return ref
+
+
+def _bad_url(why: str) -> PydanticCustomError:
+    return PydanticCustomError("url", "{why}", {"why": why})
+
+
+Url = Annotated[
+    str, Field(max_length=2_000, pattern=patterns.REPO_URL), AfterValidator(_is_repository)
+]
+Ref = Annotated[str, Field(pattern=patterns.REF), AfterValidator(_is_ref)]
+
+
+class RepoRequest(RequestModel):
+    """The git repository that the work starts from: a `url`, or a bundle of another job, or the
+    part `bundle` beside the JSON."""
+
+    url: Url | None = Field(
+        None,
+        description="https:// or ssh://, of a host that the operator allows; without credentials",
+    )
+    ref: Ref | None = Field(None, description="a branch, a tag or a commit; else HEAD")
+    bundle: KeptFile | None = Field(
+        None, description="the bundle that another job of your tenant started from"
+    )
+
+    @model_validator(mode="after")
+    def _from_one_place(self) -> RepoRequest:
+        if self.url is not None and self.bundle is not None:
+            raise PydanticCustomError("repo", "it has a url and a bundle: leave one of them out")
+        return self

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.checks import ChecksRequest
-from api.schemas.fields import Dollars, Label, Verify
+from api.schemas.fields import Dollars, KeptFile, Label, RepoRequest, Verify
 from api.schemas.wire import RequestModel
 from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 
@@ -110,15 +110,6 @@ class RetryRequest(Terms):
     )
 
 
-class KeptFile(RequestModel):
-    """Bytes that are there already, among the files of a job of your tenant."""
-
-    digest: str = Field(pattern=patterns.DIGEST, description="sha256, hexadecimal")
-    job_id: str = Field(
-        pattern=patterns.CONVERSATION, description="a job that started with them, or has them now"
-    )
-
-
 def _kind(file: object) -> str | None:
     if isinstance(file, str):
         return "text"
@@ -169,6 +160,11 @@ class JobRequest(Terms):
         default_factory=dict,
         description="the workspace's first files, by relative path: their text, or the digest of "
         "bytes that another job has",
+    )
+    repo: RepoRequest | None = Field(
+        None,
+        description="the git repository that the work starts from; `files` lie over it, and the "
+        "result is a patch. Not together with a conversation, checks, `write_tests` or `parallel`",
     )
     conversation_id: str | None = Field(
         None,

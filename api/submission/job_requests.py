@@ -12,10 +12,11 @@ from typing import Any
 from api import problems
 from api.http.body import OF_BODIES, too_large
 from api.problems import Refused
-from api.schemas.job_request import JobRequest, KeptFile, RetryRequest, Terms
+from api.schemas.fields import KeptFile
+from api.schemas.job_request import JobRequest, RetryRequest, Terms
 from api.schemas.problem import FieldError
 from api.schemas.wire import RequestModel
-from api.submission import checks
+from api.submission import checks, repo_errors
 from api.submission.paths import path_errors
 from api.submission.review_policy import (
     policy,
@@ -24,7 +25,7 @@ from api.submission.review_policy import (
     unreviewed_errors,
 )
 from jobs.model.codec import read_spec
-from jobs.model.spec import CheckSpec, JobSpec
+from jobs.model.spec import CheckSpec, JobSpec, Repo
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900
@@ -45,17 +46,21 @@ NO_DIGESTS: Mapping[str, str] = MappingProxyType({})
 
 
 def check(
-    asked: JobRequest, size: int, settings: ApiSettings, uploads: Mapping[str, bytes] = NO_FILES
+    asked: JobRequest,
+    size: int,
+    settings: ApiSettings,
+    uploads: Mapping[str, bytes] = NO_FILES,
+    bundle: bytes | None = None,
 ) -> None:
     """Raise Refused: 422 that names each field and its limit, or 413.
 
     `size` is the JSON's size on the wire. Without its files it may have `max_body_bytes`. `uploads`
-    are files that came beside it.
+    are files that came beside it, and `bundle` a repository.
     """
     rest = len(asked.model_dump_json(exclude={"files"})) if asked.files else size
     if rest > settings.max_body_bytes:
         raise too_large(settings.max_body_bytes, "the body without its files", OF_BODIES)
-    refuse(list(_errors(asked, settings, uploads)))
+    refuse(list(_errors(asked, settings, uploads, bundle)))
 
 
 def refuse(errors: Sequence[FieldError]) -> None:
@@ -70,12 +75,15 @@ def to_spec(
     workspace: str | None,
     settings: ApiSettings,
     kept: CheckSpec | None = None,
+    repo: Repo | None = None,
 ) -> JobSpec:
-    """The spec; `workspace` is the digest of its files' manifest, `kept` its stored checks."""
+    """The spec; `workspace` is the digest of its files' manifest, `kept` its stored checks, `repo`
+    its repository with a stored bundle."""
     same = {name: getattr(asked, name) for name in AS_ASKED}
     own = {
         "workspace": workspace,
         "checks": kept,
+        "repo": repo,
         "labels": tuple(dict.fromkeys(asked.labels)),
         "questions_expire_seconds": questions_expire(asked, settings),
     }
@@ -140,10 +148,14 @@ def not_allowed(model: str, allowed: tuple[str, ...]) -> str:
 
 
 def _errors(
-    asked: JobRequest, settings: ApiSettings, uploads: Mapping[str, bytes]
+    asked: JobRequest,
+    settings: ApiSettings,
+    uploads: Mapping[str, bytes],
+    bundle: bytes | None,
 ) -> Iterator[FieldError]:
     yield from _term_errors(asked, settings, asked.model_fields_set, questions=asked.questions)
-    yield from file_errors(texts(asked), settings, uploads, kept(asked))
+    yield from file_errors(texts(asked), settings, uploads, kept(asked), len(bundle or b""))
+    yield from repo_errors.errors(asked, bundle)
     if asked.checks is not None:
         yield from checks.errors(asked.checks)
 
@@ -186,15 +198,16 @@ def file_errors(
     settings: ApiSettings,
     uploads: Mapping[str, bytes] = NO_FILES,
     kept: Collection[str] = (),
+    bundle_bytes: int = 0,
 ) -> Iterator[FieldError]:
     """The errors in the files of a body: `texts` in its JSON, `uploads` beside it, and the paths of
-    those that are `kept` already, whose sizes nobody knows yet."""
+    those that are `kept` already, whose sizes nobody knows yet. A bundle counts with them."""
     count, most = len(texts) + len(uploads) + len(kept), settings.max_files
     if count > most:
         message = f"a job may have at most {most} files (FETTLE_MAX_FILES), not {count}"
         yield FieldError(field="files", message=message, limit=most)
     total = sum(len(text.encode()) for text in texts.values()) + sum(map(len, uploads.values()))
-    yield from size_error(total, settings)
+    yield from size_error(total + bundle_bytes, settings)
     yield from path_errors([*texts, *uploads, *kept], "files")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from api.schemas.job_request import JobRequest, KeptFile
+from api.schemas.fields import KeptFile
+from api.schemas.job_request import JobRequest
 from api.schemas.problem import FieldError
 from api.services import Services, find_job
 from api.submission.job_requests import kept, refuse, size_error

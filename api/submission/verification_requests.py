@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from api.schemas.checks import VerificationRequest
+from api.schemas.problem import FieldError
 from api.submission import checks
 from api.submission.job_requests import file_errors, limit_errors, refuse, timeout_of
 from api.submission.paths import path_errors
@@ -38,7 +39,11 @@ def check(asked: VerificationRequest, settings: ApiSettings) -> None:
 
 
 async def base(blobs: Blobs, asked: VerificationRequest, job: JobRecord | None) -> Base:
-    """The present files of `job`, overlaid with those of the body."""
+    """The present files of `job`, overlaid with those of the body. Raises Refused, a 422, for a job
+    on a repository: they are not all of its files."""
+    if job is not None and job.spec.repo is not None:
+        message = "the job is on a repository: its files cannot be verified apart from it"
+        refuse([FieldError(field="job_id", message=message)])
     under = await manifest.load(blobs, job.workspace if job else None)
     entries = {}
     for path, text in asked.files.items():

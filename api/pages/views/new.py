@@ -25,7 +25,7 @@ from api.submission import job_requests
 
 router = APIRouter()
 
-OTHERS = ("labels", "steps", "files", "checks")
+OTHERS = ("labels", "steps", "files", "checks", "repo")
 """Fields with their own format in the form."""
 LEFT_OUT = {
     "workspace": "it is made from the files",
@@ -68,7 +68,7 @@ async def submit(request: Request, services: ServicesDep, visitor: Submitter) ->
             sent = await multipart.read(request, settings, settings.max_body_bytes)
             asked = form.checked(JobRequest, _asked(sent.fields))
             size = len(asked.model_dump_json())
-            job_requests.check(asked, size, settings, sent.files)
+            job_requests.check(asked, size, settings, sent.files, sent.bundle)
         except Refused as refused:
             return _refusal(visitor, refused)
         submitted = await accept(
@@ -76,7 +76,7 @@ async def submit(request: Request, services: ServicesDep, visitor: Submitter) ->
             visitor.credential,
             asked,
             request.scope["request_id"],
-            uploads=sent.files,
+            sent=sent,
         )
     where = f"/app/jobs/{submitted.record.id}"
     return Response(status_code=204, headers={"HX-Redirect": where})
@@ -91,6 +91,9 @@ def _asked(texts: Mapping[str, str]) -> dict[str, Any]:
     asked["steps"] = [line.strip() for line in texts.get("steps", "").splitlines() if line.strip()]
     if checks := texts.get("checks", "").strip():
         asked["checks"] = {"files": {CHECKS_FILE: checks.replace("\r\n", "\n") + "\n"}}
+    repo = {"url": texts.get("repo", "").strip(), "ref": texts.get("ref", "").strip()}
+    if repo := {name: text for name, text in repo.items() if text}:
+        asked["repo"] = repo
     if cases := texts.get("cases", "").strip():
         asked["checks"] = {**asked.get("checks", {}), "cases": _cases(cases)}
     return asked

@@ -19,8 +19,8 @@ from cli.exit_codes import DETACHED, HELP
 from cli.follow.follow import to_the_end
 from cli.output import Screen, print_json
 
-OF_THE_CHECKS = frozenset({"check_command", "cases"})
-"""Options that are part of the field `checks`; every other has the name of its field."""
+OF_OTHERS = frozenset({"check_command", "cases", "ref"})
+"""Options that are part of the field `checks` or `repo`; every other has the name of its field."""
 
 
 @click.command(epilog=HELP)
@@ -75,7 +75,14 @@ def command(
 def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
     task = sys.stdin.read() if asked["task"] == "-" else asked["task"]
     spec = {**asked, "task": task, "files": None, "checks": _checks(asked)}
-    return given({name: value for name, value in spec.items() if name not in OF_THE_CHECKS})
+    spec["repo"] = _repo(asked["repo"], asked["ref"])
+    return given({name: value for name, value in spec.items() if name not in OF_OTHERS})
+
+
+def _repo(where: str | None, ref: str | None) -> dict[str, str] | None:
+    if ref and not where:
+        raise click.UsageError("--ref wants the repository that it is of: --repo URL")
+    return given({"url": where, "ref": ref}) or None
 
 
 def _can_be_written(path: Path, *, no_wait: bool) -> bool:

@@ -96,6 +96,12 @@ WORK: tuple[Option, ...] = (
         "again.",
     ),
     click.option(
+        "--repo",
+        metavar="URL",
+        help="The git repository that the work starts from, by https:// or ssh://.",
+    ),
+    click.option("--ref", metavar="REF", help="A branch, a tag or a commit of it; else HEAD."),
+    click.option(
         "--conversation",
         "conversation_id",
         metavar="ID",

@@ -136,7 +136,7 @@ async def test_every_field_of_a_job_can_be_filled_in(front):
         named = set(re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', html))
         wanted = {field.name for field in fields(JobSpec)} | JobRequest.model_fields.keys()
         assert wanted - named == LEFT_OUT.keys()
-        assert named <= wanted | {"cases"}  # of `checks`
+        assert named <= wanted | {"cases", "ref", "bundle"}  # of `checks` and `repo`
         data = {"task": "t", "pause": "every_run", "repair": "false", "review": "true"}
         data |= {"review_remind_seconds": "60", "review_escalate_seconds": "90"}
         data |= {"questions": "true", "questions_expire_seconds": "30", "on_expiry": ""}

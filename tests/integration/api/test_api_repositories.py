@@ -1,0 +1,202 @@
+"""Jobs on repositories over HTTP: what is asked for, what is refused, and what stays on record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from support.pages.api_front import RESULT, done, settings_for, started
+
+from jobs.blobs.manifest import Manifest
+from jobs.model.spec import Repo
+from jobs.retention import Retention, remove_unreferenced
+from jobs.store import Writes
+
+AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
+URL = "https://git.example.org/team/app.git"
+BUNDLE = b"# v2 git bundle\n0123456789012345678901234567890123456789 HEAD\n\nPACK"
+DIGEST = hashlib.sha256(BUNDLE).hexdigest()
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+def parts(bundle=BUNDLE, **fields):
+    job = ("job", (None, json.dumps({"task": "fix it", **fields})))
+    return [job, ("bundle", ("app.bundle", bundle))]
+
+
+async def upload(front, *sent, **options):
+    return await front.client.post("/jobs", files=sent or parts(), **options)
+
+
+async def refused(answer):
+    assert answer.headers["content-type"] == "application/problem+json"
+    return answer.status_code, {each["field"]: each["message"] for each in answer.json()["errors"]}
+
+
+async def refused_json(front, **fields):
+    return await refused(await front.client.post("/jobs", json={"task": "fix it", **fields}))
+
+
+async def test_a_url_and_a_ref_are_the_jobs_repository(front):
+    job_id = await front.submit(repo={"url": URL, "ref": "main"}, files={"a.py": "1"})
+    assert (await front.job(job_id))["spec"]["repo"] == {"url": URL, "ref": "main", "bundle": None}
+    record = (await front.services.store.load(job_id)).record
+    assert record.spec.repo == Repo(URL, "main")
+    assert (await front.job(await front.submit()))["spec"]["repo"] is None
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("https://ada:s3cret@git.example.org/a.git", "credentials"),
+        ("https://s3cret@git.example.org/a.git", "credentials"),
+        ("ssh://git:s3cret@git.example.org/a.git", "credentials"),
+        ("https://git.example.org/a.git?token=s3cret", "query"),
+        ("https://git.example.org", "no path"),
+        ("https:///a.git", "no host"),
+        ("https://git.example.org:x/a.git", "no URL"),
+        ("file:///etc", "https://"),
+        ("ext::sh -c id", "https://"),
+        ("git@git.example.org:team/s3cret.git", "ssh://git@host"),
+        ("/home/ada/app", "https://"),
+        ("https://git.example.org/a\n.git", "https://"),
+    ],
+)
+async def test_a_url_that_cannot_be_fetched_is_refused_and_never_repeated(front, url, why):
+    answer = await front.client.post("/jobs", json={"task": "x", "repo": {"url": url}})
+    status, errors = await refused(answer)
+    assert (status, list(errors)) == (422, ["repo.url"])
+    assert why in errors["repo.url"]
+    assert "s3cret" not in answer.text
+
+
+async def test_a_user_of_ssh_is_part_of_the_url(front):
+    url = "ssh://git@git.example.org:2222/team/app.git"
+    job_id = await front.submit(repo={"url": url})
+    assert (await front.job(job_id))["spec"]["repo"]["url"] == url
+
+
+@pytest.mark.parametrize(
+    "ref", ["", "--upload-pack=id", "a..b", "a b", "main~1", "a:b", "x.lock", "@{1}", "a*", "/a"]
+)
+async def test_what_is_no_ref_is_refused(front, ref):
+    status, errors = await refused_json(front, repo={"url": URL, "ref": ref})
+    assert (status, list(errors)) == (422, ["repo.ref"])
+
+
+@pytest.mark.parametrize("ref", ["main", "feature/a-b", "v1.2", "c0ffee" * 6, "größe"])
+async def test_a_name_of_git_is_a_ref(front, ref):
+    await front.submit(repo={"url": URL, "ref": ref})
+
+
+async def test_an_uploaded_bundle_is_kept_as_long_as_the_job(front):
+    answer = await upload(front)
+    assert answer.status_code == 202, answer.text
+    shown = (await front.job(answer.json()["id"]))["spec"]["repo"]
+    assert shown == {"url": None, "ref": None, "bundle": DIGEST}
+    await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
+    assert await front.services.blobs.get(DIGEST) == BUNDLE
+
+
+async def test_a_repeated_upload_is_the_same_job_unless_the_bundle_differs(front):
+    headers = {"Idempotency-Key": "once"}
+    first, again = [await upload(front, headers=headers) for _ in range(2)]
+    assert first.json()["id"] == again.json()["id"]
+    other = await upload(front, *parts(BUNDLE + b"x"), headers=headers)
+    assert other.json()["type"] == "/problems/idempotency-key-reused"
+
+
+async def test_a_bundle_that_a_job_started_from_need_not_be_sent_again(front):
+    first = (await upload(front)).json()["id"]
+    kept = {"digest": DIGEST, "job_id": first}
+    job_id = await front.submit(repo={"bundle": kept, "ref": "main"})
+    assert (await front.job(job_id))["spec"]["repo"]["bundle"] == DIGEST
+    await front.client.post(f"/jobs/{first}/cancel")
+    assert (await front.client.delete(f"/jobs/{first}")).status_code == 204
+    await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
+    assert await front.services.blobs.get(DIGEST) == BUNDLE
+
+
+async def test_a_digest_gives_nobody_the_bytes_of_another_job(front):
+    other = await front.submit(files={"a.bundle": "x"})
+    for digest in (DIGEST, hashlib.sha256(b"x").hexdigest()):
+        kept = {"digest": digest, "job_id": other}
+        status, errors = await refused_json(front, repo={"bundle": kept})
+        assert (status, list(errors)) == (422, ["repo.bundle.digest"])
+    kept = {"digest": DIGEST, "job_id": "0" * 20}
+    answer = await front.client.post("/jobs", json={"task": "x", "repo": {"bundle": kept}})
+    assert answer.status_code == 404
+
+
+async def test_a_repository_comes_from_one_place(front):
+    kept = {"digest": DIGEST, "job_id": "0" * 20}
+    assert await refused_json(front, repo={"ref": "main"}) == (
+        422,
+        {"repo": "it needs a url or a bundle"},
+    )
+    assert "leave one" in (await refused_json(front, repo={"url": URL, "bundle": kept}))[1]["repo"]
+    answer = await upload(front, *parts(repo={"url": URL}))
+    assert "leave one" in (await refused(answer))[1]["bundle"]
+    sent = parts(repo={"ref": "v1"})
+    answer = await upload(front, *sent)
+    assert answer.status_code == 202, answer.text
+    assert (await refused(await upload(front, *sent, sent[1])))[0] == 422
+    as_text = ("bundle", (None, "# v2 git bundle"))
+    assert "file name" in (await refused(await upload(front, sent[0], as_text)))[1]["bundle"]
+
+
+async def test_what_is_no_bundle_or_too_large_is_refused(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path, max_files_bytes=100)) as front:
+        answer = await upload(front, *parts(b"PK\x03\x04"))
+        assert "git bundle create" in (await refused(answer))[1]["bundle"]
+        errors = (await refused(await upload(front, *parts(BUNDLE + b"x" * 100))))[1]
+        assert "FETTLE_MAX_FILES_BYTES" in errors["files"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"parallel": True},
+        {"write_tests": True},
+        {"checks": {"files": {"test_a.py": "def test(): pass\n"}}},
+        {"conversation_id": "c"},
+    ],
+)
+async def test_what_does_not_go_with_a_repository_is_refused(front, fields):
+    status, errors = await refused_json(front, repo={"url": URL}, **fields)
+    assert (status, list(errors)) == (422, list(fields))
+
+
+async def test_a_job_on_a_repository_is_followed_up_by_none(front):
+    job_id = await front.submit(repo={"url": URL})
+    status, errors = await refused_json(front, conversation_id=job_id)
+    assert (status, list(errors)) == (422, ["conversation_id"])
+    held = await front.claim(job_id)
+    left = await front.services.blobs.put(Manifest({}, base="c0ffee").dump())
+    await front.services.store.write(job_id, held.epoch, Writes(workspace=left))
+    done(await front.services.operations.succeed(held, RESULT, "did it"))
+    assert (await refused_json(front, conversation_id=job_id))[0] == 422
+
+
+async def test_the_files_of_a_job_on_a_repository_are_not_verified_alone(front):
+    job_id = await front.submit(repo={"url": URL})
+    asked = {"job_id": job_id, "checks": {"files": {"test_a.py": "def test(): pass\n"}}}
+    status, errors = await refused(await front.client.post("/verifications", json=asked))
+    assert (status, list(errors)) == (422, ["job_id"])
+
+
+async def test_a_retry_keeps_the_repository(front):
+    job_id = (await upload(front)).json()["id"]
+    await front.client.post(f"/jobs/{job_id}/cancel")
+    answer = await front.client.post(f"/jobs/{job_id}/retry")
+    again = (await front.services.store.load(answer.json()["id"])).record
+    assert again.spec.repo == Repo(bundle=DIGEST)
+    assert (await front.client.delete(f"/jobs/{job_id}")).status_code == 204
+    await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
+    assert await front.services.blobs.get(DIGEST) == BUNDLE
