@@ -12,7 +12,7 @@ from cli.client.service import Service
 from cli.errors import BadSettings
 from settings.base import FettleSettings
 from settings.client import ClientSettings
-from settings.provenance import complaints
+from settings.starting.provenance import complaints
 
 Kind = TypeVar("Kind", bound=FettleSettings)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from settings.provenance import variable
 from settings.sandbox import REPOSITORY
+from settings.starting.provenance import variable
 from settings.starting.sections import SECTIONS, SHARED
 
 HEAD = """\

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from settings import logs
 from settings.base import Environment, StoreSettings
-from settings.provenance import complaints
+from settings.starting.provenance import complaints
 from settings.starting.unknown import unknown_settings
 
 Kind = TypeVar("Kind", bound=StoreSettings)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from settings.base import config_file
-from settings.provenance import Origin, spellings, variable
+from settings.starting.provenance import Origin, spellings, variable
 from settings.starting.sections import SECTIONS
 
 PREFIX = "FETTLE_"

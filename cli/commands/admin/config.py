@@ -14,7 +14,7 @@ from cli.render.parts import Tone
 from settings.api import ApiSettings
 from settings.base import FettleSettings, config_file
 from settings.client import ClientSettings, UpSettings
-from settings.provenance import Setting, trace
+from settings.starting.provenance import Setting, trace
 from settings.starting.unknown import unknown_settings
 from settings.worker import WorkerSettings
 

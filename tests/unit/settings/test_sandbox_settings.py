@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from jobs.model.spec import JobSpec
-from settings.provenance import complaints
+from settings.starting.provenance import complaints
 from settings.worker import WorkerSettings
 from worker.adapters.backend import limits
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from settings.api import ApiSettings
 from settings.base import FettleSettings
-from settings.provenance import complaints
+from settings.starting.provenance import complaints
 from settings.worker import WorkerSettings
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from settings.provenance import variable
+from settings.starting.provenance import variable
 from settings.starting.sections import SECTIONS
 from settings.starting.unknown import PREFIX, unknown_settings
 
