@@ -14,6 +14,7 @@ from settings.base import Environment, StoreSettings
 from settings.models import ModelSettings, RoutingSettings
 from settings.money import MoneySettings
 from settings.providers import RateSettings
+from settings.repositories import RepositorySettings
 from settings.sandbox import REPOSITORY, Backend, SandboxSettings
 from settings.tools import ToolSettings
 from settings.webhooks import WebhookSettings
@@ -27,6 +28,7 @@ class WorkerSettings(
     MoneySettings,
     RateSettings,
     ToolSettings,
+    RepositorySettings,
     WebhookSettings,
 ):
     """Times in seconds."""
@@ -199,3 +201,8 @@ class WorkerSettings(
     def longest_attempt_seconds(self) -> float:
         """After which no lease is renewed any more."""
         return self.max_timeout_seconds + self.overdue_seconds
+
+    @property
+    def repositories_dir(self) -> Path:
+        """Where mirrors and checked-out trees of repositories are."""
+        return self.repo_dir or self.data_dir / "repositories"

@@ -16,4 +16,5 @@ background/  heartbeat and announcement, sweeper, retention, search index, cance
 checkpoints/   LangGraph's saver on plain Redis
 metrics/     figures for Prometheus, and the port that serves them
 egress/      guarded HTTP for pages, packages and webhooks, by the operator's lists
+repositories/  git repositories that jobs work on: commits, layers, patches
 """

@@ -8,6 +8,7 @@ from settings.client import ClientSettings, UpSettings
 from settings.models import ModelSettings, RoutingSettings
 from settings.money import MoneySettings
 from settings.providers import RateSettings
+from settings.repositories import RepositorySettings
 from settings.sandbox import SandboxSettings
 from settings.tools import ToolSettings
 from settings.webhooks import WebhookSettings
@@ -22,6 +23,7 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("Money", MoneySettings),
     ("Rate limits", RateSettings),
     ("Tools", ToolSettings),
+    ("Repositories", RepositorySettings),
     ("Webhooks", WebhookSettings),
     ("The sandbox", SandboxSettings),
     ("The command line", ClientSettings),

@@ -1,0 +1,39 @@
+"""Settings of repositories that jobs work on: how large they may be.
+
+Why: docs/decisions/0054-git-as-a-process.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from settings.base import FettleSettings
+from settings.sandbox import MIB
+
+
+def _none_if_empty(value: Any) -> Any:
+    return None if value == "" else value
+
+
+class RepositorySettings(FettleSettings):
+    """Sizes in bytes, times in seconds."""
+
+    repo_dir: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
+        None,
+        description="where a worker keeps mirrors and checked-out trees, on a disk of its own "
+        "machine; unset: `repositories` in `FETTLE_DATA_DIR`",
+    )
+    repo_bytes: int = Field(
+        512 * MIB,
+        gt=0,
+        description="the largest repository: what is sent for one job, and its files together",
+    )
+    repo_files: int = Field(50_000, gt=0, description="the most files of a repository's tree")
+    repo_seconds: float = Field(
+        300.0,
+        gt=0,
+        description="the longest time for fetching a repository, or for checking it out",
+    )

@@ -1,0 +1,180 @@
+"""Repositories that are broken, too large, or made to do harm: each ends with a clear reason."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from pathlib import Path
+
+import pytest
+from support.servers.git_repositories import Repository, made
+
+from worker.repositories.errors import RepositoryRefused
+
+LARGE = 128 * 2**20
+
+
+def nothing_is_left(folder: Path) -> bool:
+    """No half of a mirror or a layer, and nothing in the making."""
+    return not any(list((folder / name).glob("*")) for name in ("mirrors", "layers", "making"))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no git bundle"),
+        (b"PK\x03\x04 a zip file", "no git bundle"),
+        (b"# v2 git bundle\n", "cut off in its header"),
+        (b"# v2 git bundle\nnonsense\n\nPACK", "header that cannot be read"),
+        (b"# v2 git bundle\n\nPACK", "is empty: commit something"),
+        (b"# v3 git bundle\n@object-format=sha256\n\n", "by SHA-256"),
+        (b"# v3 git bundle\n@filter=blob:none\n\n", "a partial clone"),
+        (b"# v2 git bundle\n-" + b"1" * 40 + b" x\n\n", "commits that are not in it"),
+        (b"# v2 git bundle\n" + b"1" * 40 + b" refs/heads/main\n\nPACK", "cannot be unpacked"),
+    ],
+)
+async def test_a_bundle_that_is_none(uploads, content: bytes, reason: str) -> None:
+    with pytest.raises(RepositoryRefused, match=reason):
+        await uploads.commit(content)
+    assert nothing_is_left(uploads.folder)
+
+
+async def test_a_bundle_that_is_cut_off_or_changed(project: Repository, uploads) -> None:
+    project.commit({f"f{n}.txt": b"%d\n" % n * 100 for n in range(50)})
+    bundle = project.bundle()
+    middle = len(bundle) - 400
+    for content in (bundle[:-30], bundle[:middle] + b"\xff" * 8 + bundle[middle + 8 :]):
+        with pytest.raises(RepositoryRefused, match="cannot be unpacked"):
+            await uploads.commit(content)
+    assert nothing_is_left(uploads.folder)
+
+
+async def test_a_bundle_without_its_pack_names_no_commit(project: Repository, uploads) -> None:
+    """Refs in the header whose commits are in no pack."""
+    commit = project.commit({"a.txt": b"1\n"})
+    bundle = project.bundle()
+    with pytest.raises(RepositoryRefused, match="a ref that will not do"):
+        await uploads.commit(bundle.replace(commit.encode(), b"1" * 40))
+    with pytest.raises(RepositoryRefused, match="a ref that will not do"):
+        await uploads.commit(bundle.replace(b"refs/heads/main", b"refs/heads/a..b"))
+
+
+async def test_a_bundle_of_a_shallow_clone(project: Repository, uploads, tmp_path: Path) -> None:
+    project.commit({"a.txt": b"1\n"})
+    project.commit({"a.txt": b"2\n"})
+    project.git("clone", "--quiet", "--depth=1", f"file://{project.folder}", str(tmp_path / "s"))
+    with pytest.raises(RepositoryRefused, match="of a shallow clone"):
+        await uploads.commit(Repository(tmp_path / "s").bundle())
+
+
+@pytest.mark.parametrize("name", ["..", ".", ".git", ".GIT", "git~1", "a/b"])
+async def test_a_tree_with_a_name_that_leads_elsewhere(
+    project: Repository, uploads, name: str
+) -> None:
+    project.commit_tree(f"100644 blob {project.blob(b'x')} {name}")
+    with pytest.raises(RepositoryRefused, match="cannot be unpacked"):
+        await uploads.commit(project.bundle("main"))
+    assert nothing_is_left(uploads.folder)
+
+
+@pytest.mark.parametrize("name", ["..", ".git"])
+async def test_a_tree_below_a_name_that_leads_elsewhere(
+    project: Repository, uploads, name: str
+) -> None:
+    project.commit({"hooks/post-checkout": b"#!/bin/sh\n"})
+    project.commit_tree(f"040000 tree {project.tree()} {name}")
+    with pytest.raises(RepositoryRefused, match="cannot be unpacked"):
+        await uploads.commit(project.bundle("main"))
+
+
+async def test_a_tree_with_one_name_twice(project: Repository, uploads) -> None:
+    """A link and a folder of one name: a checkout that followed the link would write elsewhere."""
+    project.commit({"inside.txt": b"x\n"})
+    link = project.blob(b"/tmp")
+    project.commit_tree(f"120000 blob {link} name\n040000 tree {project.tree()} name")
+    with pytest.raises(RepositoryRefused, match="cannot be unpacked"):
+        await uploads.commit(project.bundle("main"))
+
+
+async def test_gitmodules_that_would_run_a_command(project: Repository, uploads) -> None:
+    content = b'[submodule "x"]\npath = sub\nurl = --upload-pack=touch /tmp/x\n'
+    project.commit_tree(
+        f"100644 blob {project.blob(content)} .gitmodules\n160000 commit {'1' * 40} sub"
+    )
+    with pytest.raises(RepositoryRefused, match=r"cannot be unpacked: .*gitmodules"):
+        await uploads.commit(project.bundle("main"))
+
+
+async def test_files_too_many(project: Repository, uploads) -> None:
+    project.commit({f"f{n}.txt": b"" for n in range(11)})
+    bundle = project.bundle()
+    with pytest.raises(RepositoryRefused, match=r"more than 10 files.*FETTLE_REPO_FILES"):
+        await uploads.base(bundle, repo_files=10)
+    assert not list((uploads.folder / "layers").iterdir())
+    assert len((await uploads.base(bundle, repo_files=11)).entries) == 11
+
+
+async def test_a_tree_of_trees_that_has_a_million_files(project: Repository, uploads) -> None:
+    """Seven objects, each with the one before ten times: nobody lists them all."""
+    project.commit({f"f{n}": b"" for n in range(10)})
+    for _ in range(6):
+        rows = "\n".join(f"040000 tree {project.tree()} d{n}" for n in range(10))
+        project.git("reset", "--quiet", "--soft", project.commit_tree(rows))
+    with pytest.raises(RepositoryRefused, match="more than 50000 files"):
+        await uploads.base(project.bundle("main"))
+
+
+async def test_a_bundle_too_large(project: Repository, uploads) -> None:
+    project.commit({"a.txt": b"1\n"})
+    with pytest.raises(RepositoryRefused, match=r"bytes; a repository has at most 100"):
+        await uploads.commit(project.bundle(), repo_bytes=100)
+
+
+async def test_files_too_large_together(project: Repository, uploads) -> None:
+    project.commit({"a.txt": b"0" * 600_000, "b.txt": b"1" * 600_000})
+    with pytest.raises(RepositoryRefused, match=r"1200000 bytes together.*FETTLE_REPO_BYTES"):
+        await uploads.base(project.bundle(), repo_bytes=1_000_000)
+    assert not list((uploads.folder / "layers").iterdir())
+
+
+async def test_one_file_of_few_bytes_that_unpacks_to_many(tmp_path: Path, uploads) -> None:
+    """A blob of zeros, which git streams to a pack without looking at it as a whole."""
+    project = made(tmp_path / "bomb")
+    packer = zlib.compressobj(1)
+    digest = hashlib.sha1(header := b"blob %d\0" % LARGE)
+    parts = [packer.compress(header)]
+    for _ in range(LARGE // 2**20):
+        digest.update(bytes(2**20))
+        parts.append(packer.compress(bytes(2**20)))
+    oid = digest.hexdigest()
+    project.write({f".git/objects/{oid[:2]}/{oid[2:]}": b"".join(parts) + packer.flush()})
+    project.commit_tree(f"100644 blob {oid} zeros")
+    bundle = project.bundle("main")
+    assert len(bundle) < LARGE // 100
+    with pytest.raises(RepositoryRefused, match="FETTLE_REPO_BYTES"):
+        await uploads.base(bundle, repo_bytes=LARGE // 2)
+    assert not list((uploads.folder / "layers").iterdir())
+
+
+async def test_faults_that_old_tools_left_are_taken(project: Repository, uploads) -> None:
+    """As in the history of well-known repositories."""
+    tree = project.tree(project.commit({"a.txt": b"1\n"}))
+    text = f"tree {tree}\nauthor A <a@x> 1300000000 +051800\ncommitter A <a@x> 1 +0000\n\nx\n"
+    commit = project.git(
+        "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text.encode()
+    )
+    project.git("update-ref", "refs/heads/main", commit)
+    assert await uploads.commit(project.bundle("main")) == commit
+
+
+async def test_a_path_that_is_too_long_for_a_disk(project: Repository, uploads) -> None:
+    project.commit_tree(f"100644 blob {project.blob(b'x')} {'n' * 300}")
+    with pytest.raises(RepositoryRefused, match="a path that is too long"):
+        await uploads.base(project.bundle("main"))
+
+
+async def test_a_fetch_that_takes_too_long(project: Repository, uploads) -> None:
+    project.commit({f"f{n}.bin": bytes(range(256)) * n for n in range(200)})
+    with pytest.raises(RepositoryRefused, match="longer than"):
+        await uploads.commit(project.bundle(), repo_seconds=0.001)
+    assert nothing_is_left(uploads.folder)

@@ -1,0 +1,153 @@
+"""What a job changed over a commit: a patch and a bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.servers.git_repositories import Repository, cloned, made
+
+FILES = {
+    "src/app.py": b"".join(b"line %d\n" % n for n in range(40)),
+    "data/bytes.bin": bytes(range(256)) * 40,
+    "old/name.txt": b"".join(b"text %d\n" % n for n in range(30)),
+    "gone.txt": b"gone\n",
+    "no_end.txt": b"no end",
+    "dos.txt": b"a\r\nb\r\n",
+    ".gitattributes": b"*.txt text eol=crlf\n*.py ident\n",
+}
+CHANGED = {
+    "src/app.py": FILES["src/app.py"].replace(b"line 7\n", b"line seven $Id$\n"),
+    "data/bytes.bin": bytes(reversed(range(256))) * 40,
+    "new/name.txt": FILES["old/name.txt"].replace(b"text 3\n", b"text three\n"),
+    "no_end.txt": b"no end\nnow",
+    "dos.txt": b"a\r\nc\r\n",
+    "run.sh": b"#!/bin/sh\necho 2\n",
+    "deep/er/new.bin": b"\0\1\2" * 1_000,
+    "sp ace\u00e9.txt": b"x\n",
+}
+REMOVED = frozenset({"gone.txt", "old/name.txt"})
+SIGNED = {"message": "Fix it\n\nFor good.", "author": "Fettle <f@example.org>", "at": 1_700_000_000}
+
+
+@pytest.fixture
+def full(project: Repository) -> Repository:
+    project.write({"run.sh": b"#!/bin/sh\necho 1\n"})
+    (project.folder / "run.sh").chmod(0o755)
+    (project.folder / "link").symlink_to("src/app.py")
+    project.commit(FILES)
+    return project
+
+
+def expected(full: Repository, folder: Path) -> str:
+    """The tree that a user of git gets by the same changes."""
+    clone = cloned(full, folder)
+    clone.git("config", "core.attributesFile", "/dev/null")
+    (folder / ".git/info").mkdir(exist_ok=True)
+    (folder / ".git/info/attributes").write_text("* -text -ident\n")
+    clone.git("rm", "--quiet", "--force", *REMOVED)
+    clone.commit(CHANGED)
+    return clone.tree()
+
+
+async def test_git_apply_on_a_clone_gives_the_same_tree(
+    full: Repository, uploads, tmp_path: Path
+) -> None:
+    base = await uploads.base(full.bundle())
+    patch = await base.patch(CHANGED, REMOVED)
+    clone = cloned(full, tmp_path / "clone")
+    clone.git("apply", "--index", "-", stdin=patch.content)
+    assert clone.git("write-tree") == expected(full, tmp_path / "expected")
+    assert b"rename from old/name.txt\nrename to new/name.txt\n" in patch.content
+    assert b"GIT binary patch" in patch.content
+    assert clone.git("ls-files", "--stage", "run.sh").startswith("100755")
+
+
+async def test_counts_are_those_that_git_shows(full: Repository, uploads) -> None:
+    base = await uploads.base(full.bundle())
+    patch = await base.patch(CHANGED, REMOVED)
+    shown = full.raw("apply", "--numstat", "-", stdin=patch.content).decode().splitlines()
+    rows = [line.split("\t") for line in shown]
+    assert patch.files == len(rows)
+    assert patch.insertions == sum(int(row[0]) for row in rows if row[0] != "-")
+    assert patch.deletions == sum(int(row[1]) for row in rows if row[1] != "-")
+
+
+async def test_the_same_change_is_the_same_patch_and_bundle_on_each_machine(
+    full: Repository, uploads, tmp_path: Path
+) -> None:
+    bundle = full.bundle()
+    first = await uploads.base(bundle)
+    second = await type(uploads)(tmp_path / "other").base(bundle)
+    backwards = dict(reversed(CHANGED.items()))
+    for base in (first, second):
+        assert await base.patch(backwards, REMOVED) == await first.patch(CHANGED, REMOVED)
+    made = [
+        await base.bundle(CHANGED, REMOVED, branch="fettle/j1", **SIGNED)
+        for base in (first, second)
+    ]
+    assert made[0] == made[1]
+
+
+async def test_nothing_changed_is_an_empty_patch(full: Repository, uploads) -> None:
+    base = await uploads.base(full.bundle())
+    same = {"src/app.py": FILES["src/app.py"]}
+    patch = await base.patch(same, frozenset({"never-there.txt"}))
+    assert (patch.content, patch.files, patch.insertions, patch.deletions) == (b"", 0, 0, 0)
+
+
+async def test_names_below_git_are_dropped(full: Repository, uploads) -> None:
+    base = await uploads.base(full.bundle())
+    hidden = {".git/config": b"x", "a/.GIT/hooks/x": b"x", ".git": b"x"}
+    patch = await base.patch({**hidden, "a/new.txt": b"1\n"}, frozenset({".git/HEAD"}))
+    assert patch.files == 1
+    assert b".git" not in patch.content.lower()
+
+
+async def test_a_link_and_a_folder_can_become_a_file_and_back(
+    full: Repository, uploads, tmp_path: Path
+) -> None:
+    base = await uploads.base(full.bundle())
+    changed = {"link": b"text\n", "src": b"a file now\n", "gone.txt/inside.txt": b"1\n"}
+    patch = await base.patch(changed, frozenset({"src/app.py", "gone.txt"}))
+    clone = cloned(full, tmp_path / "clone")
+    clone.git("apply", "--index", "-", stdin=patch.content)
+    clone.git("commit", "--quiet", "--message", "x")
+    for path, content in changed.items():
+        assert clone.raw("show", f"HEAD:{path}") == content
+    assert clone.git("ls-files", "--stage", "link").startswith("100644")
+
+
+async def test_the_bundle_is_one_commit_that_a_clone_can_fetch(
+    full: Repository, uploads, tmp_path: Path
+) -> None:
+    base = await uploads.base(full.bundle())
+    made = await base.bundle(CHANGED, REMOVED, branch="fettle/j1", **SIGNED)
+    (tmp_path / "job.bundle").write_bytes(made)
+    clone = cloned(full, tmp_path / "clone")
+    clone.git("fetch", "--quiet", str(tmp_path / "job.bundle"), "fettle/j1:fettle/j1")
+    assert clone.git("rev-parse", "fettle/j1^") == base.commit
+    assert clone.tree("fettle/j1") == expected(full, tmp_path / "expected")
+    assert clone.git("log", "-1", "--format=%an|%ae|%cn|%at|%B", "fettle/j1") == (
+        "Fettle|f@example.org|Fettle|1700000000|Fix it\n\nFor good.\n"
+    )
+
+
+async def test_what_a_job_changes_goes_into_no_mirror(full: Repository, uploads) -> None:
+    base = await uploads.base(full.bundle())
+    mirror = next((uploads.folder / "mirrors").iterdir())
+    before = sorted(path for path in mirror.rglob("*"))
+    await base.patch(CHANGED, REMOVED)
+    await base.bundle(CHANGED, REMOVED, branch="fettle/j1", **SIGNED)
+    assert sorted(path for path in mirror.rglob("*")) == before
+    assert list((uploads.folder / "making").iterdir()) == []
+
+
+async def test_a_commit_without_a_parent_and_a_tree_without_files(tmp_path: Path, uploads) -> None:
+    project = made(tmp_path / "empty")
+    project.commit()
+    base = await uploads.base(project.bundle())
+    patch = await base.patch({"a.txt": b"1\n"}, frozenset())
+    clone = cloned(project, tmp_path / "clone")
+    clone.git("apply", "--index", "-", stdin=patch.content)
+    assert clone.git("ls-files") == "a.txt"

@@ -1,0 +1,84 @@
+"""Git repositories that a test makes, in a folder of its own, as a user of git would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_OWN = {
+    "PATH": os.defpath,
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    **{f"GIT_{role}_NAME": "Ada" for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_EMAIL": "ada@example.org" for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_DATE": "@1700000000 +0000" for role in ("AUTHOR", "COMMITTER")},
+}
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository with a working tree."""
+
+    folder: Path
+
+    def git(self, *args: str, stdin: bytes = b"") -> str:
+        """Run git in it; what it prints, without the last line's end."""
+        return self.raw(*args, stdin=stdin).decode(errors="surrogateescape").removesuffix("\n")
+
+    def raw(self, *args: str, stdin: bytes = b"") -> bytes:
+        done = subprocess.run(
+            ["git", *args], cwd=self.folder, env=_OWN, input=stdin, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        return done.stdout
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        for path, content in files.items():
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_bytes(content)
+
+    def commit(self, files: Mapping[str, bytes] | None = None, message: str = "Change") -> str:
+        """Commit the files and all else that changed; the commit's id."""
+        self.write(files or {})
+        self.git("add", "--all", "--force")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.git("rev-parse", "HEAD")
+
+    def commit_tree(self, rows: str) -> str:
+        """A commit of a tree that git's own commands would refuse: `MODE KIND ID NAME`, by line."""
+        content = b"".join(
+            f"{int(mode, 8):o} {name}\0".encode() + bytes.fromhex(oid)
+            for mode, _, oid, name in (row.split(" ", 3) for row in rows.splitlines())
+        )
+        asked = ("hash-object", "-t", "tree", "-w", "--literally", "--stdin")
+        commit = self.git("commit-tree", self.git(*asked, stdin=content), "-m", "Bad")
+        self.git("update-ref", "refs/heads/main", commit)
+        return commit
+
+    def blob(self, content: bytes) -> str:
+        return self.git("hash-object", "-w", "--stdin", stdin=content)
+
+    def bundle(self, *refs: str) -> bytes:
+        """A bundle of these refs; of all, and HEAD."""
+        return self.raw("bundle", "create", "--quiet", "-", *(refs or ("--all", "HEAD")))
+
+    def tree(self, commit: str = "HEAD") -> str:
+        return self.git("rev-parse", f"{commit}^{{tree}}")
+
+
+def made(folder: Path) -> Repository:
+    """An empty repository on the branch `main`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    repository = Repository(folder)
+    repository.git("init", "--quiet", "--initial-branch=main", "--template=")
+    return repository
+
+
+def cloned(repository: Repository, folder: Path) -> Repository:
+    """A clone, with the whole history."""
+    repository.git("clone", "--quiet", "--no-hardlinks", str(repository.folder), str(folder))
+    return Repository(folder)

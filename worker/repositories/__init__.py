@@ -1,0 +1,17 @@
+"""Repositories that jobs work on: a commit becomes a read-only layer, and changes become a patch.
+
+source       Repositories: from a job's `repo` to a commit, and from a commit to its Base
+base         Base: the files of a commit; it reads them, and makes patches and bundles
+uploads      a repository that came with the job; bundles unpacks it
+mirrors      bare repositories of ours, one for each address or upload
+snapshots    a commit's tree in a mirror, and the layer that is checked out of it
+patches      what a job changed, as a patch and as a bundle
+places       folders that appear whole, and locks on them
+git          git as a process: bounded, and without configuration of this machine
+
+Git works on our own bare repositories and fresh folders, never in a tree that a job's code has
+written. Its child processes hold the locks they work under, so that a lock outlives a worker that
+was killed for as long as git goes on.
+
+Why: docs/decisions/0054-git-as-a-process.md
+"""

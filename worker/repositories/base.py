@@ -1,0 +1,62 @@
+"""Base: the files of a commit that a job works on. Bytes come from git's objects, never from the
+layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from worker.repositories import patches
+from worker.repositories.mirrors import Mirror
+from worker.repositories.patches import Change, Patch
+from worker.repositories.places import Lock, Places
+from worker.repositories.snapshots import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """`entries` by path, without directories. The layer stays on this machine until `release`, or
+    until the Base is dropped."""
+
+    layer: str
+    commit: str
+    entries: Mapping[str, Entry]
+    mirror: Mirror = field(repr=False)
+    places: Places = field(repr=False)
+    use: Lock = field(repr=False)
+
+    async def read(self, path: str) -> bytes | None:
+        """A file's bytes; None where the commit has no regular file there. Raises GitFailed."""
+        entry = self.entries.get(path)
+        if entry is None or not entry.is_file:
+            return None
+        return await self.mirror.git().run("cat-file", "blob", entry.oid, most_bytes=entry.size)
+
+    async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> Patch:
+        """What the job changed, in git's format: the same input gives the same bytes. Files keep
+        their executable bit; names below `.git` are dropped. Raises GitFailed."""
+        return await patches.patch(self._change(changed, removed))
+
+    async def bundle(
+        self,
+        changed: Mapping[str, bytes],
+        removed: frozenset[str],
+        *,
+        branch: str,
+        message: str,
+        author: str,
+        at: int,
+    ) -> bytes:
+        """A git bundle with one commit on `branch`, over the base commit, which a clone that
+        fetches it has to have. `author` is `Name <mail>`, `at` seconds since 1970 (UTC).
+        Raises GitFailed."""
+        signed = patches.Signature(message, author, at)
+        return await patches.bundle(self._change(changed, removed), branch, signed)
+
+    def release(self) -> None:
+        """Let the layer and its mirror be removed when their place is needed."""
+        self.use.release()
+        self.mirror.use.release()
+
+    def _change(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> Change:
+        return Change(self.places, self.mirror, self.commit, self.entries, changed, removed)

@@ -1,0 +1,93 @@
+"""Bundles: an upload of a repository, unpacked into a bare repository. The header is read here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from worker.repositories.errors import RepositoryRefused
+from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
+
+MOST_REFS = 10_000
+_SIGNATURES: Final = (b"# v2 git bundle\n", b"# v3 git bundle\n")
+_LINE = re.compile(rb"([0-9a-f]{40}) (\S.*)")
+_KEPT = ("refs/heads/", "refs/tags/")
+HEAD = "refs/fettle/HEAD"
+_AGAIN = "make it again: git bundle create FILE --all"
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """`refs` by full name, with HEAD where the bundle has one; `pack` begins at this byte."""
+
+    refs: dict[str, str]
+    pack: int
+
+
+def read(content: bytes) -> Bundle:
+    """The header. Raises RepositoryRefused."""
+    if not content.startswith(_SIGNATURES):
+        raise RepositoryRefused(f"the upload is no git bundle; {_AGAIN}")
+    end = content.find(b"\n\n")
+    if end < 0:
+        raise RepositoryRefused(f"the git bundle is cut off in its header; {_AGAIN}")
+    refs: dict[str, str] = {}
+    for line in content[:end].split(b"\n")[1:]:
+        if line.startswith(b"-"):
+            raise RepositoryRefused(
+                f"the git bundle needs commits that are not in it; {_AGAIN}, without exclusions"
+            )
+        if line.startswith(b"@"):
+            _check_capability(line)
+        elif (found := _LINE.fullmatch(line)) is None:
+            raise RepositoryRefused(f"the git bundle has a header that cannot be read; {_AGAIN}")
+        else:
+            refs[found[2].decode(errors="surrogateescape")] = found[1].decode()
+    if not refs:
+        raise RepositoryRefused("the repository is empty: commit something first")
+    if len(refs) > MOST_REFS:
+        raise RepositoryRefused(f"the git bundle has more than {MOST_REFS} refs; name fewer")
+    return Bundle(refs, end + 2)
+
+
+def _check_capability(line: bytes) -> None:
+    if line.startswith(b"@object-format=") and line != b"@object-format=sha1":
+        raise RepositoryRefused("the repository names its objects by SHA-256; only SHA-1 is known")
+    if line.startswith(b"@filter="):
+        raise RepositoryRefused(
+            f"the git bundle lacks objects: it is of a partial clone; {_AGAIN} in a full clone"
+        )
+
+
+async def unpack(git: Git, content: bytes) -> None:
+    """Put the bundle's objects and refs into an empty repository. Raises RepositoryRefused."""
+    bundle = read(content)
+    ignored = ",".join(f"{each}=ignore" for each in FSCK_IGNORED)
+    try:
+        await git.run("index-pack", "--stdin", f"--strict={ignored}", stdin=content[bundle.pack :])
+    except (GitTooLong, GitTooMuch) as error:
+        raise RepositoryRefused(f"the git bundle is too large to unpack: {error.said}") from None
+    except GitFailed as error:
+        raise RepositoryRefused(_unfit(error.said)) from None
+    wanted = {HEAD if name == "HEAD" else name: oid for name, oid in bundle.refs.items()}
+    lines = "".join(
+        f"create {name}\0{oid}\0"
+        for name, oid in wanted.items()
+        if name == HEAD or name.startswith(_KEPT)
+    )
+    try:
+        await git.run("update-ref", "-z", "--stdin", stdin=lines.encode(errors="surrogateescape"))
+    except GitFailed as error:
+        raise RepositoryRefused(
+            f"the git bundle has a ref that will not do: {error.said}"
+        ) from None
+
+
+def _unfit(said: str) -> str:
+    if "did not receive expected object" in said or "could not read parent" in said.lower():
+        return (
+            "the git bundle lacks objects that its commits name: it may be of a shallow clone "
+            "(git fetch --unshallow) or of a partial one; then make it again"
+        )
+    return f"the git bundle cannot be unpacked: {said}"

@@ -1,0 +1,108 @@
+"""Mirrors: bare repositories of ours, one for each address or upload, shared by jobs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from settings.repositories import RepositorySettings
+from worker.repositories.errors import RepositoryUnavailable
+from worker.repositories.git import Git, GitFailed, fault, version
+from worker.repositories.places import Lock, Places, locked, used
+
+_WORK = ".work"
+_LEFT_OVER = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp-*")
+"""What a git that was killed leaves; a lock file of these would stop the next one for ever."""
+
+
+class Origin(Protocol):
+    """Where a repository comes from."""
+
+    @property
+    def name(self) -> str:
+        """The name of its mirror: another one for each origin."""
+        ...
+
+    async def fill(self, git: Git) -> None:
+        """Put into a new mirror what belongs there from its beginning."""
+        ...
+
+    async def resolve(self, git: Git, ref: str | None) -> str:
+        """The commit that a ref names now; None: HEAD."""
+        ...
+
+    async def has(self, git: Git, commit: str) -> bool:
+        """Whether the mirror has all of a commit."""
+        ...
+
+    async def bring(self, git: Git, commit: str) -> None:
+        """Put a commit into the mirror that lacks it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """A mirror that this process uses, as long as it holds `use`."""
+
+    folder: Path
+    use: Lock
+    settings: RepositorySettings
+
+    def git(self, *locks: Lock) -> Git:
+        """Git on it. One that writes gets the lock of writers."""
+        return process(self.folder, self.settings, *locks)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Lock]:
+        """One writer at a time, over all processes of this machine."""
+        async with locked(self.folder / _WORK, self.settings.repo_seconds) as lock:
+            for pattern in _LEFT_OVER:
+                for path in self.folder.glob(pattern):
+                    path.unlink(missing_ok=True)
+            yield lock
+
+    async def ensure(self, origin: Origin, commit: str) -> None:
+        """The mirror has the commit afterwards. Raises RepositoryRefused."""
+        if await origin.has(self.git(), commit):
+            return
+        async with self.writing() as lock:
+            git = self.git(lock)
+            if not await origin.has(git, commit):
+                await origin.bring(git, commit)
+
+
+async def opened(places: Places, origin: Origin, settings: RepositorySettings) -> Mirror:
+    """The origin's mirror, made where this machine has none. Raises RepositoryRefused."""
+    folder = places.mirrors / origin.name
+    while (use := used(folder)) is None:
+        if (wrong := fault(await version())) is not None:
+            raise RepositoryUnavailable(f"this worker cannot use repositories: {wrong}")
+        with places.workshop() as (workshop, lock):
+            new = workshop / "new"
+            git = process(new, settings, lock)
+            try:
+                await git.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main")
+            except GitFailed as error:
+                raise RepositoryUnavailable(f"no repository can be made: {error.said}") from None
+            (new / _WORK).touch()
+            await origin.fill(git)
+            if not folder.exists():
+                _move(new, folder)
+    return Mirror(folder, use, settings)
+
+
+def process(folder: Path, settings: RepositorySettings, *locks: Lock) -> Git:
+    """Git by the settings' bounds. It keeps the locks for as long as it runs."""
+    held = tuple(lock.descriptor for lock in locks)
+    return Git(folder, settings.repo_seconds, settings.repo_bytes, held)
+
+
+def _move(new: Path, folder: Path) -> None:
+    try:
+        new.rename(folder)
+    except OSError:  # another process has just made the same
+        if not folder.exists():
+            raise

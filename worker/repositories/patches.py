@@ -1,0 +1,177 @@
+"""Patches: what a job changed, made in a scratch repository that reads the mirror's objects."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sandbox.protocol import MIB
+from worker.repositories.git import Git
+from worker.repositories.mirrors import Mirror, process
+from worker.repositories.places import Places
+from worker.repositories.snapshots import Entry
+
+_NO_OBJECT = "0" * 40
+_COMPARE = (
+    *("diff-tree", "-r", "--find-renames=50%", "-l1000", "--no-ext-diff", "--no-textconv"),
+    *("--diff-algorithm=histogram", "--no-indent-heuristic", "--no-relative"),
+)
+_FORMAT = (
+    *("--patch", "--binary", "--full-index", "--unified=3", "--no-color", "--submodule=short"),
+    *("--src-prefix=a/", "--dst-prefix=b/"),
+)
+"""Whatever git's defaults become: the same change is the same patch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A patch in git's format, with its counts; lines of binary files do not count."""
+
+    content: bytes
+    files: int
+    insertions: int
+    deletions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A commit's message, its author (`Name <mail>`), who is its committer, too, and its time."""
+
+    message: str
+    author: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changed over the commit of a mirror."""
+
+    places: Places
+    mirror: Mirror
+    commit: str
+    entries: Mapping[str, Entry]
+    changed: Mapping[str, bytes]
+    removed: frozenset[str]
+
+
+async def patch(change: Change) -> Patch:
+    """The difference between the commit and what the job left. Raises GitFailed."""
+    async with _scratch(change) as git:
+        tree = await _tree(git, change)
+        # Base85 of bytes that do not shrink, of the old and of the new file.
+        sizes = sum(entry.size for entry in change.entries.values())
+        most = 4 * (sizes + sum(map(len, change.changed.values()))) + 64 * MIB
+        trees = (change.commit, tree)
+        content = await git.run(*_COMPARE, *_FORMAT, *trees, most_bytes=most)
+        counts = await git.run(*_COMPARE, "--numstat", "-z", *trees)
+    return Patch(content, *_counted(counts))
+
+
+async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
+    """One commit with what the job left, on `branch`. Raises GitFailed."""
+    async with _scratch(change) as git:
+        tree = await _tree(git, change)
+        own = replace(git, config={"pack.threads": "1"}, environment=_who(signed))
+        asked = ("commit-tree", tree, "-p", change.commit, "-F", "-")
+        message = signed.message.replace("\0", "").strip() + "\n"
+        commit = (await own.run(*asked, stdin=message.encode(errors="replace"))).decode().strip()
+        name = f"refs/heads/{branch}"
+        await own.run("update-ref", name, commit)
+        most = git.file_bytes + 64 * MIB
+        return await own.run(
+            *("bundle", "create", "--quiet", "--version=2", "-", name, f"^{change.commit}"),
+            most_bytes=most,
+        )
+
+
+@asynccontextmanager
+async def _scratch(change: Change) -> AsyncIterator[Git]:
+    with change.places.workshop() as (workshop, lock):
+        folder = workshop / "scratch"
+        await asyncio.to_thread(_make_scratch, folder, change.mirror.folder)
+        yield process(folder, change.mirror.settings, lock)
+
+
+def _make_scratch(folder: Path, mirror: Path) -> None:
+    for part in ("objects/info", "objects/pack", "refs/heads"):
+        (folder / part).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/none\n")
+    (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+    (folder / "objects" / "info" / "alternates").write_bytes(
+        os.fsencode(mirror / "objects") + b"\n"
+    )
+    if (shallow := mirror / "shallow").exists():
+        (folder / "shallow").write_bytes(shallow.read_bytes())
+
+
+async def _tree(git: Git, change: Change) -> str:
+    """The tree after the change: files keep the commit's mode, new ones are 0644."""
+    contents = {path: text for path, text in change.changed.items() if not _in_git(path)}
+    oids = await _stored(git, contents)
+    rows = [f"0 {_NO_OBJECT}\t{path}" for path in sorted(change.removed) if path in change.entries]
+    rows += [f"{_mode(change.entries.get(path)):o} {oids[path]}\t{path}" for path in sorted(oids)]
+    await git.run("read-tree", change.commit)
+    await git.run(
+        *("update-index", "--add", "--replace", "-z", "--index-info"),
+        stdin=b"".join(os.fsencode(row) + b"\0" for row in rows),
+    )
+    return (await git.run("write-tree")).decode().strip()
+
+
+def _in_git(path: str) -> bool:
+    return any(part.lower() == ".git" for part in path.split("/"))
+
+
+def _mode(entry: Entry | None) -> int:
+    return entry.mode if entry is not None and entry.is_file else 0o100644
+
+
+async def _stored(git: Git, contents: Mapping[str, bytes]) -> dict[str, str]:
+    """The contents as objects; ids by path."""
+    if not contents:
+        return {}
+    files = git.folder / "files"
+    await asyncio.to_thread(_write, files, list(contents.values()))
+    listed = "".join(f"{files}/{number}\n" for number in range(len(contents)))
+    oids = await git.run(
+        "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=os.fsencode(listed)
+    )
+    return dict(zip(contents, oids.decode().split(), strict=True))
+
+
+def _write(folder: Path, contents: list[bytes]) -> None:
+    folder.mkdir()
+    for number, content in enumerate(contents):
+        (folder / str(number)).write_bytes(content)
+
+
+def _counted(rows: bytes) -> tuple[int, int, int]:
+    """Files, insertions, deletions. A row is counts and a path; of a rename, two paths follow."""
+    files, insertions, deletions = 0, 0, 0
+    fields = iter(rows.split(b"\0")[:-1])
+    for row in fields:
+        more, fewer, path = row.split(b"\t", 2)
+        files += 1
+        insertions += _count(more)
+        deletions += _count(fewer)
+        if not path:
+            next(fields)
+            next(fields)
+    return files, insertions, deletions
+
+
+def _count(number: bytes) -> int:
+    return 0 if number == b"-" else int(number)
+
+
+def _who(signed: Signature) -> dict[str, str]:
+    name, _, mail = signed.author.partition("<")
+    own = {"NAME": name.strip() or "Fettle", "EMAIL": mail.rstrip("> ").strip() or "fettle"}
+    own["DATE"] = f"@{signed.at} +0000"
+    return {
+        f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in own.items()
+    }

@@ -1,0 +1,149 @@
+"""Places: folders that appear whole or not at all, and locks (flock) on them.
+
+    mirrors/NAME/   a bare repository; `.work` in it is the lock of those that write to it
+    layers/NAME/    a checked-out tree with its `.git`
+    making/...      what is being made or removed
+
+A process that uses a mirror or a layer holds a shared lock on its folder, and one at work in
+`making` an exclusive lock on its own: what has no lock can be removed. The kernel gives a lock back
+when the last process that has the descriptor ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from worker.repositories.errors import RepositoryUnavailable
+
+_LOOK_SECONDS = 0.05
+_FRESH_SECONDS = 60.0
+"""A folder in `making` is younger than this before its maker has locked it."""
+BYTES_FILE = "fettle-bytes"
+"""In a mirror and in a layer's `.git`: how many bytes it takes."""
+
+
+class Lock:
+    """A descriptor that holds a lock, until it is released or dropped."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def release(self) -> None:
+        """Give the lock back. Doing it again does nothing."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders below `folder`, which are made when they are first wanted."""
+
+    folder: Path
+
+    @property
+    def mirrors(self) -> Path:
+        """The mirrors."""
+        return self._made("mirrors")
+
+    @property
+    def layers(self) -> Path:
+        """The layers."""
+        return self._made("layers")
+
+    @property
+    def making(self) -> Path:
+        """What is being made, and what is being removed."""
+        return self._made("making")
+
+    @contextmanager
+    def workshop(self) -> Iterator[tuple[Path, Lock]]:
+        """A fresh folder in `making`, locked; it is removed at the end, unless it was moved."""
+        path = Path(tempfile.mkdtemp(dir=self.making))
+        lock = Lock(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
+        try:
+            fcntl.flock(lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield path, lock
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+            lock.release()
+
+    def remove(self, path: Path) -> bool:
+        """Remove a mirror or a layer, if nobody uses it."""
+        lock = tried(path, shared=False)
+        if lock is None:
+            return False
+        try:
+            trash = Path(tempfile.mkdtemp(dir=self.making))
+            path.rename(trash / "old")
+        finally:
+            lock.release()
+        shutil.rmtree(trash, ignore_errors=True)
+        return True
+
+    def sweep(self) -> None:
+        """Remove what processes that are gone left in `making`."""
+        for path in self.making.iterdir():
+            with suppress(OSError):
+                if time.time() - path.stat().st_ctime < _FRESH_SECONDS:
+                    continue
+                if (lock := tried(path, shared=False)) is not None:
+                    shutil.rmtree(path, ignore_errors=True)
+                    lock.release()
+
+    def _made(self, name: str) -> Path:
+        path = self.folder / name
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return path
+
+
+def tried(path: Path, *, shared: bool) -> Lock | None:
+    """The lock of this file or folder at once; None where another has it, or there is none."""
+    try:
+        lock = Lock(os.open(path, os.O_RDONLY))
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock.descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        at = path.stat()
+        held = os.fstat(lock.descriptor)
+    except (BlockingIOError, FileNotFoundError):
+        return None
+    # It may have been removed, and made again, before the lock was had.
+    return lock if (at.st_dev, at.st_ino) == (held.st_dev, held.st_ino) else None
+
+
+@asynccontextmanager
+async def locked(path: Path, seconds: float) -> AsyncIterator[Lock]:
+    """The exclusive lock of a file, waited for. Raises RepositoryUnavailable at the time's end."""
+    until = time.monotonic() + seconds
+    while (lock := tried(path, shared=False)) is None:
+        if time.monotonic() > until:
+            raise RepositoryUnavailable(
+                f"another job has been fetching this repository for {seconds:g} s; try again"
+            )
+        await asyncio.sleep(_LOOK_SECONDS)
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def used(path: Path) -> Lock | None:
+    """The shared lock of a mirror or a layer, with the time of this use; None where it is not."""
+    lock = tried(path, shared=True)
+    if lock is not None:
+        os.utime(lock.descriptor)
+    return lock

@@ -1,0 +1,200 @@
+"""Snapshots: what a commit's tree holds, and the layer that is checked out of it.
+
+A layer is the tree and a `.git` of its own: it has no remote, no hooks, no alternates and none of
+the mirror's configuration. Its packs are hard links to the mirror's. No attribute of the tree
+changes bytes (eol, ident, filter), so that a file of the layer is the blob that `Base.read` gives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from settings.repositories import RepositorySettings
+from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
+from worker.repositories.git import Git, GitFailed, GitTooLong, GitTooMuch
+from worker.repositories.mirrors import Mirror, process
+from worker.repositories.places import BYTES_FILE, Lock, Places
+
+_ROW_BYTES = 512
+"""Of one line of a tree's listing, on average: its path and 70 bytes more."""
+_PART_BYTES, _PATH_BYTES = 255, 3_000
+"""What Linux takes for a name, and for a path below a folder of ours."""
+_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = false
+\tcheckStat = minimal
+\ttrustctime = false
+\tprotectNTFS = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[advice]
+\tdetachedHead = false
+"""
+_ATTRIBUTES = "* -text !eol -crlf -ident -filter !working-tree-encoding\n"
+_EARLIEST = 315_619_200  # 1980: older times do not go into a zip file
+_FRESH_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in a commit's tree: mode as git has it (0o100644, 0o100755, 0o120000 a symbolic link,
+    0o160000 a submodule's commit), bytes, and the object's id."""
+
+    mode: int
+    size: int
+    oid: str
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return self.mode & 0o170000 == 0o100000
+
+
+async def entries(git: Git, commit: str, settings: RepositorySettings) -> dict[str, Entry]:
+    """The tree by path, without its directories. Raises RepositoryRefused where it is too large."""
+    most = settings.repo_files
+    try:
+        listed = await git.run(
+            *("ls-tree", "-r", "-z", "-l", "--full-tree", commit), most_bytes=most * _ROW_BYTES
+        )
+    except (GitTooMuch, GitTooLong):
+        raise RepositoryRefused(_too_many(most)) from None
+    except GitFailed as error:
+        raise RepositoryRefused(f"the commit's files cannot be listed: {error.said}") from None
+    found = await asyncio.to_thread(_parsed, listed)
+    if len(found) > most:
+        raise RepositoryRefused(_too_many(most))
+    size = sum(entry.size for entry in found.values())
+    if size > settings.repo_bytes:
+        raise RepositoryRefused(
+            f"the repository's files have {size} bytes together, and at most "
+            f"{settings.repo_bytes} are allowed (FETTLE_REPO_BYTES)"
+        )
+    for path in found:
+        raw = os.fsencode(path)
+        if len(raw) > _PATH_BYTES or max(map(len, raw.split(b"/"))) > _PART_BYTES:
+            raise RepositoryRefused(f"the repository has a path that is too long: {path[:80]!r}")
+    return found
+
+
+def _too_many(most: int) -> str:
+    return f"the repository has more than {most} files, which are allowed (FETTLE_REPO_FILES)"
+
+
+def _parsed(listed: bytes) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for row in listed.split(b"\0")[:-1]:
+        head, _, path = row.partition(b"\t")
+        mode, _, oid, size = head.decode().split()
+        number = 0 if size == "-" else int(size)
+        found[os.fsdecode(path)] = Entry(int(mode, 8), number, oid)
+    return found
+
+
+async def check_out(places: Places, mirror: Mirror, writing: Lock, commit: str, name: str) -> None:
+    """Make the layer `name` of a commit that the mirror has. Raises RepositoryRefused."""
+    with places.workshop() as (workshop, lock):
+        layer = workshop / "new"
+        try:
+            await _fill(
+                mirror.git(), layer, process(layer / ".git", mirror.settings, lock, writing), commit
+            )
+            layer.rename(places.layers / name)
+        except GitFailed as error:
+            raise RepositoryRefused(f"the commit cannot be checked out: {error.said}") from None
+        except OSError as error:
+            raise RepositoryUnavailable(
+                f"this worker's disk does not take the repository: {error.strerror or error}"
+            ) from None
+
+
+async def _fill(source: Git, layer: Path, git: Git, commit: str) -> None:
+    tags = await _tags(source, commit)
+    when = await source.run("log", "-1", "--format=%ct", commit)
+    await asyncio.to_thread(_repository, source.folder, layer / ".git", commit, tags)
+    tree = Git(
+        git.folder, git.seconds, git.file_bytes, git.hold, environment={"GIT_WORK_TREE": str(layer)}
+    )
+    await tree.run("read-tree", commit)
+    await tree.run("checkout-index", "--all", "--quiet")
+    await asyncio.to_thread(_settle, layer, _time(when))
+    await tree.run("update-index", "-q", "--refresh")
+    await _synced(layer)
+
+
+def _time(said: bytes) -> float:
+    """The commit's time, within what file systems and archives take, and past in any case."""
+    return min(max(int(said or 0), _EARLIEST), time.time() - _FRESH_SECONDS)
+
+
+async def _tags(git: Git, commit: str) -> str:
+    """The tags that lead to the commit, as a file of packed refs."""
+    listed = await git.run(
+        *("for-each-ref", f"--merged={commit}", "refs/tags"),
+        "--format=%(objectname) %(refname)%(if)%(*objectname)%(then)%0a^%(*objectname)%(end)",
+    )
+    return "# pack-refs with: peeled fully-peeled sorted \n" + os.fsdecode(listed)
+
+
+def _repository(mirror: Path, new: Path, commit: str, tags: str) -> None:
+    """A repository's folder, by hand: `git init` would take more from this machine."""
+    for part in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
+        (new / part).mkdir(parents=True)
+    (new / "HEAD").write_text(f"{commit}\n")
+    (new / "config").write_text(_CONFIG)
+    (new / "packed-refs").write_bytes(os.fsencode(tags))
+    (new / "info" / "attributes").write_text(_ATTRIBUTES)
+    for path in (mirror / "objects" / "pack").iterdir():
+        if path.suffix in {".pack", ".idx", ".rev"}:
+            _linked(path, new / "objects" / "pack" / path.name)
+    if (shallow := mirror / "shallow").exists():
+        (new / "shallow").write_bytes(shallow.read_bytes())
+
+
+def _linked(path: Path, new: Path) -> None:
+    try:
+        os.link(path, new)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(path, new)
+
+
+def _settle(layer: Path, when: float) -> None:
+    """Give all files the same time and modes, on each machine; note their bytes.
+
+    A time that is past lets git see any change by it, without reading the files.
+    """
+    taken = 0
+    git = str(layer / ".git")
+    for folder, directories, names in os.walk(layer, topdown=False):
+        own = Path(folder)
+        for name in names:
+            taken += (own / name).lstat().st_blocks * 512
+        if not folder.startswith(git):
+            for name in (*names, *directories):
+                _settle_one(own / name, when)
+    _settle_one(layer, when)
+    (layer / ".git" / BYTES_FILE).write_text(f"{taken}\n")
+
+
+def _settle_one(path: Path, when: float) -> None:
+    at = path.lstat()
+    if not stat.S_ISLNK(at.st_mode):
+        path.chmod(0o755 if at.st_mode & 0o100 else 0o644)
+    os.utime(path, (when, when), follow_symlinks=False)
+
+
+async def _synced(layer: Path) -> None:
+    """On the disk before it appears under its name: a power failure leaves whole layers only."""
+    process = await asyncio.create_subprocess_exec("sync", "--file-system", str(layer))
+    await process.wait()

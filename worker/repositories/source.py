@@ -1,0 +1,93 @@
+"""Repositories: from a job's `repo` to a commit, and from a commit to its Base."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.model.spec import Repo
+from settings.repositories import RepositorySettings
+from settings.worker import WorkerSettings
+from worker.repositories import mirrors, snapshots
+from worker.repositories.base import Base
+from worker.repositories.errors import RepositoryRefused
+from worker.repositories.mirrors import Mirror, Origin
+from worker.repositories.places import Lock, Places, used
+from worker.repositories.refs import COMMIT
+from worker.repositories.uploads import Upload, UploadOrigin
+
+
+@dataclass(frozen=True, slots=True)
+class Repositories:
+    """Everything of repositories that this machine has lies below `folder`."""
+
+    folder: Path
+    settings: RepositorySettings
+    places: Places = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the folders, so that a sandbox can be given that of the layers."""
+        object.__setattr__(self, "places", Places(self.folder.absolute()))
+        _ = self.places.layers
+
+    @classmethod
+    def over(cls, settings: WorkerSettings) -> Repositories:
+        """Those of a worker."""
+        return cls(settings.repositories_dir, settings)
+
+    @property
+    def layers(self) -> Path:
+        """The folder of layers, as the sandbox wants it."""
+        return self.places.layers
+
+    async def commit(self, repo: Repo, upload: Upload | None = None) -> str:
+        """The commit that the job's ref names now, in hexadecimal; this machine has it afterwards.
+
+        `upload` loads the bundle, where the repository is one. Raises RepositoryRefused.
+        """
+        origin = self._origin(repo, upload)
+        mirror = await mirrors.opened(self.places, origin, self.settings)
+        try:
+            commit = await origin.resolve(mirror.git(), repo.ref)
+            await mirror.ensure(origin, commit)
+        finally:
+            mirror.use.release()
+        return commit
+
+    async def base(self, repo: Repo, commit: str, upload: Upload | None = None) -> Base:
+        """The files of a commit. Its layer is on this machine afterwards, and stays while the Base
+        is held. Raises RepositoryRefused."""
+        if not COMMIT.fullmatch(commit):
+            raise RepositoryRefused(f"{commit[:80]!r} is no commit: it has 40 hexadecimal digits")
+        origin = self._origin(repo, upload)
+        mirror = await mirrors.opened(self.places, origin, self.settings)
+        try:
+            await mirror.ensure(origin, commit)
+            entries = await snapshots.entries(mirror.git(), commit, self.settings)
+            layer = _layer(origin, commit)
+            use = await self._checked_out(mirror, commit, layer)
+        except BaseException:
+            mirror.use.release()
+            raise
+        return Base(layer, commit, entries, mirror, self.places, use)
+
+    async def _checked_out(self, mirror: Mirror, commit: str, name: str) -> Lock:
+        """The layer, in use."""
+        while (use := used(self.places.layers / name)) is None:
+            async with mirror.writing() as writing:
+                if not (self.places.layers / name).exists():
+                    await snapshots.check_out(self.places, mirror, writing, commit, name)
+        return use
+
+    def _origin(self, repo: Repo, upload: Upload | None) -> Origin:
+        if repo.bundle is None or upload is None:
+            raise RepositoryRefused(
+                "workers of this deployment fetch no repositories; upload it: fettle run --repo DIR"
+            )
+        return UploadOrigin(repo.bundle, upload, self.settings)
+
+
+def _layer(origin: Origin, commit: str) -> str:
+    """One of this repository alone: another one's tags and history differ for the same commit."""
+    return f"repo-{hashlib.sha256(f'{origin.name} {commit}'.encode()).hexdigest()[:32]}"

@@ -1,0 +1,85 @@
+"""Uploads: a repository that came with the job, as a git bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from settings.repositories import RepositorySettings
+from worker.repositories import bundles
+from worker.repositories.errors import RepositoryRefused
+from worker.repositories.git import Git, GitFailed
+from worker.repositories.refs import HEX, candidates, require_ref
+
+Upload = Callable[[], Awaitable[bytes]]
+"""Loads the bundle: called only where this machine lacks its mirror."""
+_NAMES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class UploadOrigin:
+    """Implements Origin. `digest` is the bundle's sha256."""
+
+    digest: str
+    upload: Upload
+    settings: RepositorySettings
+
+    @property
+    def name(self) -> str:
+        """See Origin."""
+        return f"upload-{self.digest[:40]}"
+
+    async def fill(self, git: Git) -> None:
+        """See Origin."""
+        content = await self.upload()
+        if len(content) > self.settings.repo_bytes:
+            raise RepositoryRefused(
+                f"the git bundle has {len(content)} bytes; a repository has at most "
+                f"{self.settings.repo_bytes} (FETTLE_REPO_BYTES)"
+            )
+        await bundles.unpack(git, content)
+
+    async def resolve(self, git: Git, ref: str | None) -> str:
+        """See Origin."""
+        if ref is None:
+            return await self._head(git)
+        require_ref(ref)
+        for name in (*candidates(ref), *([ref] if HEX.fullmatch(ref) else [])):
+            if (commit := await _commit(git, name)) is not None:
+                return commit
+        raise RepositoryRefused(
+            f"the upload has no branch, tag or commit {ref!r}; it has {await _names(git)}"
+        )
+
+    async def has(self, git: Git, commit: str) -> bool:
+        """See Origin."""
+        return await _commit(git, commit) == commit
+
+    async def bring(self, git: Git, commit: str) -> None:  # noqa: ARG002 - as in Origin
+        """See Origin. What an upload lacks does not come later."""
+        raise RepositoryRefused(f"the upload has no commit {commit}")
+
+    async def _head(self, git: Git) -> str:
+        if (commit := await _commit(git, bundles.HEAD)) is not None:
+            return commit
+        branches = (await git.run("for-each-ref", "--format=%(refname)", "refs/heads")).split()
+        if len(branches) == 1 and (commit := await _commit(git, branches[0].decode())) is not None:
+            return commit
+        raise RepositoryRefused(
+            f"the upload has no HEAD: name a branch, a tag or a commit of {await _names(git)}"
+        )
+
+
+async def _commit(git: Git, name: str) -> str | None:
+    asked = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    try:
+        return (await git.run(*asked)).decode().strip()
+    except GitFailed:
+        return None
+
+
+async def _names(git: Git) -> str:
+    listed = await git.run("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags")
+    names = listed.decode(errors="replace").split()
+    more = ", ..." if len(names) > _NAMES_SHOWN else ""
+    return ", ".join(names[:_NAMES_SHOWN]) + more or "none"
