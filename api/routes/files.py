@@ -1,4 +1,4 @@
-"""The files of a job's workspace."""
+"""The files of a job's workspace, and what it has changed in its repository."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from api.http.archive import archived
 from api.openapi import conditional, download, responses
 from api.problems import Refused
 from api.schemas.job import File, FileList
-from api.services import ServicesDep, find_job
+from api.services import Services, ServicesDep, find_job
 from jobs.blobs import manifest
 from jobs.model.record import JobRecord
+from jobs.view import patch as patches
 
 router = APIRouter(tags=["files"])
+
+PATCH_TYPE = "text/x-diff"
+BUNDLE_TYPE = "application/x-git-bundle"
 
 When = Annotated[
     Literal["now", "start", "checks"],
@@ -97,9 +101,69 @@ async def file(
         raise Refused(problems.NOT_FOUND, "the workspace has no such file")
     media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
     headers = untrusted_headers(path, media_type, entry.digest)
-    if unchanged(request, entry.digest):
+    return await _kept(request, services, entry.digest, headers)
+
+
+@router.get(
+    "/jobs/{job_id}/patch",
+    operation_id="download_patch",
+    summary="Download the patch",
+    response_class=Response,
+    responses={
+        **download("What `git apply` takes", PATCH_TYPE),
+        **responses(problems.NOT_FOUND),
+    },
+    openapi_extra=conditional(),
+)
+async def patch(job_id: str, request: Request, services: ServicesDep, caller: Reader) -> Response:
+    """What the job has changed in its repository, in git's format: of the open review, else of the
+    result. `spec.repo` says where it started, `patch.base` at which commit."""
+    record = (await find_job(services, caller, job_id)).record
+    if (found := patches.newest(record)) is None:
+        raise Refused(problems.NOT_FOUND, patches.why_none(record, "patch"))
+    headers = untrusted_headers(f"{job_id}.patch", PATCH_TYPE, found.digest)
+    return await _kept(request, services, found.digest, headers)
+
+
+@router.get(
+    "/jobs/{job_id}/bundle",
+    operation_id="download_bundle",
+    summary="Download the change as a git bundle",
+    response_class=Response,
+    responses={
+        **download("What `git fetch` takes", BUNDLE_TYPE),
+        **responses(problems.NOT_FOUND),
+    },
+    openapi_extra=conditional(),
+)
+async def bundle(
+    job_id: str,
+    request: Request,
+    services: ServicesDep,
+    caller: Reader,
+    at: Annotated[
+        Literal["now", "start"], Query(description="`start`: the bundle that the job came with")
+    ] = "now",
+) -> Response:
+    """The patch as one commit on the branch `fettle/JOB`, for a clone that has its base."""
+    record = (await find_job(services, caller, job_id)).record
+    if at == "start":
+        digest = record.spec.repo.bundle if record.spec.repo else None
+        why = "the job did not start from a bundle"
+    else:
+        digest, why = patches.newest_bundle(record), patches.why_none(record, "bundle")
+    if digest is None:
+        raise Refused(problems.NOT_FOUND, why)
+    headers = untrusted_headers(f"{job_id}.bundle", BUNDLE_TYPE, digest)
+    return await _kept(request, services, digest, headers)
+
+
+async def _kept(
+    request: Request, services: Services, digest: str, headers: dict[str, str]
+) -> Response:
+    if unchanged(request, digest):
         return Response(status_code=304, headers=headers)
-    return Response(await services.blobs.get(entry.digest), headers=headers)
+    return Response(await services.blobs.get(digest), headers=headers)
 
 
 def _workspace(record: JobRecord, at: str) -> str | None:

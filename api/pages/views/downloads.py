@@ -70,6 +70,18 @@ async def file(
     return await files.file(job_id, path, request, services, visitor.credential)
 
 
+@router.get("/patch")
+async def patch(job_id: str, request: Request, services: ServicesDep, visitor: Reader) -> Response:
+    """What the job has changed in its repository."""
+    return await files.patch(job_id, request, services, visitor.credential)
+
+
+@router.get("/bundle")
+async def bundle(job_id: str, request: Request, services: ServicesDep, visitor: Reader) -> Response:
+    """The same as a git bundle."""
+    return await files.bundle(job_id, request, services, visitor.credential)
+
+
 @router.get("/runs/{number}/{part}")
 async def run_text(
     job_id: str, number: int, part: Part, services: ServicesDep, visitor: Reader

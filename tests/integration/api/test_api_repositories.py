@@ -16,6 +16,7 @@ from jobs.store import Writes
 AT_ONCE = Retention(jobs_ms=-1, grace_ms=-1)
 URL = "https://git.example.org/team/app.git"
 BUNDLE = b"# v2 git bundle\n0123456789012345678901234567890123456789 HEAD\n\nPACK"
+PATCH = b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-A = 1\n+A = 2\n"
 DIGEST = hashlib.sha256(BUNDLE).hexdigest()
 
 
@@ -200,3 +201,66 @@ async def test_a_retry_keeps_the_repository(front):
     assert (await front.client.delete(f"/jobs/{job_id}")).status_code == 204
     await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
     assert await front.services.blobs.get(DIGEST) == BUNDLE
+
+
+@pytest.mark.parametrize("ended", [True, False])
+async def test_the_patch_is_of_the_open_review_or_of_the_result(front, ended):
+    job_id = await front.patched(PATCH, ended=ended)
+    shown = await front.job(job_id)
+    about = (shown["result"] if ended else shown["review"]["payload"])["patch"]
+    assert (about["digest"], about["size"]) == (hashlib.sha256(PATCH).hexdigest(), len(PATCH))
+    for name, content in (("patch", PATCH), ("bundle", b"bundle of " + PATCH)):
+        answer = await front.client.get(f"/jobs/{job_id}/{name}")
+        assert (answer.status_code, answer.content) == (200, content)
+        assert answer.headers["content-disposition"].startswith("attachment")
+        assert f"{job_id}.{name}" in answer.headers["content-disposition"]
+        known = {"If-None-Match": answer.headers["etag"]}
+        again = await front.client.get(f"/jobs/{job_id}/{name}", headers=known)
+        assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_patch_and_bundle_stay_as_long_as_the_job(front):
+    job_id = await front.patched(PATCH, ended=True)
+    await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
+    for name in ("patch", "bundle"):
+        assert (await front.client.get(f"/jobs/{job_id}/{name}")).status_code == 200
+
+
+async def test_a_decision_is_about_one_patch(front):
+    digests = set()
+    for patch in (PATCH, PATCH + b" "):
+        review = (await front.job(await front.patched(patch)))["review"]
+        digests.add(review["digest"])
+    assert len(digests) == 2
+
+
+async def test_what_is_not_there_is_a_404_with_the_reason(front):
+    async def why(job_id, name="patch"):
+        answer = await front.client.get(f"/jobs/{job_id}/{name}")
+        assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found")
+        return answer.json()["detail"]
+
+    plain, waits = await front.submit(), await front.submit(repo={"url": URL})
+    assert "not on a repository" in await why(plain)
+    assert "the job is queued" in await why(waits)
+    assert "did not start from a bundle" in await why(waits, "bundle?at=start")
+    await front.finish(waits)
+    assert "succeeded, and has no bundle" in await why(waits, "bundle")
+    await front.client.post(f"/jobs/{plain}/cancel")
+    assert "this job does not exist" in await why("0" * 20)
+
+
+async def test_the_bundle_that_a_job_came_with_can_be_had_back(front):
+    job_id = (await upload(front)).json()["id"]
+    assert (await front.client.get(f"/jobs/{job_id}/bundle?at=start")).content == BUNDLE
+
+
+async def test_another_tenant_has_no_patch_and_no_bundle(front):
+    job_id = await front.patched(PATCH, ended=True)
+    secret = await front.key("read", "submit", tenant="other")
+    async with front.with_key(secret) as stranger:
+        for path in ("patch", "bundle", "bundle?at=start"):
+            assert (await stranger.get(f"/jobs/{job_id}/{path}")).status_code == 404
+        kept = {"digest": DIGEST, "job_id": (await upload(front)).json()["id"]}
+        answer = await stranger.post("/jobs", json={"task": "x", "repo": {"bundle": kept}})
+        assert answer.status_code == 404

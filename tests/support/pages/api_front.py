@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from api.app import create_app
 from api.services import Services
 from jobs.blobs.directory import digest_of
 from jobs.model.events import NewEvent
-from jobs.model.record import JobRecord, Result
+from jobs.model.record import JobRecord, PatchRef, Result
 from jobs.model.review import Review, ReviewKind
 from jobs.store import Charge, LeaseRef, Writes
 from jobs.transitions.lifecycle import Refusal
@@ -118,6 +118,24 @@ class Front:
         payload = {"plan": ["one"], "answer": "42", "runs": [run], "unproven": unproven}
         payload |= {"paused": body.get("pause") == "every_run"}
         review = Review(review_id, ReviewKind.REVIEW, payload, await self.services.store.now())
+        done(await self.services.operations.pause(held, review))
+        return job_id
+
+    async def patched(self, patch: bytes, *, ended: bool = False, **body: Any) -> str:
+        """A job on a repository whose open review, or result, has a patch and a bundle; its id."""
+        body = {"repo": {"url": "https://git.example.org/team/app.git"}} | body
+        job_id = await self.submit(review=not ended, **body)
+        held = await self.claim(job_id)
+        digests = [await self.services.blobs.put(each) for each in (patch, b"bundle of " + patch)]
+        await self.services.store.write(job_id, held.epoch, Writes(blobs=digests))
+        there = PatchRef(digests[0], len(patch), 1, 1, 1, base="c0ffee" + "0" * 34)
+        if ended:
+            result = replace(RESULT, patch=there, bundle=digests[1])
+            done(await self.services.operations.succeed(held, result, "changed"))
+            return job_id
+        payload = {"plan": ["one"], "answer": "42", "runs": [], "unproven": None}
+        payload |= {"patch": asdict(there), "bundle": digests[1]}
+        review = Review("r1", ReviewKind.REVIEW, payload, await self.services.store.now())
         done(await self.services.operations.pause(held, review))
         return job_id
 
