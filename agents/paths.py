@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from agents.errors import PathOutside
+from agents.ports import Ports, Workspace
 from agents.runs.installed import FOLDER, belongs_to_install
 from sandbox import paths as sandbox_paths
 from sandbox.protocol import Limits
 
 LONGEST_PATH = 240
+GIT = ".git"
 SANDBOX_PREFIX = "/work/"
 """The workspace's directory in a sandbox. Code sees its files there, so models use it."""
 
@@ -41,6 +43,35 @@ def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) 
     if any(map(belongs_to_install, new)):
         return f"only install puts files into {FOLDER}/"
     return exceeded_limit(files, new, limits)
+
+
+def own_files(workspace: Workspace) -> dict[str, int]:
+    """The files that the job has made or changed, sizes by path. Without a repository these are all
+    its files."""
+    sizes = workspace.list()
+    return {path: sizes[path] for path in workspace.changed() if path in sizes}
+
+
+def why_not(ports: Ports, new: Mapping[str, int]) -> str | None:
+    """Why the job's workspace cannot take `new` files, or None. Only the job's own files count
+    against its limits; those of a repository can be in the way."""
+    why = objection(own_files(ports.workspace), new, ports.limits)
+    if why or ports.repository is None:
+        return why
+    return _in_the_way(ports.workspace.list(), new)
+
+
+def _in_the_way(files: Mapping[str, int], new: Iterable[str]) -> str | None:
+    for path in new:
+        if GIT in path.lower().split("/"):
+            return f"what lies in {GIT} belongs to git, and no change of it is kept"
+        parts = path.split("/")
+        above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        if taken := next((each for each in above if each in files), None):
+            return f"a file and a directory at once: {taken!r}"
+        if any(each.startswith(f"{path}/") for each in files):
+            return f"a file and a directory at once: {path!r}"
+    return None
 
 
 def exceeded_limit(

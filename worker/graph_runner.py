@@ -16,6 +16,7 @@ from agents.checks.checks import Checks
 from agents.checks.judge import judge
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
+from agents.paths import own_files
 from agents.ports import CallKey, Earlier, Event, Ports
 from agents.runs.environment import described_files
 from jobs.blobs.manifest import load
@@ -215,7 +216,7 @@ def _input(
         max_revisions=spec.max_revisions if spec.repair else 1,
         on_exhausted=spec.on_exhausted.value,
         earlier=tuple(Earlier(entry.task, entry.summary) for entry in reversed(entries)),
-        files=tuple(ports.workspace.list()),
+        files=tuple(own_files(ports.workspace)),
         inputs=inputs,
         checks=spec.checks is not None,
         write_tests=spec.write_tests,

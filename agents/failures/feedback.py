@@ -112,7 +112,7 @@ async def _change(failed: Run, run: Run, ports: Ports) -> Change:
     names = [name for name in sorted({*was, *now}) if was.get(name) != now.get(name)]
     left = BYTES_COMPARED
     for name in names[:FILES_COMPARED]:
-        pair = [await _bytes(files.get(name), ports) for files in (was, now)]
+        pair = [await _bytes(name, files.get(name), ports) for files in (was, now)]
         left -= sum(len(content or b"") for content in pair)
         if left < 0:
             break
@@ -120,5 +120,7 @@ async def _change(failed: Run, run: Run, ports: Ports) -> Change:
     return change(before, after)
 
 
-async def _bytes(digest: str | None, ports: Ports) -> bytes | None:
-    return None if digest is None else await ports.workspace.kept(digest)
+async def _bytes(name: str, digest: str | None, ports: Ports) -> bytes | None:
+    """Of a file without a digest what the repository has, if it has one."""
+    workspace = ports.workspace
+    return await (workspace.original(name) if digest is None else workspace.kept(digest))

@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.graph.state import State
+from agents.paths import own_files
 from agents.ports import Event, Finished, Ports
 from agents.runs.program import Program
 from agents.runs.record import last_number, run_and_keep, still_there
@@ -33,6 +34,6 @@ async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     message = await journaled(ports, at.key(digest("edit", decision["code"])), make)
     found = traces([message])
     made = [file for trace in found for file in trace["files"]]
-    artifacts = still_there(state["artifacts"], made, ports.workspace.list())
+    artifacts = still_there(state["artifacts"], made, own_files(ports.workspace))
     left = {"workspace": ports.workspace.digest, "artifacts": artifacts}
     return {"runs": runs_in(found), "edits": [{"revision": state["revision"], **left}], **left}

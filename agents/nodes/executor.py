@@ -17,6 +17,7 @@ from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.failures.feedback import failed_verifications
 from agents.graph.state import State, is_paused
 from agents.parallel.joined import join_context
+from agents.paths import own_files
 from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt, task_prompt
 from agents.runs.record import EXECUTOR, last_number, still_there
@@ -55,7 +56,7 @@ def build_executor(agent: Agent) -> Node:
             await ports.events.emit(event)
         await ports.events.emit(Event(at, "answered", answered))
         left = ports.workspace.digest
-        artifacts = still_there(state["artifacts"], done.made, ports.workspace.list())
+        artifacts = still_there(state["artifacts"], done.made, own_files(ports.workspace))
         kept = {**answered, "workspace": left, "artifacts": artifacts, "level": done.level}
         kept |= {"stopped": done.stopped, "paused": done.paused}
         return {

@@ -14,7 +14,7 @@ from agents.calls.journal import finished_call, journaled
 from agents.graph.state import State
 from agents.parallel.events import emit_started
 from agents.parallel.merging import Merged, merged
-from agents.paths import exceeded_limit
+from agents.paths import exceeded_limit, own_files
 from agents.ports import Artifact, Event, Finished, Ports, Workspace
 from agents.runs.record import still_there
 
@@ -60,7 +60,7 @@ async def merge(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         "merged": count,
         "workspace": ports.workspace.digest,
         "level": max([state.get("level", 0), *(each["level"] for each in ended)]),
-        "artifacts": still_there(state["artifacts"], data["artifacts"], ports.workspace.list()),
+        "artifacts": still_there(state["artifacts"], data["artifacts"], own_files(ports.workspace)),
         "conflicts": [*state.get("conflicts", []), *data["conflicts"]],
         "left_out": [*state.get("left_out", []), *data["left_out"]],
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from agents.paths import own_files
 from agents.ports import Workspace
 from agents.ports.environment import Environment
 from agents.runs.installed import belongs_to_install
@@ -42,7 +43,7 @@ async def describe(sandbox: Sandbox, limits: Limits) -> Environment:
 
 async def described_files(workspace: Workspace) -> tuple[str, ...]:
     """The files that a job starts with: names, sizes, and how the first text files begin."""
-    sizes = {path: n for path, n in workspace.list().items() if not belongs_to_install(path)}
+    sizes = {path: n for path, n in own_files(workspace).items() if not belongs_to_install(path)}
     heads = [path for path, n in sizes.items() if 0 < n <= MOST_READ][:HEADS_SHOWN]
     lines = []
     for path, size in list(sizes.items())[:FILES_LISTED]:

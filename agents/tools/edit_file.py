@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from agents.errors import ToolRefused
-from agents.paths import checked, in_workspace, objection
+from agents.paths import checked, in_workspace, why_not
 from agents.ports import Ports
 from agents.texts import lines_of
 from agents.tools.call import Answer, Runtime
@@ -46,7 +46,7 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
         )
     edit = replaced(await text_of(ports.workspace, name), old_text, new_text, name)
     data = edit.text.encode(errors="replace")
-    if why := objection(there, {name: len(data)}, ports.limits):
+    if why := why_not(ports, {name: len(data)}):
         raise ToolRefused(f"{why}; nothing was changed")
     made = await ports.workspace.apply({name: data})
     return f"edited {name} (line {edit.line})", of_use("edit_file", name, ok=True, made=made)

@@ -16,7 +16,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.paths import exceeded_limit
+from agents.paths import exceeded_limit, own_files
 from agents.ports import Ports
 from agents.ports.network import Target, Wheel
 from agents.runs.installed import FOLDER, is_package, too_much
@@ -46,7 +46,7 @@ async def install(
     if not wheels:
         return "all of these are installed already", of_use("install", None, ok=True)
     new_files = {f"{FOLDER}/{wheel.filename}": wheel.content for wheel in wheels}
-    present = ports.workspace.list()
+    present = own_files(ports.workspace)
     names = {_named(path)[0] for path in new_files}
     old = frozenset(path for path in present if is_package(path) and _named(path)[0] in names)
     old -= new_files.keys()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.errors import ToolRefused
 from agents.failures.workspace_change import change
-from agents.paths import checked, in_workspace, objection
+from agents.paths import checked, in_workspace, why_not
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
@@ -23,7 +23,7 @@ async def write_file(path: str, content: str, runtime: Runtime, append: bool = F
     data = content.encode(errors="replace")
     if append:
         data = (before or b"") + data
-    if why := objection(ports.workspace.list(), {name: len(data)}, ports.limits):
+    if why := why_not(ports, {name: len(data)}):
         raise ToolRefused(why)
     made = await ports.workspace.apply({name: data})
     if append and before is not None:
