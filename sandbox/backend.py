@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Generic, TypeVar
 
-from sandbox import policy
+from sandbox import layered_trial, policy
 from sandbox.layers import probe
 from sandbox.order import Order, require
 from sandbox.pool import Instance, Pool, SandboxLost, Session, to_its_end
@@ -39,8 +41,8 @@ class PooledSandbox(ABC, Generic[S]):
     one event loop; make it after a fork, not before.
     """
 
-    def __init__(self, pool_size: int, limits: Limits) -> None:
-        self._pool_size, self._limits = pool_size, limits
+    def __init__(self, pool_size: int, limits: Limits, layers: Path | None) -> None:
+        self._pool_size, self._limits, self._layers_at = pool_size, limits, layers
         self._session: S | None = None
         self._pool: Pool | None = None
         self._opening: asyncio.Task[tuple[S, Pool]] | None = None
@@ -65,8 +67,7 @@ class PooledSandbox(ABC, Generic[S]):
         lost is made once more.
         """
         require(command, limits)  # what is wrong with it is reported before anything starts
-        if command.layers:
-            raise SandboxUnavailable("this backend was given no directory of layers")
+        self._require_layers(command.layers)
         try:
             return await self._run(command, limits)
         except SandboxUnavailable as error:
@@ -75,13 +76,27 @@ class PooledSandbox(ABC, Generic[S]):
             # Whatever a run meets while this is closed comes of that.
             raise _was_closed() from error
 
+    def _require_layers(self, names: Iterable[str]) -> None:
+        for name in names:
+            if self._layers_at is None:
+                raise SandboxUnavailable("this backend was given no directory of layers")
+            if not (self._layers_at / name).is_dir():
+                raise SandboxUnavailable(f"there is no layer {name} in {self._layers_at}")
+
     async def check(self) -> tuple[Layer, ...]:
         """See `protocol.Sandbox.check`."""
         result = await self.run(probe(), self._limits)
         if not result.succeeded:
             raise SandboxUnavailable(f"a first run failed: {result.end}: {result.stderr.text}")
         session, _ = await self._opened()
-        return self._layers(session, result.stdout.text)
+        found = self._layers(session, result.stdout.text)
+        return found if self._layers_at is None else (*found, await self._try_layers())
+
+    async def _try_layers(self) -> Layer:
+        try:
+            return layered_trial.report(await self.run(layered_trial.COMMAND, self._limits))
+        except SandboxUnavailable as error:
+            return layered_trial.report(str(error))
 
     async def warmed(self) -> None:
         """Wait until as many sandboxes as are kept stand ready. Raises SandboxUnavailable."""
@@ -167,7 +182,7 @@ async def run_once(
 async def _run_taken(
     session: Session, pool: Pool, command: Command, limits: Limits, *, fresh: bool
 ) -> RunResult:
-    taken = await pool.take(limits, fresh=fresh)
+    taken = await pool.take(limits, fresh=fresh, layers=command.layers)
     answer: RunResult | None = None
     cut = False
     started = time.monotonic()

@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import json
 import sys
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -40,16 +41,17 @@ def main() -> int:
 
 
 async def _check(options: argparse.Namespace) -> tuple[Layer, ...]:
-    sandbox = _sandbox(options)
-    try:
-        return await sandbox.check()
-    finally:
-        await sandbox.close()
+    with tempfile.TemporaryDirectory(prefix="fettle-layers-") as folder:
+        sandbox = _sandbox(options, Path(folder) / "layers")
+        try:
+            return await sandbox.check()
+        finally:
+            await sandbox.close()
 
 
-def _sandbox(options: argparse.Namespace) -> Sandbox:
+def _sandbox(options: argparse.Namespace, layers: Path) -> Sandbox:
     if options.backend == "local":
-        return LocalSandbox(options.python, pool_size=0)
+        return LocalSandbox(options.python, pool_size=0, layers=layers)
     return DockerSandbox(
         options.image,
         pool_size=0,

@@ -4,6 +4,7 @@
 - It sees: `/usr` (read-only), its interpreter (read-only), a `/proc` (its own processes, and the
   few files of `PROC_SHOWN`), a minimal `/dev`, an `/etc` of its own with the few lines below. No
   `/home`, `/var`, `/sys`, and no other file of the host.
+- It sees, in `/work`: the layers that its command names, shared and read-only below what it writes.
 - It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
 - It reaches: its own loopback. Its network namespace has no other interface.
 - It is: a user without capabilities, who cannot gain any, in namespaces of his own (user, pid,
@@ -92,6 +93,10 @@ VENV = "/opt/venv"
 
 MAIN = "/run/main.py"
 """Where `Command.python`'s code lies: tracebacks show its lines, and `/work` stays the caller's."""
+
+LAYERS = "/run/layers"
+"""Where the base container has the layers that commands may name. Each sandbox covers it with its
+own `/run`, once its `/work` is made of those that are its own."""
 
 AGENT_ROOT = "/agent"
 AGENT_GIVEN = "/agent/given"
@@ -216,6 +221,8 @@ class HostEnvironment:
     """Those of `MASKED` that this kernel has, and whether each is a directory."""
     path: tuple[str, ...] = SYSTEM_PATH
     """Where code finds programs, after its interpreter's directory."""
+    layers: Tree | None = None
+    """The directory of layers, where there is one; code sees none of it but its own layers."""
 
 
 def work_bytes(limits: Limits) -> int:
@@ -289,7 +296,8 @@ def isolation(host_env: HostEnvironment) -> str:
     )
     trees = (f"tree {at}" for at in (*(tree.at for tree in host_env.trees), *OWN_TREES))
     output = (f"sysctl /proc/sys/{name.replace('.', '/')} {to}" for name, to in SYSCTLS.items())
-    return "\n".join((*user, *trees, *output, *places, *masks, f"fonts {FONT_CACHE}"))
+    own = (f"fonts {FONT_CACHE}", f"layers {LAYERS}")
+    return "\n".join((*user, *trees, *output, *places, *masks, *own))
 
 
 def proc_stat(processors: int, booted: int) -> str:

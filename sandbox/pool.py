@@ -92,9 +92,10 @@ class Session(Protocol):
         """Wait for what makes the command's run cheaper. Raises SandboxUnavailable."""
         ...
 
-    async def make(self, limits: Limits, *, load: bool) -> Instance:
-        """A new sandbox; `load` where it is to stand ready, with libraries loaded. Of one that
-        fails or is cancelled nothing is left. Raises SandboxUnavailable.
+    async def make(self, limits: Limits, *, load: bool, layers: tuple[str, ...] = ()) -> Instance:
+        """A new sandbox, whose `/work` begins with `layers`; `load` where it is to stand ready,
+        with libraries loaded. Of one that fails or is cancelled nothing is left. Raises
+        SandboxUnavailable.
         """
         ...
 
@@ -143,17 +144,19 @@ class Pool:
         self._size = size
         self.fill()
 
-    async def take(self, limits: Limits, *, fresh: bool = False) -> Instance:
+    async def take(
+        self, limits: Limits, *, fresh: bool = False, layers: tuple[str, ...] = ()
+    ) -> Instance:
         """One for a run with these limits: at once where one that fits stands ready, else a new
-        one; always a new one where it is to be `fresh`. Raises SandboxUnavailable.
+        one; always a new one where it is to be `fresh` or has `layers`. Raises SandboxUnavailable.
         """
         self._discard()
-        if self._ready and self._ready[0][0].fits(limits) and not fresh:
+        if self._ready and self._ready[0][0].fits(limits) and not (fresh or layers):
             found, _ = self._ready.pop(0)
             self._refill_in(REFILL_SECONDS)
         else:
             self.fill()
-            found = await self._make(limits, load=False)
+            found = await self._make(limits, load=False, layers=layers)
         self._taken.add(found)
         try:
             await self._start(found, limits)
@@ -202,13 +205,13 @@ class Pool:
         self._ready.clear()
         await asyncio.gather(*self._endings.values(), return_exceptions=True)
 
-    async def _make(self, limits: Limits, *, load: bool) -> Instance:
+    async def _make(self, limits: Limits, *, load: bool, layers: tuple[str, ...] = ()) -> Instance:
         """One that is made in a task of its own: it ends whole or undone, whether it is this pool
         that is closed meanwhile, or who asked for it that is cancelled.
         """
         if self._closed:
             raise _closed()
-        making = asyncio.create_task(self._session.make(limits, load=load))
+        making = asyncio.create_task(self._session.make(limits, load=load, layers=layers))
         self._makings.add(making)
         making.add_done_callback(self._makings.discard)
         try:

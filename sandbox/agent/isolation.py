@@ -21,10 +21,11 @@ import struct
 from functools import partial
 
 from sandbox.agent import landlock, wire
+from sandbox.agent.walk import Base
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     Step = tuple[str, Callable[[], int | None]]
     """What it does, for a complaint; and a call that answers -1 and sets errno, or raises OSError,
@@ -63,6 +64,7 @@ class Isolation:
         for key, value in wire.lines(text):
             spec.setdefault(key, []).append(value)
         self.fonts = spec["fonts"][0]
+        self._layers = spec["layers"][0]
         tmpfs = dict(value.split(" ") for value in spec["tmpfs"])
         self._work = tmpfs.pop("/work")
         masks = dict(value.split(" ") for value in spec.get("mask", []))
@@ -72,9 +74,9 @@ class Isolation:
             *name_host(spec["hostname"][0]),
             *raise_loopback(spec.get("sysctl", [])),
             *part_trees(spec.get("tree", [])),
-            *mount_own(tmpfs),
         )
         self._after = (
+            *mount_own(tmpfs),
             *mount_proc(),
             *open_locks(),
             *forbid_namespaces(),
@@ -87,15 +89,18 @@ class Isolation:
             *filter_calls(filter_),
         )
 
-    def apply(self, work_bytes: int) -> int | None:
+    def apply(self, work_bytes: int, base: Base | None = None) -> int | None:
         """All of them, in the only order that works; returns a descriptor of the table of locks for
-        the monitor, where this kernel has one. Raises OSError with the step's name.
+        the monitor, where this kernel has one. Opens the directories of a `base`, and closes it to
+        everybody else. Raises OSError with the step's name.
         """
-        work = _mount(
-            "tmpfs", "/work", "tmpfs", _NOSUID | _NODEV, f"{self._work},size={work_bytes}"
+        work: Iterable[Step] = (
+            _mount("tmpfs", "/work", "tmpfs", _NOSUID | _NODEV, f"{self._work},size={work_bytes}"),
         )
+        if base is not None:
+            work = join_layers(base, self._layers, *work)
         table: int | None = None
-        for name, take in (*self._before, work, *self._after):
+        for name, take in (*self._before, *work, *self._after):
             answer = take()
             if answer == -1:
                 number = ctypes.get_errno()
@@ -156,6 +161,34 @@ def part_trees(trees: list[str]) -> Iterator[Step]:
                 "overlay", at, "overlay", _RDONLY | _NOSUID | _NODEV, options
             )
             yield name, partial(_try, mount_overlay)
+
+
+def join_layers(base: Base, place: str, tmpfs: Step) -> Iterator[Step]:
+    """A `/work` that shows layers, and takes what is written into a tmpfs of its own: an overlay.
+    Each of the three mounts here covers the one before. `place`, the directory of all layers, is
+    covered by the sandbox's own `/run` afterwards.
+    """
+    lower = f"userxattr,lowerdir={':'.join(f'{place}/{name}' for name in base.names)}"
+    flags = _NOSUID | _NODEV
+
+    def open_layers() -> None:
+        base.layers = os.open("/work", os.O_RDONLY | os.O_CLOEXEC)
+
+    def open_upper() -> None:
+        # A kernel before 6.6 has none on a tmpfs, and then an overlay fails where a directory is
+        # made in the place of one that was removed.
+        os.setxattr("/work", "user.overlay", b"")
+        for name in ("upper", "work"):
+            os.mkdir(f"/work/{name}", 0o755)  # noqa: PTH102
+        base.upper = os.open("/work/upper", os.O_RDONLY | os.O_CLOEXEC)
+
+    # It takes two, where there is none to write to: `/work` is an empty one still.
+    yield _mount("overlay", "/work", "overlay", _RDONLY | flags, f"{lower}:/work")
+    yield "open layers", open_layers
+    yield tmpfs
+    yield "extended attributes of tmpfs", open_upper
+    upper = "upperdir=/work/upper,workdir=/work/work"
+    yield _mount("overlay", "/work", "overlay", flags, f"{lower},{upper}")
 
 
 def mount_own(tmpfs: dict[str, str]) -> Iterator[Step]:

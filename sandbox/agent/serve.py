@@ -12,13 +12,15 @@ from __future__ import annotations
 import os
 
 from sandbox.agent import program, wire
-from sandbox.agent.collect import collect, write_files
+from sandbox.agent.collect import collect
 from sandbox.agent.resource_monitor import ResourceMonitor
 from sandbox.agent.supervise import Observed, RunSupervisor
+from sandbox.agent.walk import Base
+from sandbox.agent.write import write_files, write_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _SOURCES = (".py", ".pyc", ".so")
 
@@ -88,22 +90,29 @@ def serve(
     given: AgentContext,
     waiting: program.Waiting | None,
     monitor: ResourceMonitor,
+    base: Base | None = None,
 ) -> None:
     """Say that the sandbox is ready, take one order, run it, answer. Returns also where no order
     came before the end of `read_fd`; the caller ends the process.
 
     Neither descriptor may be inheritable, and the process must be hardened. `waiting` is a process
     that waits to take the order (`interpreter.prepare`); without one, a new process is started.
+    `base` is what `/work` is made of, where it has layers.
     """
     wire.write_all(write_fd, wire.READY)
     try:
         order = Order(read_fd)
     except EOFError:
         return
-    write_files(program.WORK, order.files)
-    running = _start(waiting, order, given)
+    top: Iterable[str] = order.files
+    if base is None:
+        write_files(program.WORK, order.files)
+    else:
+        write_over(program.WORK, order.files, order.removed)
+        top = sources(program.WORK)
+    running = _start(waiting, order, given, modules(top))
     seen = RunSupervisor(running, monitor, order.limits, order.stdin, read_fd).follow()
-    _answer(write_fd, seen, order)
+    _answer(write_fd, seen, order, base)
 
 
 def harden() -> None:
@@ -113,8 +122,12 @@ def harden() -> None:
     program.set_dumpable(0)
 
 
-def _start(waiting: program.Waiting | None, order: Order, given: AgentContext) -> program.Program:
-    """The process that waits already, where there is one; else a new one."""
+def _start(
+    waiting: program.Waiting | None, order: Order, given: AgentContext, own: set[str]
+) -> program.Program:
+    """The process that waits already, where there is one; else a new one. `own` are the names of
+    the workspace's modules.
+    """
     argv = order.words
     if order.code is not None:
         program.write_main(given.main, order.code)
@@ -124,11 +137,18 @@ def _start(waiting: program.Waiting | None, order: Order, given: AgentContext) -
         if order.seed is not None:
             env["PYTHONHASHSEED"] = order.seed
         return program.start(argv, env, order.rlimits)
-    waiting.begin((argv, order.code, order.seed, order.rlimits, modules(order.files)))
+    waiting.begin((argv, order.code, order.seed, order.rlimits, own))
     return waiting
 
 
-def modules(paths: Mapping[str, bytes]) -> set[str]:
+def sources(work: str) -> set[str]:
+    """The modules at the top of `work`, and what makes packages of directories there."""
+    found = set(os.listdir(work))  # noqa: PTH208
+    inits = (f"{name}/__init__{end}" for name in found for end in _SOURCES if "." not in name)
+    return found | {path for path in inits if os.path.lexists(f"{work}/{path}")}
+
+
+def modules(paths: Iterable[str]) -> set[str]:
     """The names under which Python would import the files at the top of the workspace."""
     found = set()
     for path in paths:
@@ -140,8 +160,8 @@ def modules(paths: Mapping[str, bytes]) -> set[str]:
     return found
 
 
-def _answer(control: int, seen: Observed, order: Order) -> None:
-    left = collect(program.WORK, order.files, order.limits)
+def _answer(control: int, seen: Observed, order: Order, base: Base | None) -> None:
+    left = collect(program.WORK, order.files, order.limits, base, order.removed)
     kept = (seen.stdout, seen.stderr)
 
     def header() -> Iterator[str]:

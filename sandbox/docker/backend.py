@@ -37,7 +37,7 @@ class DockerSandbox(PooledSandbox[DockerSession]):
         cpus: float = 1.0,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(pool_size, limits)
+        super().__init__(pool_size, limits, None)
         self._image, self._engine, self._tls = image, engine or DEFAULT, tls
         self._runtime, self._cpus = runtime, cpus
         self._owner: garbage_collection.Owner | None = None

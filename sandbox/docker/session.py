@@ -55,7 +55,13 @@ class DockerSession:
         kept = (line for line in lines if not line.startswith("rlimit RLIMIT_NPROC "))
         return replace(whole, header="\n".join(kept))
 
-    async def make(self, limits: Limits, *, load: bool) -> DockerInstance:
+    async def make(
+        self,
+        limits: Limits,
+        *,
+        load: bool,
+        layers: tuple[str, ...] = (),  # noqa: ARG002
+    ) -> DockerInstance:
         """See `pool.Session.make`."""
         mark = uuid.uuid4().hex
         self._held.add(mark)

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from sandbox import policy
+from sandbox import layered_trial, policy
 from sandbox.backend import PooledSandbox
 from sandbox.layers import layers
 from sandbox.local.client import LocalSession
+from sandbox.local.stepdown import give
 from sandbox.protocol import DEFAULT_LIMITS, Layer, Limits
 
 
@@ -24,7 +25,8 @@ class LocalSandbox(PooledSandbox[LocalSession]):
     may keep busy where there are control groups. `own_interpreter` has each run start an
     interpreter instead of taking a copy of the zygote's. Where a `private` path lies in a tree that
     code sees, no run is made. `programs` are names of this machine's programs that code finds
-    beside those of `sandbox.programs`.
+    beside those of `sandbox.programs`. Below the directory `layers` are those that commands may
+    name; each was given to the user that sandboxes are outside (`stepdown.give`).
 
     The supervisor starts with the first run, and again where it has died. Make this after a fork,
     not before: a child that inherits its socket would keep the sandboxes alive.
@@ -42,9 +44,10 @@ class LocalSandbox(PooledSandbox[LocalSession]):
         own_interpreter: bool = False,
         private: Iterable[Path] = (),
         programs: Iterable[str] = (),
+        layers: Path | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(pool_size, limits)
+        super().__init__(pool_size, limits, None if layers is None else layers.absolute())
         self._own_interpreter = own_interpreter
         self._private = tuple(map(os.path.realpath, private))
         self._programs = tuple(programs)
@@ -52,6 +55,9 @@ class LocalSandbox(PooledSandbox[LocalSession]):
         self._rotation, self._cpus = rotation, cpus
 
     async def _start(self) -> LocalSession:
+        if self._layers_at is not None:
+            self._layers_at.mkdir(mode=0o755, parents=True, exist_ok=True)
+            layered_trial.make(self._layers_at, lambda layer: give(layer, self._uid))
         session = LocalSession(self._cpus, own_interpreter=self._own_interpreter)
         try:
             await session.open(
@@ -61,6 +67,7 @@ class LocalSandbox(PooledSandbox[LocalSession]):
                 self._rotation,
                 self._private,
                 self._programs,
+                self._layers_at,
             )
         except BaseException:
             await session.close()

@@ -51,6 +51,7 @@ def command(host_env: HostEnvironment, given: Descriptors, *, libraries: bool) -
         *(word for tree in host_env.trees for word in ("--ro-bind", tree.source, tree.at)),
         *(word for target, at in host_env.links for word in ("--symlink", target, at)),
         *("--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/work"),
+        *(("--ro-bind", layers.source, layers.at) if (layers := host_env.layers) else ()),
         # The zygote's own, for matplotlib's list of fonts; each sandbox's lies over it.
         *("--perms", "1777", "--size", str(RUN_BYTES), "--tmpfs", "/tmp"),  # noqa: S108
         *(word for at, fd in given.texts.items() for word in _text(at, fd)),

@@ -84,16 +84,18 @@ class LocalSession:
         rotation: int,
         private: Sequence[str] = (),
         programs: Sequence[str] = (),
+        layers: Path | None = None,
     ) -> None:
         """Begin, where no sandbox sees a `private` path, and each finds these `programs` beside
-        those of `sandbox.programs`. From then on there are `facts`:
-        `bubblewrap`, `uid`, `python` (in the sandbox), `cgroup` (what it bounds) or else
-        `no_cgroup` (why). Raises SandboxUnavailable.
+        those of `sandbox.programs`, and its layers below the directory `layers`. From then on
+        there are `facts`: `bubblewrap`, `uid`, `python` (in the sandbox), `cgroup` (what it bounds)
+        or else `no_cgroup` (why). Raises SandboxUnavailable.
         """
         program = None if bwrap is None else str(bwrap)
         begin = {"python": str(python), "bwrap": program, "uid": uid, "rotation": rotation}
         lists = {"private": list(private), "programs": list(programs)}
-        await self.send({"do": "open", **begin, **lists})
+        at = None if layers is None else str(layers)
+        await self.send({"do": "open", **begin, **lists, "layers": at})
         self.facts = await self._opened
 
     def order(self, command: Command, limits: Limits) -> Order:
@@ -101,7 +103,13 @@ class LocalSession:
         python = self.facts["python"]
         return order(command, limits, python, own_interpreter=self._own_interpreter)
 
-    async def make(self, limits: Limits, *, load: bool) -> LocalInstance:  # noqa: ARG002
+    async def make(
+        self,
+        limits: Limits,
+        *,
+        load: bool,  # noqa: ARG002
+        layers: tuple[str, ...] = (),
+    ) -> LocalInstance:
         """See `pool.Session.make`; what has libraries loaded is the supervisor's choice."""
         if self.lost:
             raise SandboxLost(_LOST)
@@ -109,7 +117,8 @@ class LocalSession:
         self._entries[number] = entry
         size = policy.work_bytes(limits)
         try:
-            await self.send({"do": "make", "number": number, "size": size})
+            order = {"number": number, "size": size, "layers": layers}
+            await self.send({"do": "make", **order})
             made = await entry.made
             streams = await asyncio.open_unix_connection(sock=made, limit=_BUFFER_BYTES)
         except BaseException:

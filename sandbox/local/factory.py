@@ -46,7 +46,8 @@ class Factory:
         self._spec, self._groups, self._rotation = spec, groups, rotation
         self._selector = selector
         self._all: dict[int, Instance] = {}
-        self._waiting: deque[tuple[int, int]] = deque()  # numbers and sizes, for want of a zygote
+        # Numbers, sizes and layers, for want of a zygote.
+        self._waiting: deque[tuple[int, int, list[str]]] = deque()
         self._current: Zygote | None = None
         self._next: Zygote | None = None
         self._zygotes: list[Zygote] = []
@@ -54,9 +55,11 @@ class Factory:
         self._libraries = False  # whether it loads them
         self.outbox: list[tuple[dict[str, Any], Instance | None]] = []
 
-    def make(self, number: int, size: int) -> None:
-        """Make a sandbox with a `/work` of `size` bytes, as soon as there is a zygote."""
-        self._waiting.append((number, size))
+    def make(self, number: int, size: int, layers: list[str]) -> None:
+        """Make a sandbox with a `/work` of `size` bytes over `layers`, as soon as there is a
+        zygote.
+        """
+        self._waiting.append((number, size, layers))
         if self._current is not None and self._current.lost():
             self._current = None  # it is dying, as will be noticed
         if self._current is None:
@@ -130,11 +133,11 @@ class Factory:
         if zygote is None or not zygote.ready:
             return
         while self._waiting:
-            number, size = self._waiting.popleft()
+            number, size, layers = self._waiting.popleft()
             group: SandboxGroup | None = None
             try:
                 group = None if self._groups is None else self._groups.take()
-                self._all[number] = zygote.make(number, size, group)
+                self._all[number] = zygote.make(number, size, layers, group)
             except OSError as error:
                 if self._groups is not None and group is not None:
                     self._groups.give_back(group)

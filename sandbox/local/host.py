@@ -22,9 +22,15 @@ _ASK = (
 )
 
 
-def find(python: str, bwrap: str | None = None, further: Sequence[str] = ()) -> HostEnvironment:
+def find(
+    python: str,
+    bwrap: str | None = None,
+    further: Sequence[str] = (),
+    layers: str | None = None,
+) -> HostEnvironment:
     """The ground for sandboxes whose interpreter is `python`, an absolute path of the host. Code
-    finds the programs of `sandbox.programs`, and `further` ones.
+    finds the programs of `sandbox.programs`, and `further` ones. The directory `layers` has what
+    commands may begin with.
 
     Raises SandboxUnavailable where bubblewrap or the interpreter is missing or cannot serve.
     """
@@ -37,7 +43,10 @@ def find(python: str, bwrap: str | None = None, further: Sequence[str] = ()) -> 
     inside, own = _interpreter(python)
     masked = tuple((each, Path(each).is_dir()) for each in policy.MASKED if Path(each).exists())
     links = (*links, *_programs(inside, further))
-    return HostEnvironment(program, inside, (*trees, *own), links, masked, (programs.PLACE,))
+    base = None if layers is None else Tree(layers, policy.LAYERS)
+    return HostEnvironment(
+        program, inside, (*trees, *own), links, masked, (programs.PLACE,), layers=base
+    )
 
 
 def _programs(python: str, further: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -61,6 +70,18 @@ def require_unseen(host_env: HostEnvironment, private: Iterable[str]) -> None:
                     "working directory, FETTLE_DATA_DIR and FETTLE_CONFIG out of the system's "
                     "trees and of the sandbox's Python"
                 )
+
+
+def require_layers(host_env: HostEnvironment) -> None:
+    """Raises SandboxUnavailable where this process may not enter the directory of layers, if there
+    is one. What is above it needs to be open to nobody.
+    """
+    layers = host_env.layers
+    if layers is not None and not os.access(layers.source, os.R_OK | os.X_OK):
+        raise SandboxUnavailable(
+            f"sandboxes run as uid {os.geteuid()}, which may not enter the directory of layers, "
+            f"{layers.source}. Give it the mode 755"
+        )
 
 
 def version(host_env: HostEnvironment) -> str:

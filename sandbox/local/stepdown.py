@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox.policy import HostEnvironment, Tree
+from sandbox.policy import HOST_UID, HostEnvironment, Tree
 from sandbox.protocol import SandboxUnavailable
 
 _CLONE_NEWNS = 0x20000
@@ -32,9 +32,11 @@ def step_down(host_env: HostEnvironment, uid: int) -> HostEnvironment:
 
     Elsewhere nothing changes. Raises SandboxUnavailable where root has not the capabilities for it.
     """
-    if os.geteuid() != 0 or is_user_outside(Path("/proc/self/uid_map").read_text(), uid):
+    if os.geteuid() == owner(uid):
         return host_env
-    unreachable = unreachable_trees(host_env.trees)
+    layers = host_env.layers
+    trees = host_env.trees if layers is None else (*host_env.trees, layers)
+    unreachable = unreachable_trees(trees)
     try:
         mounts = _bind_trees(unreachable) if unreachable else {}
         os.setgroups([])
@@ -47,7 +49,31 @@ def step_down(host_env: HostEnvironment, uid: int) -> HostEnvironment:
             "started as root. Run the worker as an unprivileged user, with an interpreter that "
             "it can read."
         ) from error
-    return replace(host_env, trees=tuple(mounts.get(tree, tree) for tree in host_env.trees))
+    return replace(
+        host_env,
+        trees=tuple(mounts.get(tree, tree) for tree in host_env.trees),
+        layers=None if layers is None else mounts.get(layers, layers),
+    )
+
+
+def give(tree: Path, uid: int = HOST_UID) -> None:
+    """Give everything in a directory to the user and group that sandboxes of this process are
+    outside: of what belongs to others their code cannot write copies.
+    """
+    given = owner(uid)
+    if given == os.geteuid():
+        return
+    os.chown(tree, given, given)
+    for place, folders, names in os.walk(tree):
+        for name in (*folders, *names):
+            os.chown(f"{place}/{name}", given, given, follow_symlinks=False)
+
+
+def owner(uid: int = HOST_UID) -> int:
+    """The uid that sandboxes of this process have outside: what its supervisor becomes."""
+    if os.geteuid() != 0 or is_user_outside(Path("/proc/self/uid_map").read_text(), uid):
+        return os.geteuid()
+    return uid
 
 
 def is_user_outside(uid_map: str, uid: int) -> bool:

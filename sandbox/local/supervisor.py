@@ -5,9 +5,10 @@ lives as long as the socket FD: when its other end closes, for whatever reason, 
 and it exits. Messages are JSON datagrams; job bytes never pass here, for a sandbox's own socket is
 handed over (SCM_RIGHTS). The worker chooses the numbers.
 
-    open {python, bwrap, uid, rotation, private, programs}
+    open {python, bwrap, uid, rotation, private, programs, layers}
                              -> {"open": {...}} or {"unavailable": why}
-    make {number, size}      -> {"made": number, "libraries"} + descriptor, when its agent is
+    make {number, size, layers}
+                             -> {"made": number, "libraries"} + descriptor, when its agent is
                                 ready; or {"failed": number, "why", "lost"}
     start {number, seconds, memory, processes, cpus}
                              -> {"started": number}, or {"failed": ...}
@@ -122,16 +123,18 @@ class Supervisor:
         rotation: int,
         private: list[str],
         programs: list[str],
+        layers: str | None,
     ) -> None:
         try:
             orphans.adopt()
-            found = host.find(python, bwrap, programs)
+            found = host.find(python, bwrap, programs, layers)
             host.require_unseen(found, private)
             spec = rootfs.spec(found)  # reads our own source: before the step down
             version = host.version(found)
             groups = Cgroups.open(uid)  # root's affair, if anyone's
             self._groups = groups if isinstance(groups, Cgroups) else None
             spec = replace(spec, host_env=stepdown.step_down(found, uid))
+            host.require_layers(spec.host_env)
         except SandboxUnavailable as reason:
             self._send({"unavailable": str(reason)})
             return

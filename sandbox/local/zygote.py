@@ -15,6 +15,7 @@ import socket
 import subprocess
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 from sandbox import policy
@@ -70,17 +71,20 @@ class Zygote:
             self.pidfd = os.pidfd_open(self._bwrap.pid)
             own.pop_all()  # all of it is there, and `close` closes it
 
-    def make(self, number: int, size: int, group: SandboxGroup | None) -> Instance:
-        """Ask for a sandbox that puts itself into `group`, with a `/work` of `size` bytes. It is
-        made as soon as the zygote gets to it; or never, where that has ended, as will be noticed.
-        Raises OSError where this process is short of something.
+    def make(
+        self, number: int, size: int, layers: Sequence[str], group: SandboxGroup | None
+    ) -> Instance:
+        """Ask for a sandbox that puts itself into `group`, with a `/work` of `size` bytes over
+        `layers`. It is made as soon as the zygote gets to it; or never, where that has ended, as
+        will be noticed. Raises OSError where this process is short of something.
         """
         given: list[int] = []
         try:
             given += [] if group is None else group.member_lists()
             clock = None if group is None else group.clock()
             given += [] if clock is None else [clock]
-            message = b"make %d %d" % (size, clock is not None)
+            words = ("make", f"{size}", f"{clock is not None:d}", *layers)
+            message = " ".join(words).encode()
             instance = Instance(number, self, group)
             try:
                 with instance.inside as inside, contextlib.suppress(*_ENDED):

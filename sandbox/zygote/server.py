@@ -1,13 +1,13 @@
 """The zygote: an interpreter that has its libraries loaded, and is copied into every sandbox.
 
 It is the first process of the base container, has one thread, holds no secret and never receives a
-byte of a job: a datagram from the supervisor says how large `/work` is to be and brings the socket
-that the sandbox's agent will talk over, descriptors of its control group's member lists, and where
-CLOCK is 1 that group's count of processor time; the answer brings a pidfd of the sandbox's first
-process. The job comes over that socket, whose one end is in the sandbox and whose other end is the
-worker's.
+byte of a job: a datagram from the supervisor says how large `/work` is to be and which layers it
+begins with, and brings the socket that the sandbox's agent will talk over, descriptors of its
+control group's member lists, and where CLOCK is 1 that group's count of processor time; the answer
+brings a pidfd of the sandbox's first process. The job comes over that socket, whose one end is in
+the sandbox and whose other end is the worker's.
 
-    make BYTES CLOCK + descriptors    -> made + descriptor, or failed WHY
+    make BYTES CLOCK [LAYER ...] + descriptors    -> made + descriptor, or failed WHY
 
 Before that the zygote says `ready` once. When the supervisor is gone it ends, and the kernel ends
 every sandbox with it, for they are in pid namespaces below its own.
@@ -22,11 +22,13 @@ import ctypes
 import os
 import signal
 import socket
+from collections.abc import Sequence
 from typing import NoReturn
 
 from sandbox.agent import serve, wire
 from sandbox.agent.isolation import Isolation
 from sandbox.agent.resource_monitor import ResourceMonitor
+from sandbox.agent.walk import Base
 from sandbox.zygote import interpreter, preload
 
 MESSAGE_BYTES = 4096
@@ -59,9 +61,9 @@ def main(control: int, *, libraries: bool) -> NoReturn:
     _live(*_serve(control, libraries=libraries))
 
 
-def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], int, _Context]:
+def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], int, Sequence[str], _Context]:
     """Make the sandboxes that are asked for. Returns in each of them: its socket, the member lists
-    of its control group, the size of its `/work`, and what all of them are given.
+    of its control group, the size of its `/work`, its layers, and what all of them are given.
     """
     os.set_inheritable(control, False)
     # The kernel reaps sandboxes that have ended; the supervisor learns of it by their pidfds.
@@ -80,10 +82,10 @@ def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], int, _Cont
             os._exit(0)
         if _make(talk, fds):
             sandbox, *groups = fds
-            _, size, has_clock = data.split()
-            if has_clock == b"1":
+            _, size, has_clock, *layers = data.decode().split()
+            if has_clock == "1":
                 context.monitor.cpu.clock = groups.pop()
-            return sandbox, groups, int(size), context
+            return sandbox, groups, int(size), layers, context
 
 
 def _make(talk: socket.socket, given: list[int]) -> bool:
@@ -133,24 +135,27 @@ def _copy() -> int | None:
     return pidfd.value if pid else None
 
 
-def _live(sandbox: int, groups: list[int], work_bytes: int, context: _Context) -> NoReturn:
+def _live(
+    sandbox: int, groups: list[int], work_bytes: int, layers: Sequence[str], context: _Context
+) -> NoReturn:
     """The whole life of a sandbox, in its first process; never returns.
 
     In the process that `prepare` forks it is left by `interpreter.Begin`, up to the bottom of the
     stack, where the code then runs: so nothing stands around that call.
     """
+    base = Base(layers) if layers else None
     try:
         for group in groups:  # what is charged from here on is the sandbox's
             os.write(group, b"0")
             os.close(group)
-        context.monitor.locks = context.isolation.apply(work_bytes)
+        context.monitor.locks = context.isolation.apply(work_bytes, base)
         _write_files(context.isolation.fonts, context.fonts)
         os.dup2(1, 2)  # from here on nobody reads its stderr
     except OSError as error:
         os.write(sandbox, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
     waiting = interpreter.prepare(context.given)
-    serve.serve(sandbox, sandbox, context.given, waiting, context.monitor)
+    serve.serve(sandbox, sandbox, context.given, waiting, context.monitor, base)
     os._exit(0)
 
 

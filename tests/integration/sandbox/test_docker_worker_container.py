@@ -34,3 +34,4 @@ def test_the_sandbox_works_in_a_container_with_the_workers_settings(docker_engin
     ]
     done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=False)
     assert "sandbox local: works" in done.stdout, done.stdout + done.stderr
+    assert "on   repositories:" in done.stdout

@@ -53,7 +53,7 @@ common = rootfs.spec(found)
 common = replace(common, host_env=stepdown.step_down(found, 61100))
 for number in range(40):
     made = zygote.Zygote(common, libraries=False)
-    made.make(number, 1 << 20, None)
+    made.make(number, 1 << 20, (), None)
     time.sleep(number * 0.002)
     made.kill()
     made.close()

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.agent.collect import collect, write_files
+from sandbox.agent.collect import collect
 from sandbox.agent.supervise import CHUNK, Kept
+from sandbox.agent.write import write_files
 
 WIDE = {"file_bytes": 100.0, "workspace_bytes": 1000.0, "workspace_files": 10.0}
 

@@ -52,3 +52,14 @@ def test_in_a_container_it_names_what_the_container_is_to_be_given(host: Host) -
 @pytest.mark.parametrize("host", [Host(), Host(contained=True, filtered=True)])
 def test_another_fault_gets_no_advice_that_would_mislead(host: Host) -> None:
     assert "Try:" not in explain("ModuleNotFoundError: No module named 'x'", host)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["mount overlay /work: Operation not permitted", "extended attributes of tmpfs: Not supported"],
+)
+def test_a_kernel_without_overlays_for_users_is_named_for_what_it_prevents(said: str) -> None:
+    found = explain(said, Host({"kernel.unprivileged_userns_clone": "0"}))
+    assert "6.6" in found
+    assert "docker backend" in found
+    assert "sysctl" not in found

@@ -1,0 +1,105 @@
+"""Files into `/work`, before anything of the run has started: nothing moves meanwhile."""
+
+# ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH108, PTH118, PTH120, PTH123, PTH208
+
+from __future__ import annotations
+
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+_ELF = b"\x7fELF"
+
+
+def write_files(work: str, files: Mapping[str, bytes]) -> None:
+    """Write `files` below `work`, which is empty."""
+    for path, data in files.items():
+        place = f"{work}/{path}"
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        _write(place, data)
+
+
+def write_over(work: str, files: Mapping[str, bytes], removed: Iterable[str]) -> None:
+    """Remove from `work`, then write `files` to it; whatever is in their way makes room. A file
+    that takes the place of another has its mode.
+    """
+    for path in removed:
+        _remove(work, path)
+    directories = {""}
+    for path, data in files.items():
+        _make_way(work, os.path.dirname(path), directories)
+        place = f"{work}/{path}"
+        mode = _clear(place)
+        _write(place, data)
+        if mode is not None:
+            os.chmod(place, mode)
+
+
+def _write(place: str, data: bytes) -> None:
+    """Write one file.
+
+    A workspace holds neither modes nor times. What can be executed may be; what was compiled is
+    older than its sources, so that `make` does not take it for up to date.
+    """
+    with open(place, "wb") as file:
+        file.write(data)
+    if data.startswith((b"#!", _ELF)):
+        os.chmod(place, 0o755)  # noqa: S103
+    if data.startswith(_ELF):
+        os.utime(place, (0, 0))
+
+
+def _remove(work: str, path: str) -> None:
+    """Remove what `path` names, where it is there, and the directories that it leaves empty."""
+    parts = path.split("/")
+    above = [f"{work}/{'/'.join(parts[:count])}" for count in range(1, len(parts))]
+    if not all(_is_directory(place) for place in above):  # nor by way of a link
+        return
+    _clear(f"{work}/{path}")
+    for place in reversed(above):
+        try:
+            os.rmdir(place)
+        except OSError:
+            return
+
+
+def _make_way(work: str, path: str, directories: set[str]) -> None:
+    """Have `path` be a directory, and every one above it; `directories` are known to be."""
+    if path in directories:
+        return
+    _make_way(work, os.path.dirname(path), directories)
+    place = f"{work}/{path}"
+    if not _is_directory(place):
+        _clear(place)
+        os.mkdir(place)
+    directories.add(path)
+
+
+def _is_directory(place: str) -> bool:
+    mode = _mode(place)
+    return mode is not None and stat.S_ISDIR(mode)
+
+
+def _clear(place: str) -> int | None:
+    """Remove whatever has this name; returns the mode of what was a regular file."""
+    mode = _mode(place)
+    if mode is None:
+        return None
+    if stat.S_ISDIR(mode):
+        for name in os.listdir(place):
+            _clear(os.path.join(place, name))
+        os.rmdir(place)
+        return None
+    os.unlink(place)
+    return stat.S_IMODE(mode) if stat.S_ISREG(mode) else None
+
+
+def _mode(place: str) -> int | None:
+    try:
+        return os.lstat(place).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None

@@ -1,0 +1,56 @@
+"""Whether runs can begin with layers here: one is made, and tried as a job on a repository would.
+
+What may fail is the kernel's: an overlay of an unprivileged user, and in it a directory that is
+made in the place of one that was removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from sandbox.layers import layer
+from sandbox.protocol import Command, Layer, RunResult
+
+NAME = "trial"
+_FILE = "directory/file"
+_CODE = f"""
+import os
+os.remove({_FILE!r})
+os.rmdir('directory')
+os.mkdir('directory')
+open('directory/other', 'w').close()
+"""
+COMMAND = Command(("python", "-c", _CODE), layers=(NAME,))
+
+
+def make(top: Path, finish: Callable[[Path], None]) -> None:
+    """Have the layer of the trial below `top`, unless it is there; `finish` it before."""
+    if (top / NAME).is_dir():
+        return
+    made = Path(tempfile.mkdtemp(prefix=".trial-", dir=top))
+    made.chmod(0o755)
+    (made / _FILE).parent.mkdir()
+    (made / _FILE).write_bytes(b"")
+    finish(made)
+    with contextlib.suppress(OSError):  # another worker's was quicker
+        made.rename(top / NAME)
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def report(result: RunResult | str) -> Layer:
+    """What became of the trial: its result, or why there was none."""
+    loss = result if isinstance(result, str) else f"{result.end}: {result.stderr.text}"
+    well = not isinstance(result, str) and (result.changed, result.deleted) == (
+        {"directory/other": b""},
+        frozenset({_FILE}),
+    )
+    return layer(
+        "repositories",
+        "a run begins with a repository's files, shared and read-only below what it writes",
+        f"jobs on repositories cannot run here: {loss}",
+        active=well,
+    )
