@@ -1,4 +1,4 @@
-"""Settings of repositories that jobs work on: how large they may be.
+"""Settings of repositories that jobs work on: where they may come from, and how large they may be.
 
 Why: docs/decisions/0054-git-as-a-process.md
 """
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from settings.base import FettleSettings
+from settings.base import FettleSettings, Names
 from settings.sandbox import MIB
 
 
@@ -21,6 +21,17 @@ def _none_if_empty(value: Any) -> Any:
 class RepositorySettings(FettleSettings):
     """Sizes in bytes, times in seconds."""
 
+    repo_hosts: Names = Field(
+        (),
+        description="hosts that workers fetch repositories from, as `git.example.org`, "
+        "`git.example.org:8443`, `*.example.org`, `http://git.internal:3000` (without TLS); one "
+        "that is named in full may have a private address; unset: uploads only",
+    )
+    repo_credentials: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
+        None,
+        description="file with a line `HOST USER:TOKEN` for each host that wants a credential; "
+        "readable by the worker's user alone (mode 0600)",
+    )
     repo_dir: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
         None,
         description="where a worker keeps mirrors and checked-out trees, on a disk of its own "
@@ -32,6 +43,12 @@ class RepositorySettings(FettleSettings):
         description="the largest repository: what is sent for one job, and its files together",
     )
     repo_files: int = Field(50_000, gt=0, description="the most files of a repository's tree")
+    repo_commits: int = Field(
+        1_000,
+        gt=0,
+        description="how many commits of history are fetched, with the tags on them; an upload "
+        "brings what it has",
+    )
     repo_seconds: float = Field(
         300.0,
         gt=0,

@@ -36,6 +36,11 @@ class Proxy:
     _received: int = 0
     _open: set[asyncio.Task[None]] = field(default_factory=set)
 
+    @property
+    def too_much(self) -> bool:
+        """Whether more came back than is allowed."""
+        return self._received > self.most_bytes
+
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[str]:
         """Serve until the block ends; gives the proxy's address."""
@@ -98,7 +103,7 @@ class Proxy:
     ) -> None:
         while part := await upstream.read(_CHUNK):
             self._received += len(part)
-            if self._received > self.most_bytes:
+            if self.too_much:
                 self.refused.append(f"the index sent more than {self.most_bytes} bytes")
                 return
             writer.write(part)

@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.protocol import MIB
+from worker.repositories.errors import RepositoryUnavailable
 
 MEMORY_BYTES: Final = 2_048 * MIB
 OUTPUT_BYTES: Final = 64 * MIB
 OLDEST: Final = (2, 32)
 """The first version that takes GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT is of 2.31."""
+_MISSING = "git is not installed: install Debian's package git (2.32 or newer)"
 SAID_CHARACTERS = 300
 _CHUNK = 256 * 1024
 _ERROR_BYTES = 64 * 1024
@@ -72,8 +74,9 @@ FSCK_IGNORED = (
 Those of paths (`..`, `.git`, `.gitmodules`) stay errors."""
 
 
-class GitFailed(Exception):
-    """Git ended with an error. `said` is its own text, shortened, in printable characters."""
+class GitFailed(RepositoryUnavailable):
+    """Git ended with an error: the machine's, where nobody says more. `said` is its own text,
+    shortened, in printable characters."""
 
     def __init__(self, said: str, *, code: int | None = None) -> None:
         super().__init__(said)
@@ -103,8 +106,10 @@ class Git:
 
     async def run(self, *args: str, stdin: bytes = b"", most_bytes: int = OUTPUT_BYTES) -> bytes:
         """Its standard output. Raises GitFailed."""
+        if (git := program()) is None:
+            raise GitFailed(_MISSING)
         process = await asyncio.create_subprocess_exec(
-            *(program() or "git", f"--git-dir={self.folder}", *args),
+            *(git, f"--git-dir={self.folder}", *args),
             cwd="/",
             env={**_environment({**_CONFIG, **self.config}), **self.environment},
             stdin=asyncio.subprocess.PIPE,
@@ -161,11 +166,10 @@ async def version() -> tuple[int, ...] | None:
 
 def fault(found: tuple[int, ...] | None) -> str | None:
     """Why git of this version (None: there is none) will not do, and what to do; None: it does."""
-    oldest = ".".join(map(str, OLDEST))
     if found is None:
-        return f"git is not installed: install Debian's package git ({oldest} or newer)"
+        return _MISSING
     if found < OLDEST:
-        return f"git {'.'.join(map(str, found))} is too old: {oldest} or newer is needed"
+        return f"git {'.'.join(map(str, found))} is too old: 2.32 or newer is needed"
     return None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryUnavailable
 from worker.repositories.git import Git, GitFailed, fault, version
@@ -15,7 +16,9 @@ from worker.repositories.places import Lock, Places, locked, used
 
 _WORK = ".work"
 _LEFT_OVER = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp-*")
-"""What a git that was killed leaves; a lock file of these would stop the next one for ever."""
+"""What a git that was ended leaves; a lock file of these would stop the next one for ever."""
+_SPARE_BYTES = 64 * MIB
+"""Of a file, over what may be sent: git adds to a pack what its objects are differences to."""
 
 
 class Origin(Protocol):
@@ -59,10 +62,16 @@ class Mirror:
     async def writing(self) -> AsyncIterator[Lock]:
         """One writer at a time, over all processes of this machine."""
         async with locked(self.folder / _WORK, self.settings.repo_seconds) as lock:
-            for pattern in _LEFT_OVER:
-                for path in self.folder.glob(pattern):
-                    path.unlink(missing_ok=True)
-            yield lock
+            self._clear()  # what a process left that was killed
+            try:
+                yield lock
+            finally:
+                self._clear()
+
+    def _clear(self) -> None:
+        for pattern in _LEFT_OVER:
+            for path in self.folder.glob(pattern):
+                path.unlink(missing_ok=True)
 
     async def ensure(self, origin: Origin, commit: str) -> None:
         """The mirror has the commit afterwards. Raises RepositoryRefused."""
@@ -80,7 +89,7 @@ async def opened(places: Places, origin: Origin, settings: RepositorySettings) -
     while (use := used(folder)) is None:
         if (wrong := fault(await version())) is not None:
             raise RepositoryUnavailable(f"this worker cannot use repositories: {wrong}")
-        with places.workshop() as (workshop, lock):
+        async with places.workshop() as (workshop, lock):
             new = workshop / "new"
             git = process(new, settings, lock)
             try:
@@ -97,7 +106,7 @@ async def opened(places: Places, origin: Origin, settings: RepositorySettings) -
 def process(folder: Path, settings: RepositorySettings, *locks: Lock) -> Git:
     """Git by the settings' bounds. It keeps the locks for as long as it runs."""
     held = tuple(lock.descriptor for lock in locks)
-    return Git(folder, settings.repo_seconds, settings.repo_bytes, held)
+    return Git(folder, settings.repo_seconds, settings.repo_bytes + _SPARE_BYTES, held)
 
 
 def _move(new: Path, folder: Path) -> None:

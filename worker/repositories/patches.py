@@ -90,7 +90,7 @@ async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
 
 @asynccontextmanager
 async def _scratch(change: Change) -> AsyncIterator[Git]:
-    with change.places.workshop() as (workshop, lock):
+    async with change.places.workshop() as (workshop, lock):
         folder = workshop / "scratch"
         await asyncio.to_thread(_make_scratch, folder, change.mirror.folder)
         yield process(folder, change.mirror.settings, lock)

@@ -17,16 +17,14 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from worker.repositories.errors import RepositoryUnavailable
 
 _LOOK_SECONDS = 0.05
-_FRESH_SECONDS = 60.0
-"""A folder in `making` is younger than this before its maker has locked it."""
 BYTES_FILE = "fettle-bytes"
 """In a mirror and in a layer's `.git`: how many bytes it takes."""
 
@@ -68,40 +66,22 @@ class Places:
         """What is being made, and what is being removed."""
         return self._made("making")
 
-    @contextmanager
-    def workshop(self) -> Iterator[tuple[Path, Lock]]:
-        """A fresh folder in `making`, locked; it is removed at the end, unless it was moved."""
+    @asynccontextmanager
+    async def workshop(self) -> AsyncIterator[tuple[Path, Lock]]:
+        """A fresh folder in `making`, locked, and removed at the end with what was not moved out of
+        it. Raises RepositoryUnavailable where the disk is full, or fails."""
         path = Path(tempfile.mkdtemp(dir=self.making))
         lock = Lock(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
         try:
             fcntl.flock(lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield path, lock
+        except OSError as error:
+            raise RepositoryUnavailable(
+                f"this worker's disk does not take the repository: {error.strerror or error}"
+            ) from error
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
             lock.release()
-
-    def remove(self, path: Path) -> bool:
-        """Remove a mirror or a layer, if nobody uses it."""
-        lock = tried(path, shared=False)
-        if lock is None:
-            return False
-        try:
-            trash = Path(tempfile.mkdtemp(dir=self.making))
-            path.rename(trash / "old")
-        finally:
-            lock.release()
-        shutil.rmtree(trash, ignore_errors=True)
-        return True
-
-    def sweep(self) -> None:
-        """Remove what processes that are gone left in `making`."""
-        for path in self.making.iterdir():
-            with suppress(OSError):
-                if time.time() - path.stat().st_ctime < _FRESH_SECONDS:
-                    continue
-                if (lock := tried(path, shared=False)) is not None:
-                    shutil.rmtree(path, ignore_errors=True)
-                    lock.release()
 
     def _made(self, name: str) -> Path:
         path = self.folder / name

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from settings.repositories import RepositorySettings
-from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
+from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed, GitTooLong, GitTooMuch
 from worker.repositories.mirrors import Mirror, process
 from worker.repositories.places import BYTES_FILE, Lock, Places
@@ -104,7 +104,7 @@ def _parsed(listed: bytes) -> dict[str, Entry]:
 
 async def check_out(places: Places, mirror: Mirror, writing: Lock, commit: str, name: str) -> None:
     """Make the layer `name` of a commit that the mirror has. Raises RepositoryRefused."""
-    with places.workshop() as (workshop, lock):
+    async with places.workshop() as (workshop, lock):
         layer = workshop / "new"
         try:
             await _fill(
@@ -113,10 +113,6 @@ async def check_out(places: Places, mirror: Mirror, writing: Lock, commit: str, 
             layer.rename(places.layers / name)
         except GitFailed as error:
             raise RepositoryRefused(f"the commit cannot be checked out: {error.said}") from None
-        except OSError as error:
-            raise RepositoryUnavailable(
-                f"this worker's disk does not take the repository: {error.strerror or error}"
-            ) from None
 
 
 async def _fill(source: Git, layer: Path, git: Git, commit: str) -> None:

@@ -12,9 +12,11 @@ from settings.worker import WorkerSettings
 from worker.repositories import mirrors, snapshots
 from worker.repositories.base import Base
 from worker.repositories.errors import RepositoryRefused
+from worker.repositories.hosts import RepositoryHosts
 from worker.repositories.mirrors import Mirror, Origin
 from worker.repositories.places import Lock, Places, used
 from worker.repositories.refs import COMMIT
+from worker.repositories.remote import RemoteOrigin
 from worker.repositories.uploads import Upload, UploadOrigin
 
 
@@ -24,10 +26,13 @@ class Repositories:
 
     folder: Path
     settings: RepositorySettings
+    hosts: RepositoryHosts = field(init=False)
     places: Places = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the folders, so that a sandbox can be given that of the layers."""
+        """Make the folders, so that a sandbox can be given that of the layers; read the operator's
+        credentials. Raises RepositoriesUnfit."""
+        object.__setattr__(self, "hosts", RepositoryHosts.over(self.settings))
         object.__setattr__(self, "places", Places(self.folder.absolute()))
         _ = self.places.layers
 
@@ -81,10 +86,10 @@ class Repositories:
         return use
 
     def _origin(self, repo: Repo, upload: Upload | None) -> Origin:
+        if repo.url is not None:
+            return RemoteOrigin(self.hosts.site(repo.url), self.settings)
         if repo.bundle is None or upload is None:
-            raise RepositoryRefused(
-                "workers of this deployment fetch no repositories; upload it: fettle run --repo DIR"
-            )
+            raise RepositoryRefused("a repository has a url, or comes as a git bundle")
         return UploadOrigin(repo.bundle, upload, self.settings)
 
 

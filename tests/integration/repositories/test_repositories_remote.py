@@ -1,0 +1,364 @@
+"""A repository of a host: fetched by the operator's list, with his credential, within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.servers.certificates import self_signed
+from support.servers.git_repositories import Repository, made
+from support.servers.git_server import GitServer, git_server
+from support.servers.web_server import Answer, web_server
+
+from jobs.model.spec import Repo
+from settings.repositories import RepositorySettings
+from worker.repositories.base import Base
+from worker.repositories.errors import (
+    RepositoriesUnfit,
+    RepositoryRefused,
+    RepositoryUnavailable,
+)
+from worker.repositories.source import Repositories
+
+SECRET = "s3cret-token"
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Iterator[GitServer]:
+    with git_server(tmp_path) as server:
+        yield server
+
+
+def repositories(forge: GitServer, folder: Path, **settings: object) -> Repositories:
+    asked = {"repo_hosts": (forge.listed,), **settings}
+    return Repositories(folder / "kept", RepositorySettings.model_validate(asked))
+
+
+async def base(own: Repositories, url: str, ref: str | None = None) -> Base:
+    repo = Repo(url=url, ref=ref)
+    return await own.base(repo, await own.commit(repo))
+
+
+def credentials(folder: Path, text: str, mode: int = 0o600) -> Path:
+    file = folder / "credentials"
+    file.write_text(text)
+    file.chmod(mode)
+    return file
+
+
+def command_lines() -> list[bytes]:
+    """Those of all processes of this machine, which every user of it sees."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended
+            found.append(path.read_bytes())
+    return found
+
+
+async def test_a_branch_a_tag_and_a_commit(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    first = project.commit({"a.txt": b"1\n"})
+    project.git("tag", "--annotate", "v1", "--message", "Release")
+    project.git("branch", "team/topic")
+    second = project.commit({"a.txt": b"2\n", "b.bin": bytes(range(256))})
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    named = {None: second, "main": second, "v1": first, "team/topic": first, first: first}
+    for ref, commit in named.items():
+        assert await own.commit(Repo(url=url, ref=ref)) == commit
+    found = await base(own, url)
+    assert {path: await found.read(path) for path in found.entries} == {
+        "a.txt": b"2\n",
+        "b.bin": bytes(range(256)),
+    }
+    copy = tmp_path / "copy"
+    shutil.copytree(own.layers / found.layer, copy, symlinks=True)
+    assert Repository(copy).git("describe") == f"v1-1-g{second[:7]}"
+    assert not [path for path in copy.rglob("*") if forge.place in str(path)]
+    assert forge.place not in (copy / ".git" / "config").read_text()
+
+
+async def test_the_last_commits_are_fetched_with_their_tags(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    for number in range(9):
+        project.commit({"a.txt": b"%d\n" % number}, f"Number {number}")
+        project.git("tag", f"v{number}")
+    own = repositories(forge, tmp_path, repo_commits=3)
+    found = await base(own, forge.url("project/.git"))
+    copy = tmp_path / "copy"
+    shutil.copytree(own.layers / found.layer, copy, symlinks=True)
+    layer = Repository(copy)
+    assert layer.git("log", "--format=%s").splitlines() == ["Number 8", "Number 7", "Number 6"]
+    assert layer.git("tag").split() == ["v6", "v7", "v8"]
+    assert layer.git("describe", "--tags") == "v8"
+    assert layer.git("status", "--porcelain") == ""
+    patch = await found.patch({"a.txt": b"new\n"}, frozenset())
+    layer.git("apply", "--index", "-", stdin=patch.content)
+    job = await found.bundle(
+        {"a.txt": b"new\n"}, frozenset(), branch="fettle/j", message="x", author="A <a@b>", at=1
+    )
+    (tmp_path / "job.bundle").write_bytes(job)
+    project.git("fetch", "--quiet", str(tmp_path / "job.bundle"), "fettle/j:fettle/j")
+    assert project.git("show", "fettle/j:a.txt") == "new"
+
+
+async def test_what_is_there_is_not_fetched_again_and_a_moved_branch_is(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    first = await base(own, url, "main")
+    packs = [each for each in forge.requests if each.startswith("POST")]
+    again = await base(own, url, "main")
+    assert again.layer == first.layer
+    forge.requests.clear()
+    pinned = await own.base(Repo(url=url, ref="main"), first.commit)
+    assert (pinned.commit, forge.requests) == (first.commit, [])
+    second = project.commit({"a.txt": b"2\n"})
+    assert await own.commit(Repo(url=url, ref="main")) == second
+    assert packs
+
+
+async def test_jobs_at_one_time_fetch_once(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    commit = project.commit({f"f{n}.txt": b"1\n" for n in range(50)})
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    found = await asyncio.gather(
+        *(own.base(Repo(url=url), commit) for _ in range(4)),
+        *(repositories(forge, tmp_path).base(Repo(url=url), commit) for _ in range(4)),
+    )
+    assert len({each.layer for each in found}) == 1
+    assert len([each for each in forge.requests if each.startswith("GET")]) == 1
+
+
+async def test_a_credential_goes_to_its_host_by_no_command_line(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    forge.credential = f"me:{SECRET}"
+    forge.pause = threading.Event()
+    file = credentials(tmp_path, f"# of the team\n\n{forge.place} me:{SECRET}\n")
+    own = repositories(forge, tmp_path, repo_credentials=file)
+    fetching = asyncio.create_task(base(own, forge.url("project/.git")))
+    await asyncio.to_thread(forge.packing.wait, 60)
+    lines = command_lines()
+    assert any(forge.place.encode() in line for line in lines)
+    assert not any(SECRET.encode() in line for line in lines)
+    forge.pause.set()
+    await fetching
+    for path in own.folder.rglob("*"):
+        assert not path.is_file() or SECRET.encode() not in path.read_bytes()
+    assert SECRET not in repr(own)
+
+
+@pytest.mark.parametrize("line", ["", "other.example me:s3cret-token", "{} me:wrong-s3cret-token"])
+async def test_a_wrong_credential(
+    project: Repository, forge: GitServer, tmp_path: Path, line: str
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    forge.credential = "me:right"
+    file = credentials(tmp_path, line.format(forge.place))
+    own = repositories(forge, tmp_path, repo_credentials=file)
+    with pytest.raises(RepositoryRefused, match=r"wants a credential.*FETTLE_REPO_CRED") as refused:
+        await own.commit(Repo(url=forge.url("project/.git")))
+    assert SECRET not in str(refused.value)
+    assert not isinstance(refused.value, RepositoryUnavailable)
+
+
+def test_a_file_of_credentials_that_others_can_read(tmp_path: Path) -> None:
+    for text, mode, reason in [
+        ("host me:x\n", 0o644, "can be read by other users"),
+        ("host x\n", 0o600, "line 1: it has to be HOST USER:TOKEN"),
+    ]:
+        file = credentials(tmp_path, text, mode)
+        with pytest.raises(RepositoriesUnfit, match=reason) as unfit:
+            Repositories(tmp_path, RepositorySettings(repo_credentials=file))
+        assert "me:x" not in str(unfit.value)
+    with pytest.raises(RepositoriesUnfit, match="cannot be read"):
+        Repositories(tmp_path, RepositorySettings(repo_credentials=tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("file:///etc", "begins with https://"),
+        ("/etc", "begins with https://"),
+        ("ext::sh -c id", "begins with https://"),
+        ("ssh://git@{0}/x", "begins with https://"),
+        ("git@host:x/y.git", "begins with https://"),
+        ("--upload-pack=id", "begins with https://"),
+        ("http://me:x@{0}/p", "no user name and no password"),
+        ("http://{0}/p?private_token=x", "no query"),
+        ("https://{0}/p", "not on the operator's list"),
+        ("http://127.0.0.1:1/p", "not on the operator's list"),
+        ("https://other.example/p", "not on the operator's list"),
+        ("https://", "will not do"),
+    ],
+)
+async def test_an_address_that_is_not_fetched(
+    forge: GitServer, tmp_path: Path, url: str, reason: str
+) -> None:
+    own = repositories(forge, tmp_path)
+    with pytest.raises(RepositoryRefused, match=reason):
+        await own.commit(Repo(url=url.format(forge.place)))
+    assert forge.requests == []
+
+
+async def test_without_a_list_nothing_is_fetched(forge: GitServer, tmp_path: Path) -> None:
+    own = repositories(forge, tmp_path, repo_hosts=())
+    with pytest.raises(RepositoryRefused, match=r"fetch no repositories.*upload"):
+        await own.commit(Repo(url=forge.url("project/.git")))
+
+
+async def test_a_redirect_to_another_host_is_not_followed(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    """Neither to one that is on the list, for the credential is this host's."""
+    project.commit({"a.txt": b"1\n"})
+    with web_server() as other:
+        forge.redirect = other.url("/x").removesuffix("/x")
+        file = credentials(tmp_path, f"{forge.place} me:{SECRET}")
+        hosts = (forge.listed, f"http://127.0.0.1:{other.port}")
+        own = repositories(forge, tmp_path, repo_hosts=hosts, repo_credentials=file)
+        with pytest.raises(RepositoryRefused, match="leads to another host"):
+            await own.commit(Repo(url=forge.url("project/.git")))
+        assert other.asked == []
+
+
+async def test_a_private_address_is_for_hosts_that_are_named_in_full(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    url = f"http://any.localhost:{forge.port}/project/.git"
+    wide = repositories(forge, tmp_path, repo_hosts=(f"http://*.localhost:{forge.port}",))
+    with pytest.raises(RepositoryRefused, match=r"not public|is not known"):
+        await wide.commit(Repo(url=url))
+    assert forge.requests == []
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+async def test_a_forge_that_fails_may_be_asked_again(
+    forge: GitServer, tmp_path: Path, status: int
+) -> None:
+    forge.status = status
+    with pytest.raises(RepositoryUnavailable, match=f"could not be reached: .*{status}"):
+        await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
+
+
+async def test_a_forge_that_refuses(forge: GitServer, tmp_path: Path) -> None:
+    forge.status = 403
+    with pytest.raises(RepositoryRefused, match="answered 403") as refused:
+        await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
+    assert not isinstance(refused.value, RepositoryUnavailable)
+
+
+async def test_a_forge_that_is_not_there(forge: GitServer, tmp_path: Path) -> None:
+    own = repositories(forge, tmp_path, repo_hosts=("http://127.0.0.1:1",))
+    with pytest.raises(RepositoryUnavailable, match="could not be reached"):
+        await own.commit(Repo(url="http://127.0.0.1:1/project"))
+
+
+async def test_a_repository_a_branch_and_a_commit_that_are_not_there(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    own = repositories(forge, tmp_path)
+    with pytest.raises(RepositoryRefused, match="has no repository"):
+        await own.commit(Repo(url=forge.url("none/.git")))
+    with pytest.raises(RepositoryRefused, match="has no commits"):
+        await own.commit(Repo(url=forge.url("project/.git")))
+    project.commit({"a.txt": b"1\n"})
+    with pytest.raises(RepositoryRefused, match="no branch or tag 'gone'"):
+        await own.commit(Repo(url=forge.url("project/.git"), ref="gone"))
+    with pytest.raises(RepositoryRefused, match="no longer has the commit"):
+        await own.commit(Repo(url=forge.url("project/.git"), ref="f" * 40))
+
+
+async def test_a_repository_that_is_too_large_ends_at_its_bytes(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    project.commit({"a.bin": os.urandom(24 * 2**20)})
+    own = repositories(forge, tmp_path, repo_bytes=1_000_000)
+    with pytest.raises(RepositoryRefused, match=r"sent more than 1000000 bytes.*FETTLE_REPO_BYTES"):
+        await own.commit(Repo(url=forge.url("project/.git")))
+    taken = sum(path.stat().st_size for path in own.folder.rglob("*") if path.is_file())
+    assert taken < 2_000_000
+
+
+async def test_a_forge_that_does_not_answer_ends_at_its_time(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    forge.pause = threading.Event()
+    own = repositories(forge, tmp_path, repo_seconds=3)
+    with pytest.raises(RepositoryRefused, match="took longer than 3 s"):
+        await own.commit(Repo(url=forge.url("project/.git")))
+    forge.pause.set()
+    slow = repositories(forge, tmp_path)
+    assert (await base(slow, forge.url("project/.git"))).entries.keys() == {"a.txt"}
+
+
+async def test_objects_of_a_host_are_checked(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    project.commit_tree(f"100644 blob {project.blob(b'x')} .git")
+    with pytest.raises(RepositoryRefused, match="not safe to check out"):
+        await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
+
+
+async def test_what_a_host_says_is_shown_as_printable_text(tmp_path: Path) -> None:
+    with web_server() as server:
+        said = b"# service=git-upload-pack\n"
+        line = b"ERR no \x1b[31mred\x1b[0m\nfatal: second"
+        body = b"%04x%s0000%04x%s" % (len(said) + 4, said, len(line) + 4, line)
+        kind = "application/x-git-upload-pack-advertisement"
+        server.answers["/x/info/refs?service=git-upload-pack"] = Answer(body, kind)
+        listed = f"http://127.0.0.1:{server.port}"
+        own = Repositories(tmp_path, RepositorySettings(repo_hosts=(listed,)))
+        with pytest.raises(RepositoryRefused, match=r"no \?\[31mred") as refused:
+            await own.commit(Repo(url=f"{listed}/x"))
+        assert str(refused.value).isprintable()
+
+
+async def test_a_host_over_tls_by_the_certificates_that_this_machine_trusts(
+    project: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, context = self_signed(tmp_path, "localhost")
+    commit = project.commit({"a.txt": b"1\n"})
+    with git_server(tmp_path, context) as forge:
+        own = repositories(forge, tmp_path)
+        repo = Repo(url=forge.url("project/.git"))
+        with pytest.raises(RepositoryRefused, match="certificate"):
+            await own.commit(repo)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert await own.commit(repo) == commit
+
+
+async def test_many_fetches_leave_few_packs(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    for number in range(53):
+        project.commit({"a.txt": b"%d\n" % number})
+        await own.commit(Repo(url=url))
+    first = project.git("rev-list", "--max-parents=0", "HEAD")
+    assert len(list(own.folder.glob("mirrors/*/objects/pack/*.pack"))) < 10
+    forge.requests.clear()
+    assert await (await own.base(Repo(url=url), first)).read("a.txt") == b"0\n"
+    assert forge.requests == []
+
+
+async def test_a_forge_by_repository_name(forge: GitServer, tmp_path: Path) -> None:
+    """Without `.git` in the address, as people copy it; a last `/` names the same mirror."""
+    project = made(tmp_path / "app")
+    project.commit({"a.txt": b"1\n"})
+    own = repositories(forge, tmp_path)
+    first = await base(own, forge.url("app"))
+    assert (await base(own, forge.url("app/"))).layer == first.layer

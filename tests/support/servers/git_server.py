@@ -1,0 +1,138 @@
+"""A git server on loopback: `git http-backend`, as a forge has it, behind a small HTTP server."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import os
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+from support.servers.web_server import listening
+
+
+@dataclass
+class GitServer:
+    """Serves the repositories below `root`, as NAME/.git or NAME.git. `credential` is the
+    `USER:TOKEN` that it wants; `status` answers each request in its place, `redirect` sends it to
+    another address; `pause` holds the packs back. `requests` are methods and paths."""
+
+    root: Path
+    port: int = 0
+    tls: bool = False
+    credential: str | None = None
+    status: int | None = None
+    redirect: str | None = None
+    pause: threading.Event | None = None
+    packing: threading.Event = field(default_factory=threading.Event)
+    requests: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        return f"{'localhost' if self.tls else '127.0.0.1'}:{self.port}"
+
+    @property
+    def listed(self) -> str:
+        """The host as an operator lists it."""
+        return self.place if self.tls else f"http://{self.place}"
+
+    def url(self, name: str) -> str:
+        return f"{'https' if self.tls else 'http'}://{self.place}/{name}"
+
+
+@contextlib.contextmanager
+def git_server(root: Path, tls: ssl.SSLContext | None = None) -> Iterator[GitServer]:
+    """A server of the repositories below `root`."""
+    shown = GitServer(root, tls=tls is not None)
+
+    with listening(type("Handler", (_Handler,), {"shown": shown}), tls) as shown.port:
+        yield shown
+
+
+class _Handler(BaseHTTPRequestHandler):
+    shown: GitServer
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        body = self._body()
+        self.shown.requests.append(f"{self.command} {self.path}")
+        self.shown.headers.append({name.lower(): value for name, value in self.headers.items()})
+        if self.shown.status is not None:
+            return self._plain(self.shown.status)
+        if self.shown.redirect is not None:
+            return self._plain(301, Location=self.shown.redirect + self.path)
+        if self.shown.credential is not None and self.headers["Authorization"] != (
+            f"Basic {base64.b64encode(self.shown.credential.encode()).decode()}"
+        ):
+            return self._plain(401, **{"WWW-Authenticate": 'Basic realm="git"'})
+        if self.shown.pause is not None and b"command=fetch" in body:
+            self.shown.packing.set()
+            self.shown.pause.wait(60)
+        return self._relay(_backend(self.shown.root, self, body))
+
+    def _body(self) -> bytes:
+        if self.headers["Transfer-Encoding"] == "chunked":
+            parts = []
+            while size := int(self.rfile.readline(), 16):
+                parts.append(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+            body = b"".join(parts)
+        else:
+            body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        return gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body
+
+    def _plain(self, status: int, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _relay(self, answer: bytes) -> None:
+        head, _, body = answer.partition(b"\r\n\r\n")
+        rows = [row.partition(": ") for row in head.decode().split("\r\n")]
+        headers = {name: value for name, _, value in rows}
+        self.send_response(int(headers.pop("Status", "200").split()[0]))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Tests have no use for a log."""
+
+
+def _backend(root: Path, request: BaseHTTPRequestHandler, body: bytes) -> bytes:
+    path, _, query = request.path.partition("?")
+    environment = {
+        "PATH": os.defpath,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_PROJECT_ROOT": str(root),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "GIT_PROTOCOL": request.headers["Git-Protocol"] or "",
+        "REQUEST_METHOD": request.command,
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "CONTENT_TYPE": request.headers["Content-Type"] or "",
+        "CONTENT_LENGTH": str(len(body)),
+        "REMOTE_ADDR": "127.0.0.1",
+    }
+    return subprocess.run(
+        ["git", "http-backend"], env=environment, input=body, capture_output=True, check=False
+    ).stdout

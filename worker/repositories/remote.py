@@ -1,0 +1,165 @@
+"""Remote: a repository at an address of one of the operator's hosts.
+
+Git reaches the network by a proxy of this process alone, which connects to the one host of the
+address, at addresses that were checked, and counts the bytes. So a redirect leads nowhere else, and
+the credential, a header, goes to that host only. Git gets it by its environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+
+from sandbox.protocol import MIB
+from settings.repositories import RepositorySettings
+from worker.egress.connect import Pinned, resolved
+from worker.egress.proxy import Proxy
+from worker.repositories.errors import RepositoryRefused, fetch_failed
+from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
+from worker.repositories.hosts import Site
+from worker.repositories.refs import COMMIT, candidates, require_ref
+
+_IDLE_SECONDS = 60
+"""Without a byte; then a host counts as away."""
+_ANSWERS_BYTES = 16 * MIB
+"""Bytes allowed for lists of refs, besides the repository."""
+_MANY_PACKS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOrigin:
+    """Implements Origin."""
+
+    site: Site
+    settings: RepositorySettings
+
+    @property
+    def name(self) -> str:
+        """See Origin."""
+        return f"remote-{hashlib.sha256(self.site.url.encode()).hexdigest()[:40]}"
+
+    async def fill(self, git: Git) -> None:
+        """See Origin. Commits come when they are wanted."""
+
+    async def resolve(self, git: Git, ref: str | None) -> str:
+        """See Origin. Asks the host each time, for a branch moves."""
+        if ref is not None:
+            require_ref(ref)
+            if COMMIT.fullmatch(ref):
+                return ref
+        names = ("HEAD",) if ref is None else candidates(ref)
+        found = await self._listed(git, names)
+        for name in names:
+            if (commit := found.get(f"{name}^{{}}", found.get(name))) is not None:
+                return commit
+        if not found:
+            raise RepositoryRefused(
+                f"{self.site.url} has no commits, or no branch that is its HEAD: commit something, "
+                "or name a branch"
+            )
+        raise RepositoryRefused(
+            f"{self.site.url} has no branch or tag {ref!r}; a commit is named by its 40 digits"
+        )
+
+    async def has(self, git: Git, commit: str) -> bool:
+        """See Origin. The ref is written when all of the commit is there."""
+        try:
+            await git.run("show-ref", "--verify", "--quiet", _own_ref(commit))
+        except GitFailed:
+            return False
+        return True
+
+    async def bring(self, git: Git, commit: str) -> None:
+        """See Origin. With the last commits before it, and the tags on these."""
+        async with self._through_proxy(git) as over:
+            await over.run(
+                *("fetch", "--quiet", "--no-auto-gc", "--no-write-fetch-head", "--no-show-forced"),
+                *(f"--depth={self.settings.repo_commits}", "--no-recurse-submodules"),
+                *("--", self.site.url, f"{commit}:{_own_ref(commit)}"),
+            )
+        await _keep_few_packs(git)
+
+    async def _listed(self, git: Git, names: tuple[str, ...]) -> dict[str, str]:
+        """Objects by the full names of refs, HEAD among them."""
+        asked = [part for name in names for part in (name, f"{name}^{{}}")]
+        async with self._through_proxy(git) as over:
+            said = await over.run("ls-remote", "--", self.site.url, "HEAD", *asked)
+        rows = (row.partition("\t") for row in said.decode(errors="replace").splitlines())
+        found = {name: oid for oid, _, name in rows}
+        if any(not COMMIT.fullmatch(oid) for oid in found.values()):
+            raise RepositoryRefused(
+                f"{self.site.url} names its objects by SHA-256; only SHA-1 is known"
+            )
+        return found
+
+    @asynccontextmanager
+    async def _through_proxy(self, git: Git) -> AsyncIterator[Git]:
+        """Git that reaches this site. Raises RepositoryRefused with the reason where it fails."""
+        most = self.settings.repo_bytes + _ANSWERS_BYTES
+        proxy = Proxy(self.site.hosts, Pinned(resolved, private=self.site.private), most)
+        try:
+            async with proxy.serve() as address:
+                yield replace(git, config=_config(self.site, address))
+        except GitTooLong:
+            raise RepositoryRefused(
+                f"{self.site.url} took longer than {self.settings.repo_seconds:g} s "
+                "(FETTLE_REPO_SECONDS)"
+            ) from None
+        except GitFailed as error:
+            if proxy.too_much or isinstance(error, GitTooMuch):
+                raise RepositoryRefused(_too_large(self.site, self.settings)) from None
+            if proxy.refused:
+                raise RepositoryRefused(_elsewhere(self.site, proxy.refused[0])) from None
+            raise fetch_failed(self.site.url, error.said) from None
+
+
+def _own_ref(commit: str) -> str:
+    return f"refs/fettle/{commit}"
+
+
+def _config(site: Site, proxy: str) -> Mapping[str, str]:
+    paths = ssl.get_default_verify_paths()
+    config = {
+        "http.proxy": proxy,
+        "http.sslVerify": "true",
+        "http.followRedirects": "initial",
+        "http.lowSpeedLimit": "1",
+        "http.lowSpeedTime": str(_IDLE_SECONDS),
+        f"protocol.{'http' if site.hosts.http else 'https'}.allow": "always",
+        **{f"fetch.fsck.{each}": "ignore" for each in FSCK_IGNORED},
+    }
+    if paths.cafile is not None:
+        config["http.sslCAInfo"] = paths.cafile
+    elif paths.capath is not None:
+        config["http.sslCAPath"] = paths.capath
+    if site.header is not None:
+        config["http.extraHeader"] = site.header
+    return config
+
+
+def _too_large(site: Site, settings: RepositorySettings) -> str:
+    return (
+        f"{site.url} sent more than {settings.repo_bytes} bytes (FETTLE_REPO_BYTES) for the last "
+        f"{settings.repo_commits} commits (FETTLE_REPO_COMMITS)"
+    )
+
+
+def _elsewhere(site: Site, refused: str) -> str:
+    """The proxy lets through to the site's own host alone, so what it refused is a redirect or an
+    address of that host."""
+    if "is not on the operator's list" in refused:
+        (place,) = site.hosts.names
+        return f"{site.url} leads to another host than {place}: name its address there"
+    return f"{site.url} cannot be fetched: {refused}"
+
+
+async def _keep_few_packs(git: Git) -> None:
+    """Each fetch adds a pack, and each object is looked for in all of them."""
+    packs = await asyncio.to_thread(lambda: list((git.folder / "objects/pack").glob("*.pack")))
+    if len(packs) > _MANY_PACKS:
+        with suppress(GitFailed):  # slower, and no job's failure
+            await git.run("repack", "-a", "-d", "--quiet")
