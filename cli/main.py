@@ -23,6 +23,8 @@ COMMANDS = {
         "cancel": "Cancel a job.",
         "delete": "Delete a job that has ended, for good.",
         "retry": "Retry a failed or cancelled job as a new one, from where it stopped.",
+        "patch": "Write what a job has changed in its repository.",
+        "apply": "Apply a job's patch to the repository here.",
         "replay": "Play a finished job again, offline, and compare.",
         "export": "Write a job's transcript: Markdown or JSON.",
     },

@@ -65,17 +65,20 @@ class Service:
         spec: Mapping[str, Any],
         files: Mapping[str, bytes] | None = None,
         *,
+        bundle: bytes | None = None,
         once: str | None = None,
     ) -> Job:
-        """POST /jobs: {id, kind, status, version, links} of the accepted job. `files` of any kind
-        go beside the JSON; `once` is the Idempotency-Key, else a new one."""
+        """POST /jobs: {id, kind, status, version, links} of the accepted job. `files` of any kind,
+        and a git `bundle`, go beside the JSON; `once` is the Idempotency-Key, else a new one."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
-        if not files:
+        if not files and bundle is None:
             return self._json("POST", "/jobs", json=spec, headers=headers)
-        parts = [
+        parts: list[Any] = [
             ("job", (None, json.dumps(spec))),
-            *(("files", (path, content)) for path, content in files.items()),
+            *(("files", (path, content)) for path, content in (files or {}).items()),
         ]
+        if bundle is not None:
+            parts.append(("bundle", ("repository.bundle", bundle)))
         return self._json("POST", "/jobs", files=parts, headers=headers)
 
     def jobs(self, **query: Any) -> Mapping[str, Any]:
@@ -119,6 +122,14 @@ class Service:
         """GET /jobs/{id}/files/{path}: its bytes."""
         name = f"{_path(job_id)}/files/{quote(path)}"
         return self._send("GET", name, params={"at": at}).content
+
+    def patch(self, job_id: str) -> bytes:
+        """GET /jobs/{id}/patch: of the open review, else of the result."""
+        return self._send("GET", f"{_path(job_id)}/patch").content
+
+    def bundle(self, job_id: str, *, at: str = "now") -> bytes:
+        """GET /jobs/{id}/bundle; `at`: now, or start for the one that the job came with."""
+        return self._send("GET", f"{_path(job_id)}/bundle", params={"at": at}).content
 
     def recording(self, job_id: str) -> bytes:
         """GET /jobs/{id}/recording: the model's side, as YAML."""

@@ -12,7 +12,7 @@ from cli.render.events import ACCEPTED, critique_parts, decision_parts, plan_par
 from cli.render.parts import Line, Part, Prose, Tone
 from cli.render.runs import Detail, artifact_text, run_parts
 from cli.render.verification import verified_parts
-from cli.render.words import printable, spend, waits_text
+from cli.render.words import patch_text, printable, spend, waits_text
 
 Job = Mapping[str, Any]
 
@@ -48,6 +48,8 @@ def outcome_parts(job: Job) -> Iterator[Part]:
     if job["result"]:
         yield from _heading(job)
         yield from answer_parts(job["result"]["answer"])
+        if patch := job["result"].get("patch"):
+            yield Line("patch", f"{patch_text(patch)}; `fettle apply {job['id']}`")
         for artifact in job["result"]["artifacts"]:
             yield Line("file", artifact_text(artifact))
     yield cost_line(job)

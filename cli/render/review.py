@@ -12,7 +12,7 @@ from cli.render.job import answer_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
 from cli.render.runs import Detail, run_parts
 from cli.render.verification import verified_parts
-from cli.render.words import printable
+from cli.render.words import patch_text, printable
 
 FULL = Detail(code_lines=None, output_lines=60)
 
@@ -69,6 +69,8 @@ def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
         yield from verified_parts(verification)
     elif payload.get("unproven"):
         yield Line("not verified", printable(payload["unproven"]), Tone.WARN)
+    if patch := payload.get("patch"):
+        yield Line("patch", patch_text(patch))
     yield from answer_parts(payload["answer"])
 
 

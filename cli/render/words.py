@@ -28,6 +28,11 @@ def clip(text: str, lines: int | None) -> str:
     return "\n".join([*every[:head], gap, *every[len(every) - tail :]])
 
 
+def patch_text(patch: Mapping[str, Any]) -> str:
+    """`3 files, +10 -2 lines`."""
+    return f"{plural(patch['files'], 'file')}, +{patch['insertions']} -{patch['deletions']} lines"
+
+
 def waits_text(waits: Mapping[str, Any], now: datetime | None = None) -> str:
     """`waits for groq until 12:03`, in local time; with seconds or a day where that helps."""
     now = now or datetime.now(UTC)

@@ -23,7 +23,7 @@ OF_NO_MATTER = (
     "conversation_id",  # nor one that follows up another
 )
 """What is not asked again of a spec. All else is: a new field is taken along."""
-OF_ITS_OWN = ("model", "checks", "kind", "retry_of")
+OF_ITS_OWN = ("model", "checks", "kind", "retry_of", "repo")
 """What is asked otherwise: the recording, and files that are fetched; or what does not vary."""
 ENDS_OF_ITS_OWN = frozenset({"unapproved", "rejected"})
 """Why a job may have failed and still fail alike again: nothing from outside made it so."""
@@ -38,7 +38,8 @@ START = "start"
 class Original:
     """A finished job, its recording (YAML), what it was submitted with, and what people decided.
 
-    A decision is {action, feedback, code?} by the name of a key.
+    A decision is {action, feedback, code?} by the name of a key. `bundle`: a repository that was
+    sent with the job.
     """
 
     job: Job
@@ -46,6 +47,7 @@ class Original:
     spec: Mapping[str, Any]
     files: Mapping[str, bytes]
     decisions: tuple[tuple[str, Mapping[str, Any]], ...]
+    bundle: bytes | None = None
 
     @property
     def names(self) -> frozenset[str]:
@@ -67,7 +69,18 @@ def fetch(service: Service, job_id: str) -> Original:
     asked = {**spec, "model": f"recording:{job_id}"}
     if checks := job["spec"].get("checks"):
         asked["checks"] = _checks(service, job_id, checks)
-    return Original(job, recording, asked, files, tuple(_decisions(service, job)))
+    repo = job["spec"].get("repo") or {}
+    bundle = service.bundle(job_id, at=START) if repo.get("bundle") else None
+    if named := _repo(job, repo):
+        asked["repo"] = named
+    return Original(job, recording, asked, files, tuple(_decisions(service, job)), bundle)
+
+
+def _repo(job: Job, repo: Mapping[str, Any]) -> Mapping[str, str]:
+    """The repository, at the commit that the job started from where its result names that."""
+    patch = (job["result"] or {}).get("patch") or {}
+    named = {"url": repo.get("url"), "ref": patch.get("base") or repo.get("ref")}
+    return {name: text for name, text in named.items() if text} if repo else {}
 
 
 def _recording(service: Service, job_id: str) -> bytes:

@@ -34,7 +34,8 @@ def play(original: Original, screen: Screen) -> Job:
 def _to_the_end(service: Service, original: Original, people: Mapping[str, Service]) -> Job:
     """Decides at each review as was decided then; one that nobody had to decide ends the job."""
     decisions = iter(original.decisions)
-    job_id = service.submit(original.spec, original.files)["id"]
+    sent = service.submit(original.spec, original.files, bundle=original.bundle)
+    job_id = sent["id"]
     for event in service.events(job_id):
         if event.kind != "review_opened":
             continue

@@ -34,9 +34,9 @@ class InputFiles:
         except OSError as error:
             raise _bad(f"{error.filename}: {error.strerror}") from None
 
-    def require_fit(self, service: Service) -> None:
-        """Raise CliError where the service would refuse so many bytes."""
-        total = sum(path.stat().st_size for path in self.paths.values())
+    def require_fit(self, service: Service, bundle_bytes: int = 0) -> None:
+        """Raise CliError where the service would refuse so many bytes, with those of a bundle."""
+        total = sum(path.stat().st_size for path in self.paths.values()) + bundle_bytes
         if total <= UNCHECKED_BYTES:
             return
         try:
@@ -47,6 +47,9 @@ class InputFiles:
             detail = (
                 f"all files may have at most {most} bytes (FETTLE_MAX_FILES_BYTES), not {total}"
             )
+            if bundle_bytes > most:
+                step = "push it to a server, and name that: --repo URL"
+                raise CliError("the repository is too large to be sent", detail, step)
             raise CliError("the files are too large", detail)
 
 

@@ -18,8 +18,9 @@ from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
 from cli.follow.follow import to_the_end
 from cli.output import Screen, print_json
+from cli.repository.source import source
 
-OF_OTHERS = frozenset({"check_command", "cases", "ref"})
+OF_OTHERS = frozenset({"check_command", "cases", "ref", "dirty"})
 """Options that are part of the field `checks` or `repo`; every other has the name of its field."""
 
 
@@ -48,15 +49,16 @@ def command(
 
     On a terminal you are asked at a review; elsewhere the command says how to decide, and waits.
     """
-    spec = _spec(asked)
+    repository = source(asked["repo"], asked["ref"], dirty=asked["dirty"])
+    spec = _spec({**asked, "repo": repository.repo})
     files = collect(asked["files"])
     if record:
         spec["record"] = _can_be_written(record, no_wait=no_wait)
     with open_service(flags) as service:
-        files.require_fit(service)
+        files.require_fit(service, len(repository.bundle or b""))
         for why, count in files.left_out.items():
             click.echo(f"left out of the directories: {count} ({why})", err=True)
-        job = service.submit(spec, files.read())
+        job = service.submit(spec, files.read(), bundle=repository.bundle)
         if no_wait:
             if as_json:
                 print_json(job)
@@ -75,14 +77,7 @@ def command(
 def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
     task = sys.stdin.read() if asked["task"] == "-" else asked["task"]
     spec = {**asked, "task": task, "files": None, "checks": _checks(asked)}
-    spec["repo"] = _repo(asked["repo"], asked["ref"])
     return given({name: value for name, value in spec.items() if name not in OF_OTHERS})
-
-
-def _repo(where: str | None, ref: str | None) -> dict[str, str] | None:
-    if ref and not where:
-        raise click.UsageError("--ref wants the repository that it is of: --repo URL")
-    return given({"url": where, "ref": ref}) or None
 
 
 def _can_be_written(path: Path, *, no_wait: bool) -> bool:

@@ -97,10 +97,16 @@ WORK: tuple[Option, ...] = (
     ),
     click.option(
         "--repo",
-        metavar="URL",
-        help="The git repository that the work starts from, by https:// or ssh://.",
+        metavar="DIR|URL",
+        help="The git repository that the work starts from: a directory, whose commits are sent, "
+        "or https:// or ssh://. The result is a patch, see `fettle apply`.",
     ),
     click.option("--ref", metavar="REF", help="A branch, a tag or a commit of it; else HEAD."),
+    click.option(
+        "--dirty",
+        is_flag=True,
+        help="With what is not committed in DIR: changed and new files, without ignored ones.",
+    ),
     click.option(
         "--conversation",
         "conversation_id",

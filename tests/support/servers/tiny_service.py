@@ -100,9 +100,15 @@ def _read(content_type: str, text: bytes) -> Any:
     if not content_type.startswith("multipart/form-data"):
         return json.loads(text) if text else None
     form = message_from_bytes(f"Content-Type: {content_type}\r\n\r\n".encode() + text)
-    parts = [(part.get_filename(), part.get_payload(decode=True)) for part in form.get_payload()]
-    (job,) = (content for name, content in parts if name is None)
-    return {**json.loads(job), "files": {name: content for name, content in parts if name}}
+    parts = [
+        (part.get_param("name", header="content-disposition"), part.get_filename(), content)
+        for part in form.get_payload()
+        if (content := part.get_payload(decode=True)) is not None
+    ]
+    (job,) = (content for name, _, content in parts if name == "job")
+    files = {path: content for name, path, content in parts if name == "files"}
+    bundles = {name: content for name, _, content in parts if name == "bundle"}
+    return {**json.loads(job), **({"files": files} if files else {}), **bundles}
 
 
 def _text(body: Any) -> str:

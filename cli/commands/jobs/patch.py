@@ -1,0 +1,38 @@
+"""`fettle patch`: what a job has changed in its repository."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.context import open_service
+from cli.errors import CliError
+
+
+@click.command()
+@click.argument("job_id", metavar="ID")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to FILE, not to stdout.",
+)
+@click.pass_obj
+def command(flags: Mapping[str, Any], job_id: str, output: Path | None) -> None:
+    """Write the patch of the job ID, as `git apply` takes it: of its open review, else of its
+    result."""
+    with open_service(flags) as service:
+        patch = service.patch(job_id)
+    if output is None:
+        sys.stdout.buffer.write(patch)
+        sys.stdout.flush()
+        return
+    try:
+        output.write_bytes(patch)
+    except OSError as error:
+        raise CliError(f"{output} cannot be written", str(error.strerror)) from None

@@ -1,0 +1,88 @@
+"""A repository on this machine as one git bundle: the history of a commit, with its tags.
+
+A bare repository of its own, beside the user's objects, has the refs, the commit of what is not
+committed, and that one's objects: nothing of the user's repository is written to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cli.errors import CliError
+from cli.repository.git import Git, GitFailed, apart, inside, read_also
+
+MOST_TAGS = 1_000
+"""The newest tags of the history: `git describe` wants the nearest one."""
+DIRTY = "Changes that were not committed"
+_WHO = {
+    f"GIT_{role}_{part}": text
+    for role in ("AUTHOR", "COMMITTER")
+    for part, text in (("NAME", "Fettle"), ("EMAIL", "fettle@localhost"))
+}
+
+
+def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> bytes:
+    """The bundle of the repository that `folder` is in: its HEAD is `ref`, else the repository's.
+
+    `dirty`: with one more commit, of what is changed and new in the work tree and not ignored.
+    Raises CliError.
+    """
+    git = replace(inside(folder), environment=_WHO)
+    commit = _commit(git, ref)
+    _require_whole(git)
+    try:
+        with apart(git) as (work, objects), TemporaryDirectory(prefix="fettle-bundle-") as made:
+            bare = Git(Path(made), _WHO)
+            bare.run("init", "--quiet", "--bare", "--template=")
+            read_also(bare.folder / "objects", objects)
+            _set_tags(git, bare, commit)
+            tip = _with_changes(work, commit) if dirty else commit
+            bare.run("update-ref", "--no-deref", "HEAD", tip)
+            return bare.run("bundle", "create", "--quiet", "-", "HEAD", "--tags")
+    except GitFailed as error:
+        raise CliError("the repository cannot be bundled", error.said) from None
+
+
+def _commit(git: Git, ref: str | None) -> str:
+    asked = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref or 'HEAD'}^{{commit}}")
+    try:
+        return git.text(*asked)
+    except GitFailed:
+        if ref is None:
+            raise CliError("the repository has no commit yet", "", "commit something") from None
+        raise CliError(f"the repository has no commit {ref!r}") from None
+
+
+def _require_whole(git: Git) -> None:
+    if git.text("rev-parse", "--is-shallow-repository") == "true":
+        raise CliError(
+            "the repository is a shallow clone",
+            "its history is cut off",
+            "fetch the rest: git fetch --unshallow",
+        )
+
+
+def _with_changes(work: Git, commit: str) -> str:
+    """A commit on top of `commit` with the files as they are; itself where nothing is changed."""
+    if work.run("ls-files", "--unmerged"):
+        raise CliError("the repository has unmerged files", "", "resolve or abort the merge")
+    work.run("add", "--all")
+    tree = work.text("write-tree")
+    if tree == work.text("rev-parse", f"{commit}^{{tree}}"):
+        return commit
+    return work.text("commit-tree", tree, "-p", commit, "-m", DIRTY)
+
+
+def _set_tags(git: Git, bare: Git, commit: str) -> None:
+    listed = git.run(
+        "for-each-ref",
+        f"--count={MOST_TAGS}",
+        "--sort=-creatordate",
+        f"--merged={commit}",
+        "--format=create %(refname) %(objectname)",
+        "refs/tags",
+    )
+    if listed:
+        bare.run("update-ref", "--stdin", stdin=listed)

@@ -1,0 +1,47 @@
+"""The repository that `--repo` names: a URL that a worker fetches, or a directory that is sent."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from cli.repository.bundle import bundle
+
+_HINT = "--repo"
+_LIKE_SCP = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What `repo` in the request says of it, and the bundle that goes beside the request."""
+
+    repo: dict[str, str] | None = None
+    bundle: bytes | None = None
+
+
+def source(where: str | None, ref: str | None, *, dirty: bool) -> Source:
+    """Raises click's usage errors; CliError where a directory cannot be bundled."""
+    if where is None:
+        if ref is not None or dirty:
+            name = "--dirty" if dirty else "--ref"
+            raise click.UsageError(f"{name} wants the repository that it is about: --repo")
+        return Source()
+    if "://" in where:
+        if dirty:
+            raise click.UsageError("--dirty is about a directory: a URL has no uncommitted changes")
+        return Source({"url": where} | ({"ref": ref} if ref else {}))
+    if not Path(where).is_dir():
+        raise click.BadParameter(_neither(where), param_hint=_HINT)
+    if dirty and ref is not None:
+        raise click.UsageError("--dirty adds to HEAD: it goes without --ref")
+    return Source(None, bundle(Path(where), ref, dirty=dirty))
+
+
+def _neither(where: str) -> str:
+    if _LIKE_SCP.match(where):
+        host, _, path = where.partition(":")
+        return f"write it as a URL: ssh://{host}/{path}"
+    return f"{where} is no URL, and there is no such directory"

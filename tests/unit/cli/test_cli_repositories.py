@@ -1,0 +1,342 @@
+"""`fettle run --repo`, `fettle patch` and `fettle apply`, in real repositories."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from support.servers.tiny_service import Answer, job, problem
+
+from cli.main import run
+from jobs.blobs.directory import digest_of
+
+WHO = {
+    f"GIT_{role}_{part}": f"{part.lower()}@example.org"
+    for role in ("AUTHOR", "COMMITTER")
+    for part in ("NAME", "EMAIL")
+}
+OWN = {**os.environ, **WHO, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+TEN = "".join(f"line {number}\n" for number in range(1, 11))
+
+
+class Repository:
+    """A repository of a user: files, commits, and everything in it as one digest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.git("init", "--quiet", "--initial-branch=main")
+
+    def git(self, *words: str, stdin: bytes | None = None) -> str:
+        ended = subprocess.run(
+            ["git", *words], cwd=self.folder, env=OWN, input=stdin, capture_output=True, check=True
+        )
+        return ended.stdout.decode().strip()
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for path, text in files.items():
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_text(text)
+
+    def commit(self, files: Mapping[str, str]) -> str:
+        self.write(files)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "-m", "a commit")
+        return self.git("rev-parse", "HEAD")
+
+    def state(self) -> str:
+        """All files of the work tree and of .git, but for the times that the index keeps."""
+        index = self.folder / ".git" / "index"
+        files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
+        kept = [f"{path} {digest_of(path.read_bytes())}" for path in files if path != index]
+        return "\n".join(
+            [self.git("ls-files", "--stage"), self.git("status", "--porcelain"), *kept]
+        )
+
+
+@pytest.fixture
+def theirs(tmp_path) -> Repository:
+    repository = Repository(tmp_path / "theirs")
+    repository.commit({"a.py": "A = 1\n", "old.txt": TEN, ".gitignore": "*.log\n"})
+    repository.git("tag", "-a", "v1.0", "-m", "the first")
+    repository.commit({"pkg/b.py": "B = 1\n"})
+    return repository
+
+
+@pytest.fixture
+def sent(fettle, finished, tiny, tmp_path):
+    """Run a job on a repository; what its bundle is cloned to, and what was sent."""
+
+    def run_it(*words: str) -> tuple[Repository, Mapping]:
+        code, _, err = fettle("run", "fix it", *words)
+        assert code == 0, err
+        body = next(asked.body for asked in tiny.asked if asked.path == "/jobs")
+        (tmp_path / "sent.bundle").write_bytes(body.pop("bundle"))
+        clone = Repository(tmp_path / "clone")
+        clone.git("fetch", "--quiet", "--tags", str(tmp_path / "sent.bundle"), "HEAD")
+        clone.git("checkout", "--quiet", "--detach", "FETCH_HEAD")
+        return clone, body
+
+    return run_it
+
+
+def test_a_directory_is_sent_with_its_history_and_tags(sent, theirs):
+    before = theirs.state()
+    clone, body = sent("--repo", str(theirs.folder / "pkg"))
+    assert body == {"task": "fix it"}
+    assert clone.git("rev-parse", "HEAD") == theirs.git("rev-parse", "HEAD")
+    assert clone.git("describe") == theirs.git("describe")
+    assert clone.git("log", "--oneline") == theirs.git("log", "--oneline")
+    assert theirs.state() == before
+
+
+def test_what_is_not_committed_stays_at_home_without_dirty(sent, theirs):
+    theirs.write({"a.py": "A = 2\n", "new.py": ""})
+    clone, _ = sent("--repo", str(theirs.folder))
+    assert clone.git("rev-parse", "HEAD") == theirs.git("rev-parse", "HEAD")
+
+
+def test_what_is_not_committed_goes_as_a_commit_of_its_own(sent, theirs, monkeypatch):
+    theirs.write({"a.py": "A = 2\n", "new.py": "N = 1\n", "noise.log": "x"})
+    theirs.write({"staged.py": "S = 1\n"})
+    theirs.git("add", "staged.py")
+    (theirs.folder / "old.txt").unlink()
+    before, head = theirs.state(), theirs.git("rev-parse", "HEAD")
+    monkeypatch.chdir(theirs.folder / "pkg")
+    monkeypatch.setenv("GIT_DIR", "/of/another/repository")
+    clone, _ = sent("--repo", ".", "--dirty")
+    monkeypatch.delenv("GIT_DIR")
+    assert theirs.state() == before
+    assert clone.git("rev-parse", "HEAD^") == head
+    assert sorted(clone.git("ls-files").split()) == [
+        ".gitignore", "a.py", "new.py", "pkg/b.py", "staged.py",
+    ]  # fmt: skip
+    assert clone.git("show", "HEAD:a.py") == "A = 2"
+    assert clone.git("describe").startswith("v1.0-2-g")
+
+
+def test_a_clean_repository_has_no_extra_commit(sent, theirs):
+    clone, _ = sent("--repo", str(theirs.folder), "--dirty")
+    assert clone.git("rev-parse", "HEAD") == theirs.git("rev-parse", "HEAD")
+
+
+def test_a_ref_of_a_directory_is_what_is_sent(sent, theirs):
+    clone, body = sent("--repo", str(theirs.folder), "--ref", "v1.0")
+    assert "repo" not in body
+    assert clone.git("rev-parse", "HEAD") == theirs.git("rev-parse", "v1.0^{commit}")
+
+
+def test_a_bare_repository_and_a_worktree_are_repositories(sent, theirs, tmp_path):
+    theirs.git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
+    (tmp_path / "side" / "new.py").write_text("N = 1\n")
+    clone, _ = sent("--repo", str(tmp_path / "side"), "--dirty")
+    assert "new.py" in clone.git("ls-files")
+
+
+def test_a_url_is_named_and_not_fetched(fettle, finished, tiny):
+    assert fettle("run", "x", "--repo", "https://git.test/a.git", "--ref", "main")[0] == 0
+    repo = {"url": "https://git.test/a.git", "ref": "main"}
+    assert tiny.asked[0].body == {"task": "x", "repo": repo}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--ref", "main"], "--ref wants the repository"),
+        (["--dirty"], "--dirty wants the repository"),
+        (["--repo", "https://git.test/a", "--dirty"], "--dirty is about a directory"),
+        (["--repo", "git@git.test:team/a.git"], "ssh://git@git.test/team/a.git"),
+        (["--repo", "/nowhere"], "no such directory"),
+        (["--repo", ".", "--ref", "v9"], "no commit 'v9'"),
+        (["--repo", ".", "--ref", "main", "--dirty"], "without --ref"),
+    ],
+)
+def test_what_is_no_repository_is_said_before_anything_is_sent(
+    fettle, tiny, theirs, monkeypatch, words, why
+):
+    monkeypatch.chdir(theirs.folder)
+    code, _, err = fettle("run", "x", *words)
+    assert (code in (1, 2), tiny.asked) == (True, [])
+    assert why in err
+
+
+def test_what_cannot_be_bundled_is_said(fettle, tiny, theirs, tmp_path):
+    empty = Repository(tmp_path / "empty")
+    assert "no commit yet" in fettle("run", "x", "--repo", str(empty.folder))[2]
+    (tmp_path / "plain").mkdir()
+    assert "in no git repository" in fettle("run", "x", "--repo", str(tmp_path / "plain"))[2]
+    shallow = tmp_path / "shallow"
+    theirs.git("clone", "--quiet", "--depth=1", f"file://{theirs.folder}", str(shallow))
+    assert "git fetch --unshallow" in fettle("run", "x", "--repo", str(shallow))[2]
+    theirs.git("switch", "--quiet", "-c", "other", "HEAD^")
+    theirs.commit({"pkg/b.py": "B = 2\n"})
+    with pytest.raises(subprocess.CalledProcessError):
+        theirs.git("merge", "main")
+    assert "unmerged files" in fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
+    assert tiny.asked == []
+
+
+def test_a_repository_that_is_too_large_is_said_before_it_is_sent(fettle, tiny, theirs):
+    (theirs.folder / "large.bin").write_bytes(os.urandom(12 << 20))
+    theirs.commit({})
+    tiny.on("GET /system", Answer(200, {"limits": {"max_files_bytes": 11 << 20}}))
+    code, _, err = fettle("run", "x", "--repo", str(theirs.folder))
+    assert code == 1
+    assert "FETTLE_MAX_FILES_BYTES" in err
+    assert "--repo URL" in err
+
+
+class Patched:
+    """A job whose patch was made in a clone of a user's repository."""
+
+    def __init__(self, tiny, theirs: Repository, tmp_path: Path) -> None:
+        self._tiny = tiny
+        self._copy = Repository(tmp_path / "copy")
+        self._copy.git("fetch", "--quiet", str(theirs.folder), "HEAD")
+        self._copy.git("checkout", "--quiet", "--detach", "FETCH_HEAD")
+        self.base = self._copy.git("rev-parse", "HEAD")
+
+    def to(self, files: Mapping[str, str], *gone: str, **shown: object) -> bytes:
+        """The patch to these files, as the job of the small service has it."""
+        self._copy.write(files)
+        for path in gone:
+            (self._copy.folder / path).unlink()
+        self._copy.git("add", "--all")
+        asked = ["git", "diff", "--cached", "--binary", "--full-index", "--find-renames"]
+        patch = subprocess.check_output(asked, cwd=self._copy.folder, env=OWN)
+        about = {"digest": "0" * 64, "size": len(patch), "base": self.base}
+        about |= {"files": 3, "insertions": 2, "deletions": 1}
+        result = {**job()["result"], "patch": about, "bundle": None}
+        self._tiny.on("GET /jobs/j1", Answer(200, job(**{"result": result, **shown})))
+        self._tiny.on("GET /jobs/j1/patch", Answer(200, patch))
+        return patch
+
+
+@pytest.fixture
+def patched(tiny, theirs, tmp_path, monkeypatch) -> Patched:
+    monkeypatch.chdir(theirs.folder)
+    return Patched(tiny, theirs, tmp_path)
+
+
+def test_a_patch_is_written_byte_for_byte(patched, tiny, tmp_path, capfdbinary):
+    patch = patched.to({"a.py": "A = 'ü'\r\n"})
+    assert run(["--url", tiny.url, "patch", "j1", "-o", str(tmp_path / "x.patch")]) == 0
+    assert (tmp_path / "x.patch").read_bytes() == patch
+    assert run(["--url", tiny.url, "patch", "j1"]) == 0
+    assert capfdbinary.readouterr().out == patch
+
+
+def test_a_job_without_a_patch_says_why(fettle, tiny, theirs, monkeypatch):
+    monkeypatch.chdir(theirs.folder)
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+    tiny.on("GET /jobs/j1/patch", problem(404, "Not found", "the job is not on a repository"))
+    for command in ("patch", "apply"):
+        code, _, err = fettle(command, "j1")
+        assert code == 1
+        assert "not on a repository" in err
+
+
+def test_a_patch_is_applied_to_files_and_index(fettle, patched, theirs, monkeypatch):
+    patched.to({"a.py": "A = 2\n", "new/c.py": "C = 1\n", "b.bin": "\0\x01"}, "old.txt")
+    monkeypatch.chdir(theirs.folder / "pkg")
+    os.utime(theirs.folder / "a.py", (1, 1))  # touched, and not changed
+    code, out, err = fettle("apply", "j1")
+    assert (code, err) == (0, "")
+    assert "applied: 3 files, +2 -1 lines, to work tree and index\n" in out
+    assert theirs.git("status", "--porcelain").splitlines() == [
+        "M  a.py", "A  b.bin", "A  new/c.py", "D  old.txt",
+    ]  # fmt: skip
+    assert (theirs.folder / "a.py").read_text() == "A = 2\n"
+
+
+def test_a_patch_is_merged_with_later_commits(fettle, patched, theirs):
+    patched.to({"old.txt": TEN.replace("line 10", "line ten")})
+    theirs.commit({"old.txt": TEN.replace("line 1\n", "line one\nline one and a half\n")})
+    assert fettle("apply", "j1")[0] == 0
+    text = (theirs.folder / "old.txt").read_text()
+    assert ("line one and a half" in text, "line ten" in text) == (True, True)
+
+
+def refused(fettle, theirs) -> str:
+    before = theirs.state()
+    code, _, err = fettle("apply", "j1")
+    assert code == 1
+    assert "not applied, and nothing is changed" in err
+    assert theirs.state() == before
+    return err
+
+
+def test_a_conflict_changes_nothing_and_says_what_to_do(fettle, patched, theirs):
+    patched.to({"a.py": "A = 2\n", "old.txt": "other\n"})
+    theirs.commit({"a.py": "A = 3\n"})
+    err = refused(fettle, theirs)
+    assert "a.py: it conflicts with your version" in err
+    assert f"git switch -c NAME {patched.base[:12]}" in err
+
+
+def test_an_index_with_changes_is_left_alone(fettle, patched, theirs):
+    patched.to({"a.py": "A = 2\n"})
+    theirs.write({"pkg/b.py": "B = 2\n"})
+    theirs.git("add", "pkg/b.py")
+    assert "git stash" in refused(fettle, theirs)
+
+
+def test_changes_that_are_not_committed_are_not_overwritten(fettle, patched, theirs):
+    patched.to({"a.py": "A = 2\n"})
+    theirs.write({"a.py": "A = 1  # mine\n"})
+    err = refused(fettle, theirs)
+    assert "a.py: does not match index" in err
+    assert "git stash" in err
+
+
+def test_a_new_file_does_not_replace_one_that_is_not_tracked(fettle, patched, theirs):
+    patched.to({"new.py": "N = 1\n", "a.py": "A = 2\n"})
+    theirs.write({"new.py": "mine\n"})
+    err = refused(fettle, theirs)
+    assert "the current contents of 'new.py'" in err
+    assert "git stash -u" in err
+
+
+def test_other_changes_do_not_stand_in_the_way(fettle, patched, theirs):
+    patched.to({"a.py": "A = 2\n"})
+    theirs.write({"pkg/b.py": "B = 2\n", "mine.txt": "x"})
+    assert fettle("apply", "j1")[0] == 0
+    assert (theirs.folder / "pkg" / "b.py").read_text() == "B = 2\n"
+
+
+def test_the_patch_of_a_dirty_job_fits_the_files_that_it_started_from(fettle, patched, theirs):
+    patched._copy.commit({"a.py": "A = 1\nB = 1\n"})
+    patched.to({"a.py": "A = 1\nB = 2\n"})
+    theirs.write({"a.py": "A = 1\nB = 1\n"})
+    code, out, _ = fettle("apply", "j1")
+    assert code == 0
+    assert "to work tree\n" in out
+    assert (theirs.folder / "a.py").read_text() == "A = 1\nB = 2\n"
+    assert theirs.git("diff", "--cached") == ""
+
+
+def test_a_commit_that_is_not_here_is_named(fettle, patched, theirs):
+    patched.base = "c0ffee" + "0" * 34
+    patched.to({"a.py": "A = 2\n"})
+    theirs.commit({"a.py": "A = 3\n"})
+    assert "the commit c0ffee000000, which is not here: git fetch" in refused(fettle, theirs)
+
+
+def test_outside_of_a_repository_nothing_is_done(fettle, patched, tmp_path, monkeypatch):
+    patched.to({"a.py": "A = 2\n"})
+    (tmp_path / "plain").mkdir()
+    monkeypatch.chdir(tmp_path / "plain")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    code, _, err = fettle("apply", "j1")
+    assert code == 1
+    assert "in no git repository" in err
+
+
+def test_a_patch_that_nobody_approved_is_applied_with_a_word(fettle, patched):
+    patched.to({"a.py": "A = 2\n"}, status="failed", reason="unapproved", unapproved=True)
+    code, out, _ = fettle("apply", "j1")
+    assert code == 0
+    assert "not approved: the job is failed\n" in out
