@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from agents.errors import PathOutside
@@ -93,6 +94,26 @@ def exceeded_limit(
     if sum(after.values()) > limits.workspace_bytes:
         return f"the workspace has at most {limits.workspace_bytes} bytes"
     return None
+
+
+def outline(files: Mapping[str, int], path: str, depth: int, most: int) -> list[str] | None:
+    """The `listing` of a directory to the largest depth, up to `depth`, that has at most `most`
+    names, or else of one level. A directory whose files are not in it is named with their number.
+    """
+    names = listing(files, path, depth)
+    if names is None:
+        return None
+    while depth > 1 and len(names) > most:
+        depth -= 1
+        names = listing(files, path, depth) or []
+    bare = in_workspace(path).rstrip("/")
+    prefix = "" if bare in {"", ".", SANDBOX_PREFIX.rstrip("/")} else checked(bare) + "/"
+    counts = Counter(
+        "/".join(parts[:depth]) + "/"
+        for each in files
+        if each.startswith(prefix) and len(parts := each.removeprefix(prefix).split("/")) > depth
+    )
+    return [f"{name} ({counts[name]} files)" if name in counts else name for name in names]
 
 
 def listing(files: Mapping[str, int], path: str, depth: int = 1) -> list[str] | None:

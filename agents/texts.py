@@ -48,6 +48,11 @@ def lines_of(text: str) -> list[str]:
     return [*whole, parts[-1]] if parts[-1] else whole
 
 
+def numbered(text: str) -> str:
+    """The text with the number of each line, from 1, before it."""
+    return "".join(f"{number}\t{line}" for number, line in enumerate(lines_of(text), 1))
+
+
 def excerpt(text: str, first: int, count: int | None, width: int) -> str | None:
     """Lines of `text` from number `first` (from 1), `count` of them or all, within about `width`
     characters, with a note if there are more. None after the end."""

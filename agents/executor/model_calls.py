@@ -15,6 +15,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolCall,
 )
+from langchain_core.tools import BaseTool
 
 from agents.calls.call_key import for_call
 from agents.calls.journal import FullRequest, model_call
@@ -34,6 +35,7 @@ from agents.prompts import described, past_reply, render
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR
 from agents.texts import head_and_tail, weight
+from agents.tools.registry import offered
 from agents.tools.trace import runs_in, traces
 from sandbox.protocol import MIB
 
@@ -58,6 +60,9 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
         BudgetExhausted: a retry with a larger budget continues the pass at this call.
         """
         ports = request.runtime.context
+        if any(not offered(name, ports) for name in _names(request)):
+            tools = [each for each in request.tools if offered(_name(each), ports)]
+            request = request.override(tools=tools)
         request = request.override(system_message=SystemMessage(_instructions(request, ports)))
         state = cast("dict[str, Any]", request.state)
         if (closing := _closing(request.messages, state, ports)) is not None:
@@ -72,7 +77,7 @@ def _instructions(request: ModelRequest[Ports], ports: Ports) -> str:
     """The system prompt. It is no part of a call's key in the journal: a worker whose sandbox has
     other packages repeats no call."""
     return render(
-        "executor/system",
+        "executor/system" if ports.repository is None else "executor/repository",
         environment=described(ports.environment),
         seconds=f"{ports.limits.wall_seconds:g}",
         memory=ports.limits.memory_bytes // MIB,
@@ -83,7 +88,11 @@ def _instructions(request: ModelRequest[Ports], ports: Ports) -> str:
 
 
 def _names(request: ModelRequest[Ports]) -> list[str]:
-    return [tool["name"] if isinstance(tool, dict) else tool.name for tool in request.tools]
+    return [_name(tool) for tool in request.tools]
+
+
+def _name(tool: BaseTool | dict[str, Any]) -> str:
+    return str(tool["name"]) if isinstance(tool, dict) else tool.name
 
 
 def _closing(

@@ -32,7 +32,7 @@ class Questions(BaseModel):
 
 async def asker(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """Ask the planner's model for questions. An unreadable reply means no questions."""
-    request = task_prompt("asker/task", state)
+    request = task_prompt("asker/task", state, runtime.context.repository)
     system = render(
         "asker/system", most=MAX_QUESTIONS, environment=described(runtime.context.environment)
     )

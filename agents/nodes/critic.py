@@ -27,6 +27,7 @@ from agents.evidence.verdict import (
 from agents.graph.state import Run, State
 from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.ports import Event, Ports, Workspace
+from agents.ports.repository import Patch
 from agents.prompts import prompt, render
 from agents.runs.record import EXECUTOR
 from agents.runs.report import ending_of
@@ -36,6 +37,7 @@ from sandbox.protocol import Limits
 RUNS_SHOWN = 5
 FILES_SHOWN = 8
 CODE_SHOWN = 3_000
+PATCH_SHOWN = 24_000
 WHAT = {"shell": "command line", "verify": "verification"}
 """The label of a run's text, by its tool; `code` for all others."""
 OUTPUT_SHOWN = 2_000
@@ -45,9 +47,14 @@ OUTPUT_SHOWN = 2_000
 async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """One critique. The last one that `max_revisions` allows ends the job."""
     ports = runtime.context
-    contents = await _contents(ports.workspace, list(state["artifacts"]))
-    request = prompt("critic/evidence", **evidence(state, contents, ports.limits))
-    messages = [SystemMessage(render("critic/system")), request.message()]
+    patch = await ports.workspace.patch()
+    made = list(state["artifacts"]) if patch is None else []
+    contents = await _contents(ports.workspace, made)
+    request = prompt(
+        "critic/evidence", **evidence(state, contents, ports.limits), patch=_shown_patch(patch)
+    )
+    instructions = render("critic/system", repository=patch is not None)
+    messages = [SystemMessage(instructions), request.message()]
     images = await images_of(state, ports.workspace)
     critique = await _verdict(state, runtime, messages, images)
     then = _next(state, critique, ports.models.levels(EXECUTOR))
@@ -104,6 +111,13 @@ async def _contents(workspace: Workspace, names: Sequence[str]) -> dict[str, str
         with contextlib.suppress(UnicodeDecodeError):
             contents[name] = head_and_tail(content.decode(), CODE_SHOWN)
     return contents
+
+
+def _shown_patch(patch: Patch | None) -> str | None:
+    """The change to the job's repository, cut to size."""
+    if patch is None:
+        return None
+    return head_and_tail(patch.content.decode(errors="replace"), PATCH_SHOWN)
 
 
 def evidence(state: State, contents: Mapping[str, str], limits: Limits) -> dict[str, Any]:

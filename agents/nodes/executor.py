@@ -115,6 +115,7 @@ def task_of(state: State, ports: Ports) -> Prompt:
     return task_prompt(
         "executor/task",
         state,
+        ports.repository,
         plan=state["plan"],
         checks=checks_of(state, ports).names,
         interface=state.get("interface", ""),

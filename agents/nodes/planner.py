@@ -120,7 +120,7 @@ def _unread(error: str | None) -> str:
 
 
 def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
-    request = task_prompt("task", state)
+    request = task_prompt("task", state, ports.repository)
     system = render(
         "planner/system",
         most=MAX_STEPS,
@@ -128,5 +128,6 @@ def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
         install=ports.packages is not None,
         fetch=ports.pages is not None,
         parallel=state["job"].get("parallel", False),
+        repository=ports.repository is not None,
     )
     return [SystemMessage(system), request.message()]

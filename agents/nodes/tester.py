@@ -51,7 +51,7 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     collected, shows nothing and is dropped.
     """
     ports = runtime.context
-    request = task_prompt("task", state)
+    request = task_prompt("task", state, ports.repository)
     system = render("tester/system", most=MAX_FILES, environment=described(ports.environment))
     messages = [SystemMessage(system), request.message()]
     answer = await ask_role(runtime, TESTER, messages, Tests)

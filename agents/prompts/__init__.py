@@ -24,6 +24,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agents.graph.state import State
 from agents.ports.environment import Environment
+from agents.ports.repository import RepositoryFacts
 
 PROMPTS = Path(__file__).parent
 _MARK = "_mark"
@@ -72,7 +73,9 @@ def described(environment: Environment) -> str:
     return render("environment", environment=environment).strip()
 
 
-def task_prompt(name: str, state: State, **values: Any) -> Prompt:
+def task_prompt(
+    name: str, state: State, repository: RepositoryFacts | None, **values: Any
+) -> Prompt:
     """A prompt that repeats the task, as `task.md.j2` does, with `values` beside it."""
     job = state["job"]
     return prompt(
@@ -81,6 +84,7 @@ def task_prompt(name: str, state: State, **values: Any) -> Prompt:
         earlier=job["earlier"],
         files=job.get("inputs") or job["files"],
         clarified=state.get("clarified", []),
+        repository=repository,
         **values,
     )
 

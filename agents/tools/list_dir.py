@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.paths import listing
+from agents.paths import listing, outline
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
@@ -25,7 +25,11 @@ async def list_dir(
         depth: How many levels to list.
     """
     ports: Ports = runtime.context
-    names = listing(ports.workspace.list(), path, depth)
+    files = ports.workspace.list()
+    if ports.repository is None:
+        names = listing(files, path, depth)
+    else:
+        names = outline(files, path, depth, SHOWN)
     if names is None:
         raise ToolRefused(f"there is no directory {path!r}")
     shown = names[:SHOWN]

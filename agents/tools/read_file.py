@@ -13,7 +13,7 @@ from pydantic import Field
 from agents.errors import ToolRefused
 from agents.paths import in_workspace
 from agents.ports import Ports, Workspace
-from agents.texts import excerpt, lines_of
+from agents.texts import excerpt, lines_of, numbered
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 
@@ -33,6 +33,8 @@ async def read_file(
     ports: Ports = runtime.context
     name = in_workspace(path)
     text = await text_of(ports.workspace, name)
+    if ports.repository is not None:
+        text = numbered(text)
     shown = excerpt(text, offset, limit, ports.bounds.read)
     if shown is None:
         many = len(lines_of(text))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from agents.ports import Ports
 from agents.tools.edit_file import edit_file
 from agents.tools.list_dir import list_dir
 from agents.tools.python import python
 from agents.tools.read_file import read_file
+from agents.tools.repository.git import PROGRAM, git
 from agents.tools.search import search
 from agents.tools.shell import shell
 from agents.tools.verify import verify
@@ -27,5 +29,13 @@ TOOLS: tuple[Body, ...] = (
     edit_file,
     list_dir,
     search,
+    git,
 )
 """In the order in which the model sees them: the beginning of every prompt is the same."""
+
+
+def offered(name: str, ports: Ports) -> bool:
+    """Whether the job's executor has the tool of this name."""
+    return name != PROGRAM or (
+        ports.repository is not None and PROGRAM in ports.environment.programs
+    )

@@ -7,6 +7,7 @@ sandbox a limit ends it, and it delays no other job.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -16,6 +17,7 @@ from agents.paths import in_workspace
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import ARGV, helper_limits, run_helper, source
+from agents.tools.repository.ripgrep import PROGRAM, Search, by_ripgrep
 from agents.tools.trace import of_use
 from sandbox.protocol import End, Limits, RunResult
 
@@ -33,19 +35,20 @@ async def search(
         glob: Only files such as `*.py` (in any directory) or `src/**/*.py`.
     """
     ports: Ports = runtime.context
-    asked = {
-        "pattern": pattern,
-        "glob": in_workspace(glob) if glob else None,
-        "ignore_case": ignore_case,
-        "most": max_results,
-        "characters": ports.bounds.read,
-    }
-    argv = (*ARGV, "-c", source("searching"))
-    tree = await ports.workspace.tree()
-    command = tree.command(argv, json.dumps(asked).encode())
-    result = await run_helper(ports, command, "of a search")
-    text = _formatted(_answer(result, helper_limits(ports.limits)))
+    files = in_workspace(glob) if glob else None
+    asked = Search(pattern, files, ignore_case, max_results, ports.bounds.read)
+    found = None
+    if ports.repository is not None and PROGRAM in ports.environment.programs:
+        found = await by_ripgrep(ports, asked)
+    text = _formatted(found or await _by_python(ports, asked))
     return text, of_use("search", glob, ok=True, note=pattern)
+
+
+async def _by_python(ports: Ports, asked: Search) -> dict[str, Any]:
+    argv = (*ARGV, "-c", source("searching"))
+    command = (await ports.workspace.tree()).command(argv, json.dumps(asdict(asked)).encode())
+    result = await run_helper(ports, command, "of a search")
+    return _answer(result, helper_limits(ports.limits, large=bool(command.layers)))
 
 
 def _answer(result: RunResult, limits: Limits) -> dict[str, Any]:

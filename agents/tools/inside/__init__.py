@@ -26,15 +26,18 @@ SECONDS = 5.0
 OUTPUT = 1 * MIB
 
 
-def helper_limits(limits: Limits) -> Limits:
-    """No more time than a run, and more output."""
-    return replace(limits, wall_seconds=min(SECONDS, limits.wall_seconds), output_bytes=OUTPUT)
+def helper_limits(limits: Limits, *, large: bool = False) -> Limits:
+    """No more time than a run, and more output. A program over a repository, which can be `large`,
+    has all of a run's time."""
+    seconds = limits.wall_seconds if large else min(SECONDS, limits.wall_seconds)
+    return replace(limits, wall_seconds=seconds, output_bytes=OUTPUT)
 
 
 async def run_helper(ports: Ports, command: Command, purpose: str) -> RunResult:
     """Run a helper program. Raises SandboxUnavailable, also if the sandbox (`purpose`, such as `of
     a page`) was killed from outside, which is neither the program's fault nor the model's."""
-    result = await ports.sandbox.run(command, helper_limits(ports.limits))
+    limits = helper_limits(ports.limits, large=bool(command.layers))
+    result = await ports.sandbox.run(command, limits)
     if result.end is End.KILLED:
         raise SandboxUnavailable(f"the sandbox {purpose} was killed from outside")
     return result

@@ -42,7 +42,7 @@ def _fits(parts: Sequence[str], globs: Sequence[str]) -> bool:
 def paths(glob: str | None) -> Iterator[str]:
     """The files to search, in order."""
     for folder, folders, names in os.walk("."):
-        folders.sort()
+        folders[:] = sorted(each for each in folders if each != ".git")
         for name in sorted(names):
             path = f"{folder}/{name}".removeprefix("./")
             if glob is None or fits(path, glob):

@@ -14,7 +14,7 @@ NAMES = sorted(
     path.relative_to(PROMPTS).as_posix().removesuffix(".md.j2") for path in PROMPTS.rglob("*.j2")
 )
 WITHOUT_VALUES = {
-    "critic/system", "executor/broken_call", "executor/cut_answer", "executor/no_repair",
+    "executor/broken_call", "executor/cut_answer", "executor/no_repair",
     "executor/paused", "executor/verify", "router/system", "summary/system",
 }  # fmt: skip
 
@@ -42,7 +42,7 @@ def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
 
 def test_what_people_type_is_not_a_template() -> None:
     task = "Add {{ two }} numbers."
-    assert task in render("task", task=task, earlier=[], files=[], clarified=[])
+    assert task in render("task", task=task, earlier=[], files=[], clarified=[], repository=None)
 
 
 @pytest.mark.parametrize("install", [True, False])

@@ -1,0 +1,1 @@
+"""What tools do for a job with a repository, where the sandbox has the program for it."""

@@ -1,0 +1,50 @@
+"""The tool `git`: the history of the job's repository, read in a sandbox. Only executors of a job
+with a repository have it, where the sandbox has the program."""
+
+from __future__ import annotations
+
+import shlex
+
+from agents.errors import ToolRefused
+from agents.ports import Ports
+from agents.texts import fitting, lines_of
+from agents.tools.call import Answer, Runtime
+from agents.tools.inside import run_helper
+from agents.tools.trace import of_use
+from agents.tools.verify import Words
+
+PROGRAM = "git"
+READS = ("log", "show", "blame", "diff")
+_ARGV = (
+    *(PROGRAM, "--no-pager", "-c", "safe.directory=*", "-c", "color.ui=never"),
+    *("-c", "core.quotePath=false", "-c", "log.showSignature=false"),
+)
+
+
+async def git(command: Words, runtime: Runtime) -> Answer:
+    """Read the repository's history: log, show, blame, or diff, which shows your changes.
+
+    Args:
+        command: Such as ["log", "-n5", "--", "src/app.py"].
+    """
+    ports: Ports = runtime.context
+    words = command[1:] if command[:1] == [PROGRAM] else command
+    if ports.repository is None or not words or words[0] not in READS:
+        raise ToolRefused(f"this tool takes {', '.join(READS)}; `shell` runs other commands of git")
+    tree = await ports.workspace.tree()
+    result = await run_helper(ports, tree.command((*_ARGV, *words)), "of git")
+    if not result.succeeded:
+        said = result.stderr.text.strip()[-600:] or result.end.value
+        raise ToolRefused(f"git {words[0]} failed: {said}")
+    text = _bounded(result.stdout.text, ports.bounds.read)
+    return text or "(no output)", of_use("git", None, ok=True, note=shlex.join(words))
+
+
+def _bounded(text: str, width: int) -> str:
+    lines = lines_of(text)
+    shown = fitting(lines, width)
+    if len(shown) == len(lines):
+        return text
+    if not shown:
+        return f"{text[:width]}\n[the line goes on]"
+    return f"{''.join(shown)}[{len(lines) - len(shown)} more lines: ask for less, as with -n5]"
