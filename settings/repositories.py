@@ -5,10 +5,11 @@ Why: docs/decisions/0054-git-as-a-process.md
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from settings.base import FettleSettings, Names
 from settings.sandbox import MIB
@@ -16,6 +17,12 @@ from settings.sandbox import MIB
 
 def _none_if_empty(value: Any) -> Any:
     return None if value == "" else value
+
+
+def _name_and_mail(value: str) -> str:
+    if re.fullmatch(r"[^<>\x00-\x1f]*[^<>\s] <[^<>\s]+>", value) is None:
+        raise ValueError("an author is written `Name <mail>`")
+    return value
 
 
 class RepositorySettings(FettleSettings):
@@ -36,6 +43,10 @@ class RepositorySettings(FettleSettings):
         None,
         description="where a worker keeps mirrors and checked-out trees, on a disk of its own "
         "machine; unset: `repositories` in `FETTLE_DATA_DIR`",
+    )
+    repo_author: Annotated[str, AfterValidator(_name_and_mail)] = Field(
+        "Fettle <fettle@localhost>",
+        description="the author of the commits in jobs' bundles, as `Name <mail>`",
     )
     repo_bytes: int = Field(
         512 * MIB,

@@ -23,6 +23,7 @@ from settings.starting.start import started
 from settings.worker import WorkerSettings
 from worker.adapters.tools import ToolUnfit
 from worker.process import Engine, worker_app
+from worker.repositories.errors import RepositoriesUnfit
 
 SAME_SECONDS = 1.0
 """Signals within this time are one wish: a terminal and a process runner both send theirs."""
@@ -59,13 +60,13 @@ def _work_alone(settings: WorkerSettings, job_id: str) -> int:
 
 
 def _started(settings: WorkerSettings) -> tuple[Engine, str]:
-    """An engine at work, and the worker's id. Exits where Redis or a tool cannot be used."""
+    """An engine at work, and the worker's id. Exits where Redis or a setting cannot be used."""
     worker_id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
     engine = Engine(settings, worker_id)
     _drain_on_signals(engine)
     try:
         engine.start()
-    except (JobsError, ToolUnfit, OSError) as error:
+    except (JobsError, ToolUnfit, RepositoriesUnfit, OSError) as error:
         log.error("worker cannot start", why=str(error))
         sys.exit(1)
     # What is loaded stays. Looked through by each full collection, it made every job of the process

@@ -37,6 +37,7 @@ from worker.adapters.cancel import StoreCancel
 from worker.adapters.model_choice import chains, models_of
 from worker.adapters.rate_limit import RedisRateLimit
 from worker.adapters.recordings import Recordings, redaction
+from worker.adapters.repository import base_of, facts_of
 from worker.adapters.routing import routed, routes
 from worker.adapters.sandbox import Bounded, Readiness, watch_pool
 from worker.adapters.tokens import LiveTokens
@@ -46,6 +47,7 @@ from worker.checkpoints import Command, RedisSaver
 from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
+from worker.repositories.source import Repositories
 from worker.store import retry_while_unavailable
 
 
@@ -71,6 +73,8 @@ class WorkerContext:
     tools: Sequence[Body]
     pages: Pages | None
     packages: Packages | None
+    repositories: Repositories
+    author: str
     patience: float
     retries: int
     environment: Environment | None = None
@@ -97,19 +101,19 @@ class WorkerContext:
         self,
         record: JobRecord,
         ledger: Ledger,
-        base: str | None = None,
+        earlier: str | None = None,
         *,
         unanswered: dict[str, float],
     ) -> Ports:
-        """The ports of one attempt. `base` is the workspace that a follow-up starts from;
+        """The ports of one attempt. `earlier` is the workspace that a follow-up starts from;
         `unanswered` receives the model calls that are cut off."""
         spec = record.spec
-        blobs = PinnedBlobs(self.blobs, self._pin, lambda digest: ledger.refer([digest]))
-        workspace = await ManifestWorkspace.open(blobs, record.workspace, base)
-        if base is not None:
+        workspace = await self.workspace(record, ledger, earlier)
+        if earlier is not None:
             ledger.refer(workspace.digests())  # the job that they come from may be removed first
-        if base is not None or record.graph == ANEW:
+        if workspace.digest != record.workspace or record.graph == ANEW:
             ledger.start_from(workspace.digest)
+        environment = await self._environment()
         models = models_of(self.models, _named(record), self.chains)
         ports = Ports(
             journal=ledger,
@@ -121,7 +125,8 @@ class WorkerContext:
             sandbox=self.sandbox,
             models=models,
             limits=self.limits(spec),
-            environment=await self._environment(),
+            environment=environment,
+            repository=await facts_of(workspace, environment),
             unanswered=unanswered,
             last_try=record.retries >= self.retries,
             bounds=replace(
@@ -138,6 +143,20 @@ class WorkerContext:
             tokens=self.live.of(record.id),
         )
         return await routed(record, ports, models, self.store, self.routes)
+
+    async def workspace(
+        self, record: JobRecord, ledger: Ledger, earlier: str | None = None
+    ) -> ManifestWorkspace:
+        """The files of the job as its last finished call left them. Raises RepositoryRefused."""
+        blobs = self.pinned(ledger)
+        base = await base_of(record, self.repositories, blobs)
+        if base is None:
+            return await ManifestWorkspace.open(blobs, record.workspace, earlier)
+        return await ManifestWorkspace.over(blobs, record.workspace, base)
+
+    def pinned(self, ledger: Ledger) -> PinnedBlobs:
+        """The blob store, where what is put is kept as long as the job."""
+        return PinnedBlobs(self.blobs, self._pin, lambda digest: ledger.refer([digest]))
 
     async def _environment(self) -> Environment:
         """What the sandbox has, asked for once a process, and not by a job's own limits. Raises
@@ -188,13 +207,14 @@ async def checkpoint(
 def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures) -> WorkerContext:
     """Everything a process needs to work on jobs; the sandbox is not tried yet.
 
-    Raises worker.adapters.tools.ToolUnfit.
+    Raises worker.adapters.tools.ToolUnfit, worker.repositories.errors.RepositoriesUnfit.
     """
     paces = {provider: Pace(*rate) for provider, rate in settings.rates().items()}
     rate_limit = RedisRateLimit(
         store.redis, paces, settings.rate_wait_seconds, settings.model_wait_seconds
     )
-    own = backend(settings, settings.data_dir)
+    repositories = Repositories.over(settings)
+    own = backend(settings, settings.data_dir, layers=repositories.layers)
     sandbox = Bounded(own, settings.runs_at_once, figures)
     watch_pool(lambda: own.pool, figures)
     return WorkerContext(
@@ -218,6 +238,8 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         tools=tools(settings),
         pages=pages(settings),
         packages=packages(settings),
+        repositories=repositories,
+        author=settings.repo_author,
         patience=settings.patience_seconds,
         retries=settings.retries,
     )

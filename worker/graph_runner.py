@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,9 +18,10 @@ from agents.checks.judge import judge
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
 from agents.paths import own_files
-from agents.ports import CallKey, Earlier, Event, Ports
+from agents.ports import CallKey, Earlier, Event, Ports, Workspace
 from agents.runs.environment import described_files
 from jobs.blobs.manifest import load
+from jobs.errors import BlobsUnavailable
 from jobs.model.graph_format import ANEW
 from jobs.model.record import JobRecord, Reason, Result
 from jobs.model.review import Review, ReviewKind
@@ -27,10 +29,12 @@ from jobs.model.spec import JobSpec, Kind
 from jobs.service import Operations
 from jobs.store import ConversationEntry, LeaseRef
 from jobs.transitions.lifecycle import Refusal
+from worker.adapters.repository import Delivered, anew, delivered
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.context import WorkerContext
 from worker.ledger import CURRENT, Ledger
 from worker.outcome import best, result_of, why_unapproved
+from worker.repositories.errors import RepositoryRefused
 from worker.resumption import (
     Asked,
     Begin,
@@ -75,9 +79,11 @@ class GraphRunner:
             case GoOn(feed):
                 return await self._through(ledger, feed)
             case Asked(interrupt):
-                return await self._pause(ledger, interrupt)
+                workspace = await self.context.workspace(self.record, ledger)
+                return await self._pause(ledger, interrupt, workspace)
             case Ended(state):
-                return await self._finish(ledger, outcome(state))
+                workspace = await self.context.workspace(self.record, ledger)
+                return await self._finish(ledger, outcome(state), workspace)
 
     async def _verify(self, ledger: Ledger) -> JobRecord | Refusal:
         """Judge the job's checks: it succeeds whether they pass or not."""
@@ -93,12 +99,12 @@ class GraphRunner:
         store = self.operations.store
         if record.graph == ANEW:
             await self.context.saver.adelete_thread(record.id)
-            record = replace(record, workspace=record.spec.workspace)
+            record = await anew(record, self.context.pinned(ledger))
         entries = await retry_while_unavailable(
             lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
         )
-        base = entries[0].workspace if entries else None
-        ports = await self._ports(record, ledger, base)
+        earlier = entries[0].workspace if entries else None
+        ports = await self._ports(record, ledger, earlier)
         inputs = await described_files(ports.workspace)
         feed = initial_state(_input(record.spec, entries, ports, inputs))
         return await self._through(ledger, feed, ports)
@@ -116,11 +122,11 @@ class GraphRunner:
             feed, self._config(), context=ports, durability="sync", control=self.control
         )
         if interrupts := state.get("__interrupt__"):
-            return await self._pause(ledger, interrupts[0])
-        return await self._finish(ledger, outcome(state))
+            return await self._pause(ledger, interrupts[0], ports.workspace)
+        return await self._finish(ledger, outcome(state), ports.workspace)
 
-    async def _ports(self, record: JobRecord, ledger: Ledger, base: str | None = None) -> Ports:
-        return await self.context.ports(record, ledger, base, unanswered=self.unanswered)
+    async def _ports(self, record: JobRecord, ledger: Ledger, earlier: str | None = None) -> Ports:
+        return await self.context.ports(record, ledger, earlier, unanswered=self.unanswered)
 
     def _name_format(self, ledger: Ledger) -> None:
         if self.record.graph != ours():
@@ -141,19 +147,33 @@ class GraphRunner:
         await graph.aupdate_state(self._config(), other.change, as_node=other.after)
         return GoOn(None)
 
-    async def _pause(self, ledger: Ledger, interrupt: Interrupt) -> JobRecord | Refusal:
+    async def _pause(
+        self, ledger: Ledger, interrupt: Interrupt, workspace: Workspace
+    ) -> JobRecord | Refusal:
+        asks, payload = ReviewKind.QUESTIONS, interrupt.value
+        if "questions" not in payload:
+            asks = ReviewKind.REVIEW
+            change = await self._change(ledger, workspace, payload["answer"])
+            if change is not None:
+                payload = {**payload, "patch": asdict(change.patch), "bundle": change.bundle}
         await ledger.flush()
         await self.context.write_down(self.record)
-        asks = ReviewKind.QUESTIONS if "questions" in interrupt.value else ReviewKind.REVIEW
-        return await self.ask(Review(interrupt.id, asks, interrupt.value))
+        return await self.ask(Review(interrupt.id, asks, payload))
+
+    async def _change(self, ledger: Ledger, workspace: Workspace, answer: str) -> Delivered | None:
+        blobs, author = self.context.pinned(ledger), self.context.author
+        return await delivered(self.record, workspace, blobs, answer, author)
 
     async def ask(self, review: Review) -> JobRecord | Refusal:
         """Let the job wait for a person's answer."""
         return await retry_while_unavailable(lambda: self.operations.pause(self.held, review))
 
-    async def _finish(self, ledger: Ledger, ended: Outcome) -> JobRecord | Refusal:
+    async def _finish(
+        self, ledger: Ledger, ended: Outcome, workspace: Workspace
+    ) -> JobRecord | Refusal:
+        change = await self._change(ledger, workspace, ended.summary or ended.answer)
         await ledger.flush()
-        result = result_of(ended)
+        result = _with(result_of(ended), change)
         if (why := why_unapproved(self.record.spec, ended)) is not None:
             return await self._failed(Reason.UNAPPROVED, why, result)
         await self.context.write_down(self.record)
@@ -179,7 +199,19 @@ class GraphRunner:
         if not record.spec.parallel:
             blobs = self.context.blobs
             there = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
-        return best(snapshot.values, events, there)
+        found = best(snapshot.values, events, there)
+        return None if found is None else _with(found, await self._last_change(record))
+
+    async def _last_change(self, record: JobRecord) -> Delivered | None:
+        """What a job that fails has changed; None where that cannot be known any more."""
+        ledger = CURRENT.get(None)
+        if ledger is None or record.workspace in (None, record.spec.workspace):
+            return None  # it has changed nothing
+        with contextlib.suppress(RepositoryRefused, BlobsUnavailable, OSError):
+            change = await self._change(ledger, await self.context.workspace(record, ledger), "")
+            await ledger.flush()
+            return change
+        return None
 
     async def _failed(
         self, reason: Reason, detail: str, result: Result | None
@@ -197,6 +229,10 @@ class GraphRunner:
 
     def _config(self) -> RunnableConfig:
         return {"configurable": {"thread_id": self.record.id}}
+
+
+def _with(result: Result, change: Delivered | None) -> Result:
+    return replace(result, patch=change.patch, bundle=change.bundle) if change else result
 
 
 async def flush_unsent(settle_seconds: float = 0.0) -> None:

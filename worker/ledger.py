@@ -143,7 +143,7 @@ class Ledger:
 
     async def flush(self) -> None:
         """Put on record what waits."""
-        if self._waiting:
+        if self._waiting or self._blobs:
             self._batch()
         await self._sent()
 

@@ -21,6 +21,7 @@ from jobs.model.spec import JobSpec, OnExhausted
 from jobs.view import job as view
 from sandbox.protocol import SandboxUnavailable
 from worker.checkpoints.errors import CheckpointUnreadable
+from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +83,27 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
             return WaitForStore(str(error))
         case CheckpointUnreadable():
             return AskUpgrade(str(error))
-        case BudgetExhausted():
-            return Fail(Reason.BUDGET_EXHAUSTED, str(error))
         case ModelUnavailable():
             on = " or ".join(error.providers) or "the model"
             asked = error.retry_after_seconds or 0.0
             return Retry(Reason.MODEL_UNAVAILABLE, Wait(on, str(error)), asked)
-        case ModelError():
-            return Fail(Reason.MODEL_UNAVAILABLE, str(error))
         case SandboxUnavailable():
             return Retry(Reason.SANDBOX_UNAVAILABLE, Wait("the sandbox", str(error)))
+        case RepositoryUnavailable():
+            return Retry(Reason.REPOSITORY, Wait("the repository", str(error)))
+        case _:
+            return _failure(error)
+
+
+def _failure(error: Exception) -> Fail:
+    """The end of a job that no later try would change."""
+    match error:
+        case BudgetExhausted():
+            return Fail(Reason.BUDGET_EXHAUSTED, str(error))
+        case ModelError():
+            return Fail(Reason.MODEL_UNAVAILABLE, str(error))
+        case RepositoryRefused():
+            return Fail(Reason.REPOSITORY, str(error))
         case _:
             return Fail(Reason.INTERNAL, _named(error), unforeseen=True)
 

@@ -35,6 +35,8 @@ async def declared_in(state: State, ports: Ports, files: Mapping[str, bytes]) ->
         return Declared("job", Program.verify(words))
     if (last := last_declaration(state)) is not None:
         return Declared("model", Program.again(VERIFY, await _text(last, ports)))
+    if ports.repository is not None and ports.repository.verify:
+        return Declared("default", Program.verify(ports.repository.verify))
     if any(map(is_for_pytest, files)):
         return Declared("default", Program.verify(["pytest"]))
     if not (runs := state.get("runs", [])):

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Environment:
     """`python` is the interpreter's version, `packages` are written `numpy 2.4.6`, `programs` are
-    the shell's beyond coreutils. The default is what is known before a sandbox was asked."""
+    the shell's beyond coreutils. `runners` are programs that run projects' tests, which no prompt
+    names. The default is what is known before a sandbox was asked."""
 
     python: str = "3"
     packages: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    runners: tuple[str, ...] = ()

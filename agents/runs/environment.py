@@ -38,7 +38,9 @@ async def describe(sandbox: Sandbox, limits: Limits) -> Environment:
     packages = found["packages"]
     if (more := len(packages) - MOST_PACKAGES) > 0:
         packages = [*packages[:MOST_PACKAGES], f"{more} more (importlib.metadata lists them)"]
-    return Environment(found["python"], tuple(packages), tuple(found["programs"]))
+    return Environment(
+        found["python"], tuple(packages), tuple(found["programs"]), tuple(found["runners"])
+    )
 
 
 async def described_files(workspace: Workspace) -> tuple[str, ...]:

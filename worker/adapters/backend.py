@@ -13,10 +13,14 @@ from settings.sandbox import Backend, SandboxSettings
 
 
 def backend(
-    settings: SandboxSettings, *private: Path, ready_for: Limits | None = None
+    settings: SandboxSettings,
+    *private: Path,
+    ready_for: Limits | None = None,
+    layers: Path | None = None,
 ) -> LocalSandbox | DockerSandbox:
     """The backend that FETTLE_SANDBOX names; there is no other to fall back to. It makes no run
-    where code would see a `private` path, the working directory or the configuration.
+    where code would see a `private` path, the working directory or the configuration. Commands name
+    layers in the directory `layers`.
 
     Its sandboxes stand `ready_for` runs with these limits, else with the settings' own. Nothing is
     started yet: its first run, or `check`, reports what is missing.
@@ -32,6 +36,7 @@ def backend(
                 programs=settings.sandbox_programs,
                 private=(Path.cwd(), config_file(), *private),
                 limits=kept,
+                layers=layers,
             )
         case Backend.DOCKER:
             return DockerSandbox(

@@ -60,7 +60,12 @@ class ManifestWorkspace:
             digest = await blobs.put(manifest.dump())
         if manifest.base != base.commit:
             raise ValueError(f"the workspace is of commit {manifest.base}, not {base.commit}")
-        return cls(blobs, manifest, digest, BaseFiles(base))
+        return cls(blobs, manifest, digest, await asyncio.to_thread(BaseFiles, base))
+
+    @property
+    def base(self) -> BaseFiles | None:
+        """The files of the repository; None without one."""
+        return self._base
 
     @property
     def digest(self) -> str | None:

@@ -15,6 +15,7 @@ import asyncio
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -58,8 +59,8 @@ class Places:
 
     @property
     def layers(self) -> Path:
-        """The layers."""
-        return self._made("layers")
+        """The layers. The user that sandboxes run as outside enters it."""
+        return self._made("layers", mode=0o755)
 
     @property
     def making(self) -> Path:
@@ -83,9 +84,12 @@ class Places:
             await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
             lock.release()
 
-    def _made(self, name: str) -> Path:
+    def _made(self, name: str, mode: int = 0o700) -> Path:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.folder / name
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.mkdir(exist_ok=True)
+        if stat.S_IMODE(path.stat().st_mode) != mode:  # whatever the process' umask is
+            path.chmod(mode)
         return path
 
 

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.local.stepdown import give
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed, GitTooLong, GitTooMuch
@@ -126,6 +127,7 @@ async def _fill(source: Git, layer: Path, git: Git, commit: str) -> None:
     await tree.run("checkout-index", "--all", "--quiet")
     await asyncio.to_thread(_settle, layer, _time(when))
     await tree.run("update-index", "-q", "--refresh")
+    await asyncio.to_thread(give, layer)
     await _synced(layer)
 
 

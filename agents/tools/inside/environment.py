@@ -1,4 +1,4 @@
-"""Describes what code finds in the sandbox, as JSON: {python, packages, programs}.
+"""Describes what code finds in the sandbox, as JSON: {python, packages, programs, runners}.
 
 A package that exactly one other needs is not named: it comes with that one, and is rarely used for
 itself.
@@ -20,6 +20,8 @@ PROGRAMS = (
     *("tar", "unzip", "zip"),
 )
 """Programs that a model should know of; most others are of coreutils."""
+RUNNERS = ("cargo", "npm")
+"""Programs that run projects' tests, beside those above."""
 INSTALLERS = {"pip", "setuptools", "wheel", "uv"}
 
 
@@ -45,4 +47,5 @@ if __name__ == "__main__":
     ]
     programs = [name for name in PROGRAMS if shutil.which(name)]
     described = {"python": platform.python_version(), "packages": packages, "programs": programs}
+    described["runners"] = [name for name in RUNNERS if shutil.which(name)]
     sys.stdout.write(json.dumps(described))

@@ -17,6 +17,7 @@ from agents.evidence.declared import (
 from agents.evidence.record import NOT_EXECUTABLE
 from agents.ports import Ports
 from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.ports.repository import RepositoryFacts
 from agents.runs.program import VERIFY, Program
 
 Run = dict[str, Any]
@@ -83,6 +84,17 @@ async def test_who_says_what_verifies_the_work(
     assert (found.source, found.program.text) == (source, text)
     if source in ("job", "model"):
         assert found.program == Program.verify(shlex.split(text))
+
+
+async def test_a_repositorys_own_tests_come_after_what_the_model_declares() -> None:
+    facts = RepositoryFacts("c" * 40, 3, verify=("make", "test"))
+    inside = replace(ports(), repository=facts)
+    default = await declared_in(state(run(1)), inside, {"test_a.py": b""})
+    assert default is not None
+    assert (default.source, default.program.text) == ("default", "make test")
+    declared = await declared_in(state(CHECK), inside, {})
+    assert declared is not None
+    assert declared.source == "model"
 
 
 def test_what_was_run_for_the_model_is_no_declaration_of_its_own() -> None:

@@ -1,0 +1,132 @@
+"""A job on a repository, by real workers: from the upload to the patch on a clone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.graph.repository_job import (
+    ANSWER,
+    CHANGED,
+    FILES,
+    REMOVED,
+    TASK,
+    RepairingModel,
+    project,
+)
+from support.processes.deployment import MORTAL, Deployment, running_deployment
+from support.processes.fronts import front
+from support.servers.git_repositories import Repository, cloned
+
+from benchmarks.provider import ProviderServer
+from cli.client.service import Service
+from settings.base import DEVELOPMENT_KEY
+
+MODEL = "groq:llama-3.3-70b-versatile"
+SPEC = {"task": TASK, "model": MODEL, "repo": {"ref": "main"}, "run_seconds": 60}
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return project(tmp_path / "project")
+
+
+def until(holds: Callable[[], bool], deployment: Deployment, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, deployment.logs()
+        time.sleep(0.02)
+
+
+def in_status(service: Service, job_id: str, status: str) -> Callable[[], bool]:
+    return lambda: service.job(job_id)["status"] == status
+
+
+def applied(repository: Repository, folder: Path, patch: bytes) -> Repository:
+    """A clone with the patch on it, whose files are as the job left them."""
+    clone = cloned(repository, folder)
+    clone.raw("apply", "--index", "-", stdin=patch)
+    now = {path: (folder / path).read_bytes() for path in clone.git("ls-files").splitlines()}
+    assert now == {path: text for path, text in {**FILES, **CHANGED}.items() if path != REMOVED}
+    assert (folder / "run.sh").stat().st_mode & 0o111
+    return clone
+
+
+def test_a_change_is_reviewed_and_applied(
+    deployment: Deployment, repository: Repository, tmp_path: Path
+) -> None:
+    model = RepairingModel()
+    with ProviderServer(model.turn) as server:
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = str(service.submit({**SPEC, "review": True}, bundle=repository.bundle())["id"])
+            until(in_status(service, job_id, "awaiting_review"), deployment)
+            review = service.job(job_id)["review"]
+            service.decide(job_id, {"action": "approve", "review_id": review["id"]})
+            until(in_status(service, job_id, "succeeded"), deployment)
+            job, patch = service.job(job_id), service.patch(job_id)
+            bundle = service.bundle(job_id)
+    shown = [message.text for request in model.seen for message in request.messages]
+    assert any("AGENTS.md" in text and "Every function has a test." in text for text in shown)
+    assert review["payload"]["patch"] == job["result"]["patch"]
+    counts = {name: job["result"]["patch"][name] for name in ("files", "insertions", "deletions")}
+    assert counts == {"files": 4, "insertions": 6, "deletions": 3}
+    assert job["result"]["patch"]["base"] == repository.git("rev-parse", "HEAD")
+    assert "v1" in job["runs"][1]["stdout"]["text"]
+    assert [run["succeeded"] for run in job["runs"]] == [True, True, True]
+    assert job["result"]["verification"]["holds"], job["result"]
+    clone = applied(repository, tmp_path / "clone", patch)
+    (tmp_path / "job.bundle").write_bytes(bundle)
+    branch = f"fettle/{job_id}"
+    clone.git("fetch", "--quiet", str(tmp_path / "job.bundle"), f"{branch}:{branch}")
+    assert clone.tree(branch) == clone.git("write-tree")
+    assert clone.git("log", "-1", "--format=%an <%ae> %P", branch).startswith("Fettle <fettle@")
+    assert ANSWER in clone.git("log", "-1", "--format=%B", branch)
+
+
+@pytest.mark.parametrize("slow", [1, 4])
+def test_a_killed_workers_job_goes_on_to_the_same_patch(
+    deployment: Deployment, repository: Repository, tmp_path: Path, slow: int
+) -> None:
+    model = RepairingModel(slow=slow, seconds=2.0)
+    with ProviderServer(model.turn) as server:
+        settings = {"groq_base_url": server.groq_url, "lease_seconds": MORTAL}
+        doomed = deployment.worker(**settings)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = str(service.submit(SPEC, bundle=repository.bundle())["id"])
+            until(lambda: len(model.seen) == slow + 2, deployment)  # the plan was one
+            doomed.kill()
+            doomed.wait()
+            model.slow = None
+            deployment.worker(**settings)
+            until(in_status(service, job_id, "succeeded"), deployment)
+            job, patch = service.job(job_id), service.patch(job_id)
+    assert job["attempts"] == 2
+    assert len(model.seen) == 9  # the call in flight was made again, and no other
+    assert [run["succeeded"] for run in job["runs"]] == [True, True, True]
+    applied(repository, tmp_path / "clone", patch)
+
+
+def test_a_ref_that_is_not_there_ends_the_job_with_the_reason(
+    deployment: Deployment, repository: Repository
+) -> None:
+    model = RepairingModel()
+    with ProviderServer(model.turn) as server:
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            spec = {**SPEC, "repo": {"ref": "gone"}}
+            job_id = str(service.submit(spec, bundle=repository.bundle())["id"])
+            until(in_status(service, job_id, "failed"), deployment)
+            job = service.job(job_id)
+    assert job["reason"] == "repository"
+    assert "'gone'" in job["detail"]
+    assert "main" in job["detail"]
+    assert model.seen == []

@@ -1,0 +1,116 @@
+"""A repository of twenty files with a fault, and a model that corrects it with edit_file calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support.servers.git_repositories import Repository, made
+
+from benchmarks.provider import Reply, Request, ToolCall
+
+TASK = "Days before 1970 are counted wrongly."
+FILES = {
+    "pyproject.toml": b'[project]\nname = "days"\nversion = "1"\n[tool.pytest.ini_options]\n',
+    "AGENTS.md": b"Every function has a test.\n",
+    "conftest.py": b"",
+    "days/__init__.py": b"",
+    "days/count.py": (
+        b"EPOCH = 1970\n\n\ndef years(year):\n"
+        b'    """Years from the epoch."""\n    return abs(year - EPOCH)\n'
+    ),
+    "days/text.py": (
+        b"from days.count import years\n\n\ndef shown(year):\n    return str(years(year))\n"
+    ),
+    "days/old.py": b"# not used any more\n",
+    "tests/test_count.py": (
+        b"from days.count import years\n\n\ndef test_after():\n    assert years(1972) == 2\n"
+    ),
+    "tests/test_text.py": (
+        b'from days.text import shown\n\n\ndef test_shown():\n    assert shown(1971) == "1"\n'
+    ),
+    "run.sh": b"#!/bin/sh\npython -m days\n",
+    **{f"docs/page_{number}.md": f"# Page {number}\n".encode() for number in range(10)},
+}
+NEW_TEST = "\n\ndef test_before():\n    assert years(1969) == -1\n"
+LOOK = (
+    "import os, subprocess\n"
+    "print(subprocess.check_output(['git', 'describe', '--tags'], text=True))\n"
+    "open('.git/HEAD', 'a').close(); os.remove('days/old.py')\n"
+)
+REPLIES: tuple[tuple[ToolCall, ...], ...] = (
+    (
+        ToolCall("list_dir", {"depth": 2}),
+        ToolCall("search", {"pattern": "def years"}),
+        ToolCall("git", {"command": ["log", "--oneline"]}),
+    ),
+    (ToolCall("read_file", {"path": "days/count.py"}), ToolCall("verify", {"paths": ["tests"]})),
+    (
+        ToolCall(
+            "edit_file",
+            {
+                "path": "days/count.py",
+                "old_text": "return abs(year - EPOCH)",
+                "new_text": "return year - EPOCH",
+            },
+        ),
+    ),
+    (
+        ToolCall(
+            "edit_file",
+            {
+                "path": "tests/test_count.py",
+                "old_text": "    assert years(1972) == 2\n",
+                "new_text": f"    assert years(1972) == 2\n{NEW_TEST}",
+            },
+        ),
+        ToolCall("python", {"code": LOOK}),
+    ),
+    (
+        ToolCall(
+            "edit_file",
+            {"path": "run.sh", "old_text": "python -m days", "new_text": "exec python -m days"},
+        ),
+        ToolCall("verify", {"command": ["pytest"]}),
+    ),
+)
+CHANGED = {
+    "days/count.py": FILES["days/count.py"].replace(b"abs(year - EPOCH)", b"year - EPOCH"),
+    "tests/test_count.py": FILES["tests/test_count.py"] + NEW_TEST.encode(),
+    "run.sh": b"#!/bin/sh\nexec python -m days\n",
+}
+REMOVED = "days/old.py"
+ANSWER = "years() keeps its sign."
+
+
+def project(folder: Path) -> Repository:
+    """The repository, with a tag and an executable file."""
+    repository = made(folder)
+    repository.write(FILES)
+    (folder / "run.sh").chmod(0o755)
+    repository.commit()
+    repository.git("tag", "v1")
+    return repository
+
+
+@dataclass
+class RepairingModel:
+    """The model's side of the job. `seen` are the requests; the executor's reply number `slow`,
+    from 0, takes `seconds`."""
+
+    slow: int | None = None
+    seconds: float = 0.0
+    seen: list[Request] = field(default_factory=list)
+
+    def turn(self, request: Request) -> Reply:
+        self.seen.append(request)
+        if request.forced_tool == "Plan":
+            return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Correct it."]}),))
+        if request.forced_tool == "Verdict":
+            said = {"verdict": "approve", "run": "r3", "score": 1.0, "failed": [], "runs": ["r3"]}
+            return Reply(tool_calls=(ToolCall("Verdict", said),))
+        done = sum(message.speaker == "assistant" for message in request.messages)
+        delay = self.seconds if done == self.slow else 0.0
+        if done >= len(REPLIES):
+            return Reply(ANSWER, delay_seconds=delay)
+        return Reply(tool_calls=REPLIES[done], delay_seconds=delay)

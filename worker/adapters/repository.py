@@ -1,0 +1,139 @@
+"""A job's repository: its commit, its files, what prompts say of it, and the change at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from agents.paths import outline
+from agents.ports import Workspace
+from agents.ports.environment import Environment
+from agents.ports.repository import RepositoryFacts
+from agents.runs.project_tests import CONFIGURATIONS, project_tests
+from agents.texts import head_and_tail, one_line
+from jobs.blobs.directory import Blobs
+from jobs.blobs.manifest import load
+from jobs.model.record import JobRecord, PatchRef
+from worker.adapters.base import Base, BaseFiles
+from worker.adapters.workspace import ManifestWorkspace
+from worker.repositories.source import Repositories
+
+LAYOUT_SHOWN = 60
+GUIDANCE = (
+    "AGENTS.md",
+    "CLAUDE.md",
+    "CONTRIBUTING.md",
+    "CONTRIBUTING.rst",
+    ".github/CONTRIBUTING.md",
+)
+GUIDANCE_SHOWN = 6_000
+"""Characters of each text of guidance; of all together twice as many."""
+CONFIGURATION_BYTES = 256 * 1024
+TITLE = 72
+BRANCH = "fettle/"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A job's change: the patch, and the digest of a git bundle with one commit on `fettle/JOB`."""
+
+    patch: PatchRef
+    bundle: str
+
+
+async def base_of(record: JobRecord, repositories: Repositories, blobs: Blobs) -> Base | None:
+    """The files of the commit that the job works on: resolved by the first attempt, and known by
+    its workspace from then on. None for a job without a repository.
+
+    Raises worker.repositories.errors.RepositoryRefused.
+    """
+    repo = record.spec.repo
+    if repo is None:
+        return None
+    upload = partial(blobs.get, repo.bundle) if repo.bundle else None
+    commit = (await load(blobs, record.workspace)).base
+    if commit is None:
+        commit = await repositories.commit(repo, upload)
+    return await repositories.base(repo, commit, upload)
+
+
+async def anew(record: JobRecord, blobs: Blobs) -> JobRecord:
+    """The job with the files of its request, on the commit that it has worked on before."""
+    commit = (await load(blobs, record.workspace)).base
+    if commit is None:
+        return replace(record, workspace=record.spec.workspace)
+    manifest = replace(await load(blobs, record.spec.workspace), base=commit)
+    return replace(record, workspace=await blobs.put(manifest.dump()))
+
+
+async def facts_of(
+    workspace: ManifestWorkspace, environment: Environment
+) -> RepositoryFacts | None:
+    """What prompts say of the repository, which is the same in each attempt."""
+    files = workspace.base
+    if files is None:
+        return None
+    texts = {name: await _text(files, name) for name in CONFIGURATIONS if name in files.sizes}
+    programs = (*environment.programs, *environment.runners)
+    return RepositoryFacts(
+        commit=files.base.commit,
+        files=len(files.base.entries),
+        layout=_layout(files.sizes),
+        guidance=await _guidance(files),
+        verify=project_tests(files.sizes, texts, programs),
+    )
+
+
+def _layout(sizes: Mapping[str, int]) -> tuple[str, ...]:
+    names = outline(sizes, ".", 2, LAYOUT_SHOWN) or []
+    more = [f"and {len(names) - LAYOUT_SHOWN} more"] if len(names) > LAYOUT_SHOWN else []
+    return (*names[:LAYOUT_SHOWN], *more)
+
+
+async def _guidance(files: BaseFiles) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    left = 2 * GUIDANCE_SHOWN
+    for name in GUIDANCE:
+        if name not in files.sizes or left <= 0:
+            continue
+        text = head_and_tail(await _text(files, name), min(GUIDANCE_SHOWN, left))
+        if text.strip() and text not in found.values():
+            found[name] = text
+            left -= len(text)
+    return tuple(found.items())
+
+
+async def _text(files: BaseFiles, name: str) -> str:
+    if files.sizes[name] > CONFIGURATION_BYTES:
+        return ""
+    return (await files.base.read(name) or b"").decode(errors="replace")
+
+
+async def delivered(
+    record: JobRecord, workspace: Workspace, blobs: Blobs, answer: str, author: str
+) -> Delivered | None:
+    """What the job has changed in its repository, stored; None where nothing changed, or there is
+    no repository. The same files and answer give the same bytes in each attempt.
+
+    Raises RepositoryUnavailable.
+    """
+    assert isinstance(workspace, ManifestWorkspace)  # noqa: S101 - the port's type is wider
+    patch = await workspace.patch()
+    if patch is None or not patch.files or workspace.base is None:
+        return None
+    bundle = await workspace.bundle(
+        branch=f"{BRANCH}{record.id}",
+        message=_message(record, answer),
+        author=author,
+        at=record.created_at // 1000,
+    )
+    size, base = len(patch.content), workspace.base.base.commit
+    digest = await blobs.put(patch.content)
+    found = PatchRef(digest, size, patch.files, patch.insertions, patch.deletions, base)
+    return Delivered(found, await blobs.put(bundle or b""))
+
+
+def _message(record: JobRecord, answer: str) -> str:
+    parts = (one_line(record.spec.task, TITLE), answer.strip(), f"Fettle-Job: {record.id}")
+    return "\n\n".join(part for part in parts if part)
