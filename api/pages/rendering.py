@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from api import quantities
 from api.http import foreign_text
 from api.pages import static
-from api.pages.format import code, difference, prose, terminal, words
+from api.pages.format import code, difference, patch, prose, terminal, words
 from api.pages.visitor import Visitor
 
 FOLDER = Path(__file__).parent / "templates"
@@ -90,6 +90,7 @@ def environment() -> Environment:
         prose=prose.shown,
         inline=prose.line,
         unified=difference.unified,
+        numbered=patch.numbered,
         path=quote,
     )
     made.globals.update(asset=static.address, STATUS=words.STATUS)

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 
 from api.pages import sign_in, static
-from api.pages.views import downloads, job, jobs, live, new, review, stats, system
+from api.pages.views import downloads, job, jobs, live, new, patch, review, stats, system
 
 router = APIRouter(include_in_schema=False)
-for part in (jobs, job, live, review, downloads, new, stats, system, sign_in, static):
+for part in (jobs, job, live, review, patch, downloads, new, stats, system, sign_in, static):
     router.include_router(part.router, prefix="/app")
 
 

@@ -75,12 +75,14 @@ async def changes(job_id: str, services: ServicesDep, visitor: Reader) -> Respon
     """The changes since the last pause, or since the start at the first pause."""
     story = await job_view.load(services, visitor, job_id)
     before = last_pause(story.events)
-    files = await files_since(services, story.record, before, story.events)
+    compared = bool(before) or story.record.spec.repo is None  # else all of it is in the patch
+    files = await files_since(services, story.record, before, story.events) if compared else []
     code = await _code(services, before, story.events)
     return await long_page(
         "review_changes.html",
         visitor,
         changed=[*files, *code],
+        compared=compared,
         since="the last pause" if before else "the start",
     )
 
@@ -101,7 +103,10 @@ async def files_since(
     old |= {name: made["digest"] for name, made in view.artifacts(before).items()}
     now = {name: made for name, made in view.artifacts(events).items() if name in here}
     names = [name for name, made in now.items() if old.get(name) != made["digest"]]
+    first = [name for name in names if record.spec.repo is not None and name not in old]
+    names = [name for name in names if name not in first]
     return [
+        *[Changed(name, why="not changed before: see the patch") for name in first],
         *[
             await _file(services.blobs, name, old.get(name), now[name])
             for name in names[:MOST_FILES]

@@ -121,19 +121,22 @@ class Front:
         done(await self.services.operations.pause(held, review))
         return job_id
 
-    async def patched(self, patch: bytes, *, ended: bool = False, **body: Any) -> str:
+    async def patched(
+        self, patch: bytes, *, ended: bool = False, answer: str = "42", **counts: int
+    ) -> str:
         """A job on a repository whose open review, or result, has a patch and a bundle; its id."""
-        body = {"repo": {"url": "https://git.example.org/team/app.git"}} | body
-        job_id = await self.submit(review=not ended, **body)
+        repo = {"url": "https://git.example.org/team/app.git"}
+        job_id = await self.submit(review=not ended, repo=repo)
         held = await self.claim(job_id)
         digests = [await self.services.blobs.put(each) for each in (patch, b"bundle of " + patch)]
         await self.services.store.write(job_id, held.epoch, Writes(blobs=digests))
-        there = PatchRef(digests[0], len(patch), 1, 1, 1, base="c0ffee" + "0" * 34)
+        counts = {"files": 1, "insertions": 1, "deletions": 1} | counts
+        there = PatchRef(digests[0], len(patch), **counts, base="c0ffee" + "0" * 34)
         if ended:
-            result = replace(RESULT, patch=there, bundle=digests[1])
+            result = replace(RESULT, answer=answer, patch=there, bundle=digests[1])
             done(await self.services.operations.succeed(held, result, "changed"))
             return job_id
-        payload = {"plan": ["one"], "answer": "42", "runs": [], "unproven": None}
+        payload = {"plan": ["one"], "answer": answer, "runs": [], "unproven": None}
         payload |= {"patch": asdict(there), "bundle": digests[1]}
         review = Review("r1", ReviewKind.REVIEW, payload, await self.services.store.now())
         done(await self.services.operations.pause(held, review))

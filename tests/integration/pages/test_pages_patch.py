@@ -1,0 +1,86 @@
+"""What a job has changed in its repository, on the pages of review and job, and on its own."""
+
+from __future__ import annotations
+
+import pytest
+from support.pages.api_front import settings_for, started
+from support.pages.pages_browser import visiting
+
+PATCH = b"""\
+diff --git a/src/dates.py b/src/dates.py
+--- a/src/dates.py
++++ b/src/dates.py
+@@ -1,2 +1,2 @@
+ import time
+-A = 1
++A = 2  # <b>
+diff --git "a/<img src=x>\\303\\274.lock" "b/<img src=x>\\303\\274.lock"
+new file mode 100644
+--- /dev/null
++++ "b/<img src=x>\\303\\274.lock"
+@@ -0,0 +1 @@
++x
+"""
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+@pytest.mark.parametrize("ended", [True, False])
+async def test_review_and_result_lead_to_the_changes(front, ended):
+    job_id = await front.patched(PATCH, ended=ended)
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}")).text
+        assert f'hx-get="/app/jobs/{job_id}/changes/shown"' in html
+        assert f'<a href="/app/jobs/{job_id}/changes">' in html
+        assert "https://git.example.org/team/app.git" in html
+        part = (await visit.get(f"/app/jobs/{job_id}/changes/shown")).text
+        page = (await visit.get(f"/app/jobs/{job_id}/changes")).text
+        assert part in page
+        downloaded = await visit.get(f"/app/jobs/{job_id}/patch")
+        assert downloaded.content == PATCH
+        assert (await visit.get(f"/app/jobs/{job_id}/bundle")).status_code == 200
+        if not ended:
+            changes = await visit.get(f"/app/jobs/{job_id}/review/changes")
+            assert (changes.status_code, "No file has changed" in changes.text) == (200, False)
+
+
+async def test_each_file_opens_by_itself_and_nothing_in_it_is_active(front):
+    job_id = await front.patched(PATCH)
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
+        assert '<details class="change" id="change-1" open>' in html
+        assert '<details class="change" id="change-2">' in html  # a lock file
+        assert html.count('href="#change-') == 2
+        assert '<span class="d-added" data-n="  2">+A = 2  # &lt;b&gt;</span>' in html
+        assert "&lt;img src=x&gt;ü.lock" in html
+        assert "<img src=x" not in html
+
+
+async def test_a_patch_that_is_too_large_can_be_downloaded(front, monkeypatch):
+    monkeypatch.setattr("api.pages.views.patch.MOST_BYTES", 10)
+    job_id = await front.patched(PATCH)
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
+        assert "too large to show here" in html
+        assert f'href="/app/jobs/{job_id}/patch"' in html
+
+
+async def test_a_job_without_a_patch_has_no_such_page(front):
+    job_id = await front.submit()
+    async with visiting(front.app) as visit:
+        assert "changes" not in (await visit.get(f"/app/jobs/{job_id}")).text
+        answer = await visit.get(f"/app/jobs/{job_id}/changes")
+        assert answer.status_code == 404
+        assert "not on a repository" in answer.text
+
+
+async def test_another_tenant_sees_no_patch(front):
+    job_id = await front.patched(PATCH)
+    secret = await front.key("read", tenant="other")
+    async with visiting(front.app, secret) as visit:
+        for path in ("changes", "changes/shown", "patch", "bundle"):
+            assert (await visit.get(f"/app/jobs/{job_id}/{path}")).status_code == 404

@@ -1,0 +1,147 @@
+"""A patch of git as the files that a page shows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from api.pages.format.patch import MOST_LINES, numbered, read, shown, tree
+
+OWN = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+
+
+@pytest.fixture
+def patch(tmp_path):
+    """The patch between two sets of files, as git makes it."""
+
+    def git(*words: str) -> bytes:
+        return subprocess.check_output(["git", *words], cwd=tmp_path, env=OWN)
+
+    def put(files: dict[str, bytes | str]) -> None:
+        for path, content in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            raw = content if isinstance(content, bytes) else content.encode()
+            (tmp_path / path).write_bytes(raw)
+
+    def made(before, after, gone=(), executable=()) -> bytes:
+        git("init", "--quiet")
+        put(before)
+        git("add", "--all")
+        tree = git("write-tree").decode().strip()
+        put(after)
+        for path in gone:
+            Path(tmp_path, path).unlink()
+        git("add", "--all")
+        for path in executable:
+            git("update-index", "--chmod=+x", path)
+        form = ("--binary", "--full-index", "--find-renames")
+        return git("diff", "--cached", *form, tree)
+
+    return made
+
+
+def by_path(content: bytes):
+    return {file.path: file for file in read(content)}
+
+
+def test_each_change_is_a_file_with_its_lines_and_notes(patch):
+    files = by_path(
+        patch(
+            {"a.py": LINES, "old.py": LINES * 2, "gone.py": "1\n2\n", "run.sh": "x\n", "e": ""},
+            {
+                "a.py": LINES.replace("line 30", "line thirty").replace("line 1\n", "one\n1.5\n"),
+                "pkg/new name.py": LINES * 2,
+                "täst/ü\t.py": "N = 1",
+                "empty.py": "",
+                "picture.png": b"\x89PNG\0\xff",
+            },
+            gone=["old.py", "gone.py"],
+            executable=["run.sh"],
+        )
+    )
+    about = {path: (file.notes, file.insertions, file.deletions) for path, file in files.items()}
+    assert about == {
+        "a.py": ((), 3, 2),
+        "pkg/new name.py": (("renamed from old.py",), 0, 0),
+        "gone.py": (("deleted",), 0, 2),
+        "run.sh": (("executable",), 0, 0),
+        "täst/ü\t.py": (("new",), 1, 0),
+        "empty.py": (("new",), 0, 0),
+        "picture.png": (("new", "binary"), 0, 0),
+    }
+    assert files["picture.png"].rows == ()
+    assert files["täst/ü\t.py"].rows[-1].text == "\\ No newline at end of file"
+
+
+def test_lines_have_the_numbers_that_they_have_in_both_files(patch):
+    after = LINES.replace("line 12\n", "").replace("line 28\n", "line 28\nline 28.5\n")
+    (file,) = read(patch({"a": LINES}, {"a": after}))
+    rows = [(row.old, row.new, row.text) for row in file.rows if row.kind != "place"]
+    assert (12, None, "-line 12") in rows
+    assert (13, 12, " line 13") in rows
+    assert (None, 28, "+line 28.5") in rows
+    assert (30, 30, " line 30") in rows
+    html = numbered(file.rows)
+    assert '<span class="d-removed" data-n="12   ">-line 12</span>' in html
+    assert html.count("<span") == len(file.rows)
+
+
+def test_what_looks_like_a_header_in_a_file_is_a_line_of_it(patch):
+    evil = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-<script>\n+\u202ex\n"
+    (file,) = read(patch({"a.patch": "1\n"}, {"a.patch": evil}))
+    assert (file.path, file.insertions, file.deletions) == ("a.patch", 6, 1)
+    html = str(numbered(file.rows))
+    assert "&lt;script&gt;" in html
+    assert "\\u202e" in html
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "why"),
+    [
+        ("a.py", "x\n" * 400, ""),
+        ("a.py", "x\n" * 600, "large"),
+        ("web/package-lock.json", "{}\n", "generated"),
+        ("uv.lock", "x\n", "generated"),
+        ("app.min.js", "x\n", "generated"),
+        ("bundle.js", "x" * 5_000, "generated"),
+        ("locksmith.py", "x\n", ""),
+    ],
+)
+def test_large_and_generated_files_are_folded(patch, path, content, why):
+    (file,) = read(patch({}, {path: content}))
+    assert file.folded == why
+
+
+def test_a_line_is_cut_where_nobody_reads_on(patch):
+    (file,) = read(patch({}, {"a.js": "x" * 5_000}))
+    assert "4,001 more characters" in numbered(file.rows)
+
+
+def test_the_tree_has_folders_with_one_folder_as_one(patch):
+    files = read(patch({}, {"src/app/core/a.py": "1\n", "src/app/b.py": "1\n", "c.py": "1\n"}))
+    top = tree(files)
+    assert list(top.files) == ["c.py"]
+    assert list(top.folders) == ["src/app"]
+    assert list(top.folders["src/app"].folders["core"].files) == ["a.py"]
+    assert files[top.folders["src/app"].files["b.py"]].path == "src/app/b.py"
+
+
+def test_a_page_has_so_many_lines(patch):
+    half = "x\n" * (MOST_LINES // 2)
+    found = shown(patch({}, {"a": half, "b": half, "c": "1\n"}))
+    assert [bool(file.rows) for file in found["files"]] == [True, False, False]
+    assert found["insertions"] == MOST_LINES + 1
+
+
+def test_bytes_that_are_no_text_differ_in_what_is_shown(patch):
+    (file,) = read(patch({"a": b"caf\xe9\n"}, {"a": b"caf\xe8\n"}))
+    assert [row.text for row in file.rows[1:]] == ["-caf\\xe9", "+caf\\xe8"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no patch", b"diff --git \n@@ -1 +1 @@", b"\xff\0"])
+def test_what_is_no_patch_has_no_files_and_is_no_error(content):
+    assert shown(content)["insertions"] == 0
