@@ -20,9 +20,11 @@ TAKEN_OVER = (
     *(f"FETTLE_{provider.upper()}_" for provider in PROVIDERS),
     "FETTLE_SANDBOX",
     "FETTLE_SANDBOX_",
+    "FETTLE_REPO_HOSTS",
+    "FETTLE_REPO_CREDENTIALS",
 )
-"""What a throw-away deployment takes over: which model answers and where, and what this machine
-has. FETTLE_MODELS is the front's allow-list, and none of these."""
+"""What a throw-away deployment takes over: which model answers and where, what this machine has,
+and which repositories it may fetch. FETTLE_MODELS is the front's allow-list, and none of these."""
 
 
 class ClientSettings(FettleSettings):

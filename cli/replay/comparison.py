@@ -127,6 +127,7 @@ def _outcome(job: Job) -> Mapping[str, Any]:
         "approved by": by if by in (None, "critic") else "a person",
         "override": result.get("override"),
         "answer": result.get("answer"),
+        "patch": (result.get("patch") or {}).get("digest"),
     }
 
 

@@ -63,7 +63,7 @@ def test_what_stops_jobs_is_bad():
     assert bad({**SYSTEM, "redis": {**SYSTEM["redis"], "findings": refused}}) == ["appendonly"]
 
 
-def test_a_throw_away_deployment_takes_over_models_and_the_sandbox_alone(monkeypatch):
+def test_a_throw_away_deployment_takes_over_models_and_what_the_machine_has_alone(monkeypatch):
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://production/0")
     monkeypatch.setenv("FETTLE_MODELS", '["groq:only"]')
     monkeypatch.setenv("FETTLE_MODEL", "groq:mine")
@@ -71,10 +71,13 @@ def test_a_throw_away_deployment_takes_over_models_and_the_sandbox_alone(monkeyp
     monkeypatch.setenv("GROQ_API_KEY", "k")
     monkeypatch.setenv("FETTLE_SANDBOX", "docker")
     monkeypatch.setenv("FETTLE_SANDBOX_IMAGE", "ours")
+    monkeypatch.setenv("FETTLE_REPO_HOSTS", '["git.test"]')
+    monkeypatch.setenv("FETTLE_REPO_DIR", "/of/production")
     env = sealed({"FETTLE_PORT": "1"})
     ours = {name for name in env if name.startswith(("FETTLE_", "GROQ_"))}
     models = {"FETTLE_MODEL", "FETTLE_GROQ_BASE_URL", "GROQ_API_KEY"}
-    assert ours == {*models, "FETTLE_SANDBOX", "FETTLE_SANDBOX_IMAGE", "FETTLE_PORT"}
+    machine = {"FETTLE_SANDBOX", "FETTLE_SANDBOX_IMAGE", "FETTLE_REPO_HOSTS"}
+    assert ours == {*models, *machine, "FETTLE_PORT"}
     assert inherited({})["FETTLE_REDIS_URL"] == "redis://production/0"
     assert "GROQ_API_KEY" in model_keys()
 

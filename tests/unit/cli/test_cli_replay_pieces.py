@@ -22,6 +22,7 @@ SPEC = {
     "timeout_seconds": 900,
     "retry_of": None,
 }
+BASE = "c0ffee" * 6 + "c0ff"
 
 
 def text(said, digest=None):
@@ -126,6 +127,32 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     assert said == [("ada", "revise", None), ("bob", "edit", code), ("eve", "approve", None)]
     files = [asked.path.rpartition("/")[2] for asked in tiny.asked if "files" in asked.path]
     assert files == ["files?at=start", "a.py?at=start", "t.py?at=checks", "cases.json?at=checks"]
+
+
+@pytest.mark.parametrize(
+    ("repo", "asked", "sent"),
+    [
+        (
+            {"url": "https://git.test/a.git", "ref": "main", "bundle": None},
+            {"url": "https://git.test/a.git", "ref": BASE},
+            None,
+        ),
+        ({"url": None, "ref": None, "bundle": "ab"}, {"ref": BASE}, b"the bundle"),
+    ],
+)
+def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(tiny, repo, asked, sent):
+    result = {**whole()["result"], "patch": {"digest": "cd", "base": BASE}}
+    tiny.on("GET /jobs/j1", Answer(200, whole(spec={**SPEC, "repo": repo}, result=result)))
+    tiny.on("GET /jobs/j1/events", stream(event(1, "succeeded", approved_by="critic")))
+    tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
+    tiny.on("GET /jobs/j1/files", Answer(200, {"files": []}))
+    tiny.on("GET /jobs/j1/bundle", Answer(200, b"the bundle"))
+    with Service(tiny.url, "k") as service:
+        original = fetch(service, "j1")
+    assert (original.spec["repo"], original.bundle) == (asked, sent)
+    other = {**result, "patch": {**result["patch"], "digest": "ef"}}
+    parts = compare(whole(result=result), whole(result=other))
+    assert [set(part.differs) for part in parts if not part.same] == [{"patch"}]
 
 
 def test_all_that_a_job_shows_is_asked_again_or_left_out_by_name():
