@@ -49,8 +49,8 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     max_files_bytes: int = Field(
         100 * MIB,
         ge=0,
-        description="bytes of these files together; workers need a larger "
-        "`FETTLE_WORKSPACE_BYTES`. Texts in a JSON body have 10 MiB of it at most",
+        description="bytes of these files together, with a repository that is sent; workers need "
+        "a larger `FETTLE_WORKSPACE_BYTES`. Texts in a JSON body have 10 MiB of it at most",
     )
     admit_memory_ratio: float = Field(
         0.85,

@@ -70,7 +70,7 @@ def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
     elif payload.get("unproven"):
         yield Line("not verified", printable(payload["unproven"]), Tone.WARN)
     if patch := payload.get("patch"):
-        yield Line("patch", patch_text(patch))
+        yield Line("patch", f"{patch_text(patch)}; `fettle patch ID` shows it")
     yield from answer_parts(payload["answer"])
 
 
