@@ -58,6 +58,7 @@ def _sandbox(options: argparse.Namespace, layers: Path) -> Sandbox:
         engine=options.engine,
         tls=options.tls,
         runtime=options.runtime,
+        layers=layers,
     )
 
 

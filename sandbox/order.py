@@ -31,9 +31,17 @@ class Order:
         return len(text).to_bytes(4, "big") + text
 
 
-def order(command: Command, limits: Limits, python: str, *, own_interpreter: bool = False) -> Order:
+def order(
+    command: Command,
+    limits: Limits,
+    python: str,
+    *,
+    own_interpreter: bool = False,
+    inodes: int = policy.INODES,
+) -> Order:
     """The order for `command`; `python` is the interpreter's path in the sandbox. Code with a hash
-    seed is given an `own_interpreter`, any other where that is asked for.
+    seed is given an `own_interpreter`, any other where that is asked for. More files than `inodes`
+    end the run.
 
     `python -c CODE` becomes a script outside of `/work` (`policy.MAIN`), so that a traceback shows
     the lines that failed and `multiprocessing` finds the main module. `/work` is first on the
@@ -50,7 +58,7 @@ def order(command: Command, limits: Limits, python: str, *, own_interpreter: boo
     argv, code = _program(command, python)
     numbers = {
         "flood_bytes": policy.FLOOD_BYTES,
-        "inodes": policy.INODES,
+        "inodes": inodes,
         "sample_seconds": policy.SAMPLE_SECONDS,
         **_numbers(limits),
     }

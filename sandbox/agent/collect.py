@@ -54,10 +54,12 @@ def collect(
     """
     result = Collected()
     kept: dict[str, int] = {}
+    places: set[str] | None = None
     if before or base is not None:
-        kept = _look_for_deleted(work, before, base, removed, result)
+        beginning = Beginning(before, removed)
+        kept, places = _look_for_deleted(work, before, base, beginning, result), beginning.places
     total = sum(kept.values())
-    for found in walk(work, Beginning(before, removed), base):
+    for found in walk(work, Beginning(before, removed), base, places):
         if found.is_unchanged():
             continue
         grown = total - kept.get(found.path, 0) + found.size
@@ -87,11 +89,10 @@ def _look_for_deleted(
     work: str,
     before: Mapping[str, bytes],
     base: Base | None,
-    removed: Iterable[str],
+    beginning: Beginning,
     result: Collected,
 ) -> dict[str, int]:
     """Note which files are gone; returns the sizes of those that were written and are there."""
-    beginning = Beginning(before, removed)
     present = {found.path for found in walk(work, beginning, base) if stat.S_ISREG(found.mode)}
     result.deleted = sorted([*(before.keys() - present), *beginning.gone])
     if beginning.more_gone:

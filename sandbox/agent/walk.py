@@ -32,12 +32,15 @@ class Base:
     """The directories that `/work` was made of, as descriptors: the code has neither in sight.
 
     `layers` shows those of these `names` as one, as they were before anything was written. `upper`
-    has each name that was written since, and each directory on the way to one.
+    has each name that was written since, and each directory on the way to one; None where `/work`
+    is a copy, in which whatever was written has a change time (ns) of `since` or later.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
-        self.layers = self.upper = -1
+        self.layers = -1
+        self.upper: int | None = None
+        self.since = 0
 
 
 class Beginning:
@@ -47,18 +50,16 @@ class Beginning:
 
     def __init__(self, written: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
         self._covered = frozenset(written) | frozenset(removed)
-        self._directories = {
-            path[:end] for path in written for end in range(len(path)) if path[end] == "/"
-        }
+        self._directories = {above for path in written for above in _above(path)}
+        self.places: set[str] = set()
+        """The directories, from the top, in which something was found."""
         self.gone: list[str] = []
         self.more_gone = 0
         self._bytes = 0
 
     def has(self, path: str) -> bool:
         """Whether a file that layers have at `path` was there, as they have it."""
-        ends = (end for end in range(len(path)) if path[end] == "/")
-        above = (path[:end] for end in ends)
-        return self._covered.isdisjoint((path, *above)) and path not in self._directories
+        return self._covered.isdisjoint((path, *_above(path))) and path not in self._directories
 
     def lose(self, path: str) -> None:
         """Note that a file of layers is gone."""
@@ -115,20 +116,24 @@ class Found:
         return True
 
 
-def walk(work: str, beginning: Beginning, base: Base | None = None) -> Iterator[Found]:
+def walk(
+    work: str, beginning: Beginning, base: Base | None = None, places: set[str] | None = None
+) -> Iterator[Found]:
     """Every name below `work` that is no directory or may not be one, in order, depth first; with
-    a `base`, those that were written since.
+    a `base`, those that were written since. No directories are looked into but these `places`, if
+    they are given.
     """
     top = _open_directory(work, None, os.lstat(work).st_mode)
     if base is None:
-        yield from _Walk(beginning).below(top, "")
+        yield from _Walk(beginning, places).below(top, "")
     else:
-        yield from _Walk(beginning).below(top, "", os.dup(base.layers), os.dup(base.upper))
+        upper = None if base.upper is None else os.dup(base.upper)
+        yield from _Walk(beginning, places, base.since).below(top, "", os.dup(base.layers), upper)
 
 
 class _Walk:
-    def __init__(self, beginning: Beginning) -> None:
-        self._beginning = beginning
+    def __init__(self, beginning: Beginning, places: set[str] | None, since: int = 0) -> None:
+        self._beginning, self._places, self._since = beginning, places, since
 
     def below(
         self, directory: int, prefix: str, layers: int | None = None, upper: int | None = None
@@ -158,17 +163,31 @@ class _Walk:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         old = _status(name, layers)
         if stat.S_ISDIR(status.st_mode) and fault(path) is None:
+            if self._places is not None and path not in self._places:
+                return
             if layers is not None and old is not None and not stat.S_ISDIR(old.st_mode):
                 self._lose(layers, name, path)
             below = _open_directory(name, directory, status.st_mode)
             yield from self.below(below, path + "/", _opened(name, layers), _opened(name, upper))
             return
-        if layers is None or old is None:
-            yield Found(path, directory, status, None)
-            return
-        if stat.S_IFMT(old.st_mode) != stat.S_IFMT(status.st_mode):
-            self._lose(layers, name, path)
-        yield Found(path, directory, status, layers if self._beginning.has(path) else None)
+        if layers is not None and old is not None:
+            if stat.S_IFMT(old.st_mode) != stat.S_IFMT(status.st_mode):
+                self._lose(layers, name, path)
+            elif self._is_untouched(status, old):
+                return
+        was = old is not None and self._beginning.has(path)
+        self._beginning.places.update(_above(path))
+        yield Found(path, directory, status, layers if was else None)
+
+    def _is_untouched(self, status: os.stat_result, old: os.stat_result) -> bool:
+        """Whether a file of a copy is as it was copied. Nobody can set a change time; the rest is
+        for what a renamed directory brings along. Nor is a directory looked into whose name cannot
+        be collected.
+        """
+        if stat.S_ISDIR(status.st_mode):
+            return self._since > 0
+        same = (status.st_size, status.st_mtime_ns) == (old.st_size, old.st_mtime_ns)
+        return same and status.st_ctime_ns < self._since
 
     def _lose(self, layers: int, name: str, path: str) -> None:
         """Note each regular file that was there at `path` and below."""
@@ -183,6 +202,11 @@ class _Walk:
                     self._lose(below, each, f"{path}/{each}")
             finally:
                 os.close(below)
+
+
+def _above(path: str) -> Iterator[str]:
+    """The directories on the way to a path."""
+    return (path[:end] for end in range(len(path)) if path[end] == "/")
 
 
 def _status(name: str, directory: int | None) -> os.stat_result | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sandbox import layered_trial
 from sandbox.backend import PooledSandbox, run_once
 from sandbox.docker import garbage_collection, trial
 from sandbox.docker.address import DEFAULT, Tls, parse
@@ -20,7 +21,8 @@ class DockerSandbox(PooledSandbox[DockerSession]):
     `image` is one that `deploy/sandbox-image.sh` has made, `pool_size` the number of containers
     that stand ready (0: each is made when it is asked for) for runs with `limits`, which differ in
     no memory, processes or size of the workspace, `engine` an address as in DOCKER_HOST
-    (None: the system's socket), `tls` a directory with ca.pem, cert.pem and key.pem, `runtime` one
+    (None: the system's socket), `layers` the directory below which are those that commands may
+    name, `tls` a directory with ca.pem, cert.pem and key.pem, `runtime` one
     that the engine has beside its own (runsc, kata), `cpus` how many processors a run may use.
 
     The engine is looked for with the first run, and again after it was lost.
@@ -35,9 +37,10 @@ class DockerSandbox(PooledSandbox[DockerSession]):
         tls: Path | None = None,
         runtime: str | None = None,
         cpus: float = 1.0,
+        layers: Path | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(pool_size, limits, None)
+        super().__init__(pool_size, limits, None if layers is None else layers.absolute())
         self._image, self._engine, self._tls = image, engine or DEFAULT, tls
         self._runtime, self._cpus = runtime, cpus
         self._owner: garbage_collection.Owner | None = None
@@ -49,7 +52,12 @@ class DockerSandbox(PooledSandbox[DockerSession]):
             tls = Tls(*(self._tls / name for name in ("ca.pem", "cert.pem", "key.pem")))
         engine = Engine(parse(self._engine, tls))
         self._owner = self._owner or garbage_collection.look()
-        return await open_session(engine, self._owner, self._image, self._runtime, self._cpus)
+        if (layers := self._layers_at) is not None:
+            layers.mkdir(mode=0o755, parents=True, exist_ok=True)
+            layered_trial.make(layers, lambda _: None)
+        return await open_session(
+            engine, self._owner, self._image, self._runtime, self._cpus, layers
+        )
 
     async def _try_out(self, session: DockerSession, pool: Pool) -> None:
         """Another runtime than the engine's own has to show first that it can be relied on."""

@@ -16,6 +16,7 @@ from sandbox.docker.address import Connection
 from sandbox.docker.container_events import RunEvents
 from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.garbage_collection import MARK
+from sandbox.docker.layered_image import LayeredImage
 from sandbox.docker.profile import UIDS, ContainerLimits, ContainerTemplate, container, name
 from sandbox.docker.stream import Streams
 from sandbox.pool import to_its_end
@@ -108,8 +109,9 @@ class DockerInstance:
             raise EngineLost("the engine was lost during a run")
 
 
-def command(*, load: bool) -> tuple[str, ...]:
-    """What runs in it: the agent, with the usual libraries loaded beforehand or not.
+def command(*, load: bool, base: str | None) -> tuple[str, ...]:
+    """What runs in it: the agent, with the usual libraries loaded beforehand or not, and a copy of
+    `base` in `/work` or none.
 
     Started as the code's interpreter would be, because the code is forked from it.
     """
@@ -117,20 +119,29 @@ def command(*, load: bool) -> tuple[str, ...]:
         f"import sys; sys.path.insert(0, {policy.AGENT_ROOT!r}); "
         "from sandbox.zygote.interpreter import trampoline; "
         "from sandbox.zygote.container import main; "
-        f"trampoline(lambda: main(load={load}))"
+        f"trampoline(lambda: main(load={load}, base={base!r}))"
     )
     return (image.PYTHON, "-P", "-c", start)
 
 
 async def make(
-    session: Session, container_limits: ContainerLimits, mark: str, *, load: bool
+    session: Session,
+    container_limits: ContainerLimits,
+    mark: str,
+    *,
+    load: bool,
+    layered: LayeredImage | None = None,
 ) -> DockerInstance:
     """Make a container labelled with the mark, and wait until its agent is ready. Of one that
     fails, or is cancelled, nothing is left. Raises SandboxUnavailable.
     """
     engine = session.engine
     template = replace(session.template, labels={**session.template.labels, MARK: mark})
-    creating = asyncio.create_task(_create(engine, template, container_limits, command(load=load)))
+    words = command(load=load, base=None if layered is None else image.BASE)
+    if layered is not None:
+        template = replace(template, image=layered.id)
+        container_limits = profile.with_base(container_limits, layered.work_bytes, layered.files)
+    creating = asyncio.create_task(_create(engine, template, container_limits, words))
     connection = None
     try:
         made = await asyncio.shield(creating)

@@ -27,6 +27,8 @@ NEWEST_API = (1, 51)
 OLDEST_API = (1, 41)
 _SECONDS = 30.0
 _PING_SECONDS = 10.0
+_IMAGE_SECONDS = 300.0
+"""For half a GiB on its way into an image."""
 
 
 class EngineLost(SandboxLost):
@@ -50,6 +52,15 @@ class Facts:
 @dataclass(frozen=True, slots=True)
 class ListedContainer:
     """A container as the engine lists it; its age in seconds."""
+
+    id: str
+    labels: Mapping[str, str]
+    age: float
+
+
+@dataclass(frozen=True, slots=True)
+class ListedImage:
+    """An image as the engine lists it; its age in seconds."""
 
     id: str
     labels: Mapping[str, str]
@@ -127,6 +138,42 @@ class Engine:
         if response.status == 404:
             return None
         return self._fields(self._checked(response, "/images"))
+
+    async def images(self, label: str) -> tuple[ListedImage, ...]:
+        """All images with a label."""
+        filters = urlencode({"filters": json.dumps({"label": [label]})})
+        answer = await self._expect("GET", f"/images/json?{filters}")
+        if not isinstance(answer.body, list):
+            raise self._cut()
+        now = _date(answer.fields)
+        return tuple(
+            ListedImage(str(each["Id"]), dict(each["Labels"]), now - float(each["Created"]))
+            for each in answer.body
+        )
+
+    async def remove_image(self, image: str) -> None:
+        """Remove an image with its names, unless a container has it."""
+        response = await self._ask("DELETE", f"/images/{quote(image, safe='/:@')}?force=0")
+        if response.status not in {404, 409}:
+            self._checked(response, "an image's removal")
+
+    async def extract(self, container: str, parts: AsyncIterator[bytes]) -> None:
+        """Extract a tar archive into a container that was made and not started."""
+        path = f"/containers/{container}/archive?path=/"
+        async with self._call(path):
+            response = await exchange.upload(
+                self.address, self._path(path), parts, seconds=_IMAGE_SECONDS
+            )
+        self._checked(response, "/containers/archive")
+
+    async def commit(self, container: str, tag: str, labels: Mapping[str, str]) -> None:
+        """Make an image of a container, with these labels."""
+        repository, _, version = tag.partition(":")
+        query = urlencode({"container": container, "repo": repository, "tag": version})
+        body = {"Labels": dict(labels)}
+        self._checked(
+            await self._ask("POST", f"/commit?{query}", body, seconds=_IMAGE_SECONDS), "/commit"
+        )
 
     async def create(self, body: Mapping[str, Any], name: str) -> str | None:
         """Make a container; returns its id, or None where another has the name."""

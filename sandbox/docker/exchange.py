@@ -71,6 +71,32 @@ async def ask(
             connection.close()
 
 
+async def upload(
+    address: Address, path: str, parts: AsyncIterator[bytes], *, seconds: float
+) -> Response:
+    """A tar archive, sent by PUT in `parts`, and the whole response to it, within `seconds`. Raises
+    NoAnswer.
+    """
+    connection = None
+    try:
+        async with asyncio.timeout(seconds):
+            connection = await connect(address)
+            lines = [f"PUT {path} HTTP/1.1", "Host: docker", "Content-Type: application/x-tar"]
+            lines += ["Transfer-Encoding: chunked", "Connection: close", "", ""]
+            connection.writer.write("\r\n".join(lines).encode("ascii"))
+            async for part in parts:
+                connection.writer.write(b"%x\r\n%b\r\n" % (len(part), part))
+                await connection.writer.drain()
+            connection.writer.write(b"0\r\n\r\n")
+            await connection.writer.drain()
+            return await _whole(connection, await _head(connection.reader))
+    except _FAULTS as error:
+        raise _no_answer(address, error) from error
+    finally:
+        if connection is not None:
+            connection.close()
+
+
 async def hijack(address: Address, path: str, *, seconds: float) -> Connection:
     """A connection that is the container's streams from here on. Raises Broken, Refused."""
     upgrade = {"Connection": "Upgrade", "Upgrade": "tcp"}

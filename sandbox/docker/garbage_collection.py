@@ -17,7 +17,7 @@ from sandbox.pool import LIFE_SECONDS
 OWNER = "fettle.sandbox"
 MARK = "fettle.mark"
 """Of one making: its owner has it in mind before the engine is asked, and until the end."""
-_MACHINE, _PROCESS = "fettle.machine", "fettle.process"
+MACHINE, _PROCESS = "fettle.machine", "fettle.process"
 
 LEFT_SECONDS = 3 * LIFE_SECONDS
 """A pool replaces what stands ready for longer than LIFE_SECONDS: so whatever is much older is left
@@ -37,7 +37,7 @@ class Owner:
     @property
     def labels(self) -> Mapping[str, str]:
         """As on its containers."""
-        return {OWNER: self.id, _MACHINE: self.machine, _PROCESS: self.process}
+        return {OWNER: self.id, MACHINE: self.machine, _PROCESS: self.process}
 
 
 def look() -> Owner:
@@ -54,7 +54,7 @@ def is_left(
     """Whether a container with these labels, `age` seconds old, has lost its worker."""
     if labels.get(OWNER) == own.id:
         return False
-    if labels.get(_MACHINE) == own.machine:
+    if labels.get(MACHINE) == own.machine:
         return not is_alive(labels.get(_PROCESS, ""))
     return age > LEFT_SECONDS
 

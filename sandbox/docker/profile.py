@@ -14,7 +14,7 @@ It is `policy.py` in the engine's words: the same sizes, masks and rlimits. Besi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sandbox import policy
@@ -47,6 +47,7 @@ class ContainerLimits:
     work_bytes: int
     memory_bytes: int
     processes: int
+    work_files: int = policy.TMPFS_INODES
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,18 @@ def container_limits(limits: Limits) -> ContainerLimits:
         work_bytes=policy.work_bytes(limits),
         memory_bytes=policy.group_bytes(limits) + LOADED_BYTES,
         processes=limits.processes + OWN_PROCESSES,
+    )
+
+
+def with_base(container_limits: ContainerLimits, work_bytes: int, files: int) -> ContainerLimits:
+    """The shape of a sandbox whose `/work` begins as a copy of so many bytes and files: they are
+    the engine's memory, and not the code's.
+    """
+    return replace(
+        container_limits,
+        work_bytes=container_limits.work_bytes + work_bytes,
+        memory_bytes=container_limits.memory_bytes + work_bytes,
+        work_files=container_limits.work_files + files,
     )
 
 
@@ -147,7 +160,7 @@ def _host(
 
 def _tmpfs(container_limits: ContainerLimits, uid: int) -> dict[str, str]:
     places = {
-        "/work": (container_limits.work_bytes, policy.TMPFS_INODES, "0755"),
+        "/work": (container_limits.work_bytes, container_limits.work_files, "0755"),
         "/tmp": (policy.TMP_BYTES, policy.TMPFS_INODES, "1777"),  # noqa: S108
         "/run": (policy.RUN_BYTES, policy.OWN_INODES, "0755"),
         "/dev/shm": (policy.SHM_BYTES, policy.OWN_INODES, "1777"),  # noqa: S108

@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 import uuid
 from dataclasses import replace
+from pathlib import Path
 
+from sandbox import policy
 from sandbox.docker import container, garbage_collection, image, profile
 from sandbox.docker.container import DockerInstance
 from sandbox.docker.container_events import EVENTS, RunEvents
 from sandbox.docker.engine import Engine, EngineLost, Events, Facts
 from sandbox.docker.garbage_collection import MARK, OWNER, Owner
 from sandbox.docker.image import Image
+from sandbox.docker.layered_images import LayeredImages
 from sandbox.docker.profile import ContainerLimits, ContainerTemplate
 from sandbox.order import Order, order
 from sandbox.protocol import Command, Limits, SandboxUnavailable
@@ -36,10 +39,12 @@ class DockerSession:
         template: ContainerTemplate,
         owner: Owner,
         events: Events,
+        layers: Path | None = None,
     ) -> None:
         self.engine, self.facts, self.image, self.template = engine, facts, found, template
         self.lost = self.closed = False
         self._owner, self._events = owner, events
+        self._images = None if layers is None else LayeredImages(engine, found, layers, owner)
         self._held: set[str] = set()
         self._run_events: dict[str, RunEvents] = {}
         self._chores = (asyncio.create_task(self._listen()), asyncio.create_task(self._sweep()))
@@ -48,7 +53,8 @@ class DockerSession:
         """See `pool.Session.order`; without the limit of processes where the container's cgroup
         holds it: without a user namespace of its own the kernel counts that one over the machine.
         """
-        whole = order(command, limits, image.PYTHON)
+        files = 0 if self._images is None else self._images.files(command.layers)
+        whole = order(command, limits, image.PYTHON, inodes=policy.INODES + files)
         if "pids" not in self.facts.bounds:
             return whole
         lines = whole.header.split("\n")
@@ -56,17 +62,13 @@ class DockerSession:
         return replace(whole, header="\n".join(kept))
 
     async def make(
-        self,
-        limits: Limits,
-        *,
-        load: bool,
-        layers: tuple[str, ...] = (),  # noqa: ARG002
+        self, limits: Limits, *, load: bool, layers: tuple[str, ...] = ()
     ) -> DockerInstance:
         """See `pool.Session.make`."""
         mark = uuid.uuid4().hex
         self._held.add(mark)
         try:
-            return await self._make(profile.container_limits(limits), mark, load=load)
+            return await self._make(profile.container_limits(limits), mark, load, layers)
         except BaseException:
             self._held.discard(mark)
             raise
@@ -116,10 +118,13 @@ class DockerSession:
             self._held.discard(mark)  # gone, or a stray: the engine refused to remove it
 
     async def _make(
-        self, container_limits: ContainerLimits, mark: str, *, load: bool
+        self, container_limits: ContainerLimits, mark: str, load: bool, layers: tuple[str, ...]
     ) -> DockerInstance:
         try:
-            return await container.make(self, container_limits, mark, load=load)
+            layered = None
+            if layers and self._images is not None:
+                layered = await self._images.image(layers, self._held)
+            return await container.make(self, container_limits, mark, load=load, layered=layered)
         except EngineLost:
             raise
         except SandboxUnavailable as error:
@@ -152,6 +157,8 @@ class DockerSession:
         while True:
             with contextlib.suppress(SandboxUnavailable):  # the next run will report it
                 await self._remove_left(OWNER)
+                if self._images is not None:
+                    await self._images.remove_left()
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def _remove_left(self, label: str) -> None:
@@ -174,7 +181,12 @@ class DockerSession:
 
 
 async def open_session(
-    engine: Engine, owner: Owner, name: str, runtime: str | None, cpus: float
+    engine: Engine,
+    owner: Owner,
+    name: str,
+    runtime: str | None,
+    cpus: float,
+    layers: Path | None = None,
 ) -> DockerSession:
     """Find the engine, what it can do and our image. Raises SandboxUnavailable.
 
@@ -193,7 +205,8 @@ async def open_session(
         environment=image.environment(),
         labels=owner.labels,
     )
-    return DockerSession(engine, facts, found, template, owner, await follow(engine, owner))
+    events = await follow(engine, owner)
+    return DockerSession(engine, facts, found, template, owner, events, layers)
 
 
 async def follow(engine: Engine, owner: Owner, since: int | None = None) -> Events:

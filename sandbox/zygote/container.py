@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import signal
 
-from sandbox.agent import landlock, serve
+from sandbox.agent import landlock, program, serve
+from sandbox.agent.copy import copy_base
 from sandbox.agent.resource_monitor import ResourceMonitor
 from sandbox.zygote import interpreter
 
@@ -19,9 +20,9 @@ FONTS = "/agent/fonts"
 GIVEN = "/agent/given"
 
 
-def main(*, load: bool) -> None:
+def main(*, load: bool, base: str | None = None) -> None:
     """Serve one order; with the usual libraries loaded before saying that the sandbox is ready, or
-    without, which is quicker where an order waits already.
+    without, which is quicker where an order waits already. `/work` begins as a copy of `base`.
     """
     control = _control()
     given = _given()
@@ -33,9 +34,10 @@ def main(*, load: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     landlock.restrict()
     serve.harden()
+    copied = None if base is None else copy_base(base, program.WORK)
     monitor = ResourceMonitor()
     waiting = interpreter.prepare(given)
-    serve.serve(*control, given, waiting, monitor)
+    serve.serve(*control, given, waiting, monitor, copied)
     os._exit(0)
 
 

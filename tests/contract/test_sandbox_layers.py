@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -11,10 +12,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from support import layers
+from support.servers import docker_engine as engines
 
+from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox, SandboxUnavailable
 
+TOKEN = secrets.token_hex(4)
+"""An engine that is not the tests' own may have layers of other tests by the same names."""
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 QUICK = Limits(wall_seconds=60.0)
 BASE: Mapping[str, bytes | str] = {
@@ -41,17 +46,25 @@ def top() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         place = Path(name) / "layers"
         place.mkdir(mode=0o755)
-        layers.make(place, "base", BASE)
-        layers.make(place, "over", {"a.txt": b"over", "only": b"over"})
-        layers.make(place, "other", {"secret": b"of another job"})
+        make(place, "base", BASE)
+        make(place, "over", {"a.txt": b"over", "only": b"over"})
+        make(place, "other", {"secret": b"of another job"})
+        make(place, "shadow", {"json/__init__.py": b"MINE = 1", "string.py": b"MINE = 2"})
         yield place
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["local"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["local", *engines.BACKENDS])
 async def sandbox(request: pytest.FixtureRequest, top: Path) -> AsyncIterator[Sandbox]:
-    backend = LocalSandbox(PYTHON, layers=top)
+    backend: LocalSandbox | DockerSandbox = LocalSandbox(PYTHON, layers=top)
+    if request.param == "docker":
+        host = request.getfixturevalue("docker_engine").host
+        backend = DockerSandbox(engines.IMAGE, engine=host, layers=top)
     yield backend
     await backend.close()
+
+
+def make(top: Path, name: str, files: Mapping[str, bytes | str]) -> None:
+    layers.make(top, f"{name}-{TOKEN}", files)
 
 
 async def run(
@@ -63,7 +76,8 @@ async def run(
     removed: frozenset[str] = frozenset(),
     limits: Limits = QUICK,
 ) -> RunResult:
-    command = Command(("python", "-c", code), files or {}, layers=names, removed=removed)
+    named = tuple(f"{name}-{TOKEN}" for name in names)
+    command = Command(("python", "-c", code), files or {}, layers=named, removed=removed)
     return await sandbox.run(command, limits)
 
 
@@ -104,8 +118,8 @@ Path('fresh/deep/file').write_text('f')
             "fresh/deep/file": b"f",
         }
         assert (result.deleted, result.refused) == (frozenset({"b.txt"}), ())
-    assert (top / "base" / "a.txt").read_bytes() == b"a"
-    assert {path.name for path in (top / "base/app/data").iterdir()} == {"one", "two"}
+    assert (top / f"base-{TOKEN}" / "a.txt").read_bytes() == b"a"
+    assert {path.name for path in (top / f"base-{TOKEN}" / "app/data").iterdir()} == {"one", "two"}
 
 
 async def test_a_directory_that_is_removed_and_made_anew_has_only_what_is_new(
@@ -262,16 +276,14 @@ open('a.txt', 'a').write({!r}); time.sleep(0.2); print(open('a.txt').read())
 
 
 async def test_a_layer_that_is_made_later_is_found(sandbox: Sandbox, top: Path) -> None:
-    with pytest.raises(SandboxUnavailable, match="no layer later"):
-        await run(sandbox, "pass", names=("later",))
-    layers.make(top, "later", {"x": b"later"})
-    assert (
-        await run(sandbox, "print(open('x').read())", names=("later",))
-    ).stdout.text == "later\n"
+    name = f"later-{type(sandbox).__name__.lower()}"
+    with pytest.raises(SandboxUnavailable, match=f"no layer {name}"):
+        await run(sandbox, "pass", names=(name,))
+    make(top, name, {"x": b"later"})
+    assert (await run(sandbox, "print(open('x').read())", names=(name,))).stdout.text == "later\n"
 
 
-async def test_a_module_of_the_layer_comes_before_a_library(sandbox: Sandbox, top: Path) -> None:
-    layers.make(top, "shadow", {"json/__init__.py": b"MINE = 1", "string.py": b"MINE = 2"})
+async def test_a_module_of_the_layer_comes_before_a_library(sandbox: Sandbox) -> None:
     code = "import json, string; print(json.MINE, string.MINE)"
     result = await sandbox.run(Command.python(code), QUICK)
     assert result.exit_code == 1

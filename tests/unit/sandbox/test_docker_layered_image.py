@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+from support import layers
+
+from sandbox.docker import layered_image
+from sandbox.docker.garbage_collection import MACHINE
+from sandbox.docker.image import Image
+from sandbox.docker.layered_image import KEPT_SECONDS, LAYERS, MADE_FROM, is_left
+from sandbox.protocol import SandboxUnavailable
+
+LABELS = {MACHINE: "here", MADE_FROM: "sha256:1", LAYERS: "a b"}
+
+
+def test_the_first_layer_lies_on_top_and_links_are_not_followed(tmp_path: Path) -> None:
+    below = {"x": b"below", "d/deep": b"1", "e": b"a file", "link": "/etc", "run": b"#!/bin/sh"}
+    layers.make(tmp_path, "top", {"x": b"top", "d": b"a file", "e/in": b"2"})
+    layers.make(tmp_path, "below", below)
+    (tmp_path / "below" / "pipe").touch()
+    data = b"".join(layered_image.union(tmp_path, ("top", "below")).archive())
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        found = {each.name: each for each in archive.getmembers()}
+        assert set(found) == {
+            "base", *(f"base/{name}" for name in ("x", "d", "e", "e/in", "link", "pipe", "run"))
+        }  # fmt: skip
+        assert archive.extractfile("base/x").read() == b"top"  # type: ignore[union-attr]
+        assert (found["base/d"].isfile(), found["base/e"].isdir()) == (True, True)
+        assert (found["base/link"].issym(), found["base/link"].linkname) == (True, "/etc")
+        assert (found["base/run"].mode, found["base/x"].mode) == (0o755, 0o644)
+
+
+def test_a_layer_that_is_not_there_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(SandboxUnavailable, match="cannot be read"):
+        layered_image.union(tmp_path, ("none",))
+
+
+def test_an_image_is_named_by_what_it_is_made_of() -> None:
+    one, other = Image("sha256:1", "x"), Image("sha256:2", "x")
+    tags = {
+        layered_image.tag(one, ("a", "b")),
+        layered_image.tag(one, ("b", "a")),
+        layered_image.tag(other, ("a", "b")),
+    }
+    assert len(tags) == 3
+    assert layered_image.tag(one, ("a", "b")) in tags
+
+
+@pytest.mark.parametrize(
+    ("labels", "age", "here", "left"),
+    [
+        (LABELS, 0.0, {"a", "b"}, False),
+        (LABELS, 0.0, {"a"}, True),
+        (LABELS, KEPT_SECONDS + 1, {"a", "b"}, True),
+        ({**LABELS, MADE_FROM: "sha256:0"}, 0.0, {"a", "b"}, True),
+        ({**LABELS, MACHINE: "elsewhere"}, 0.0, set(), False),
+        ({**LABELS, MACHINE: "elsewhere"}, KEPT_SECONDS + 1, {"a", "b"}, True),
+    ],
+)
+def test_an_image_is_left_over_when_nobody_here_can_ask_for_it(
+    labels: dict[str, str], age: float, here: set[str], left: bool
+) -> None:
+    assert is_left(labels, age, "here", "sha256:1", here.__contains__) is left
