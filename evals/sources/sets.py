@@ -10,7 +10,7 @@ from evals.sources.exercise import Exercise, ExerciseSet
 from evals.sources.records import read
 
 _PUBLISHED = {"humaneval": from_humaneval.exercise, "mbpp": from_mbpp.exercise}
-NAMES = (*_PUBLISHED, "custom")
+NAMES = (*_PUBLISHED, "custom", "repos")
 
 
 def load(name: str, data: Path | None, cache: Path) -> ExerciseSet:

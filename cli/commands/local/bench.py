@@ -17,6 +17,10 @@ from evals.report import bars, tables
 from evals.report.comparing import compare
 from evals.report.results import read
 from evals.report.summing import sum_up
+from evals.repos import canonical as repo_canonical
+from evals.repos import sets as repo_sets
+from evals.repos.task import RepoSet
+from evals.repos.verifying import Verifying
 from evals.run import beginning, service
 from evals.run.canonical import Shown, canonical
 from evals.run.hidden_tests import NotVerified
@@ -51,7 +55,7 @@ class Sets(click.Group):
 @click.group(
     cls=Sets,
     subcommand_metavar="SET|FILE.jsonl [OPTIONS] | compare A B | show FILE",
-    epilog="SET is humaneval, mbpp or custom; `fettle bench SET --help` lists the options.",
+    epilog="SET is humaneval, mbpp, custom or repos; `fettle bench SET --help` lists the options.",
 )
 def command() -> None:
     """Measure how good the agent is: exercises as jobs, judged by tests that it never sees."""
@@ -60,7 +64,12 @@ def command() -> None:
 @click.command(name="SET")
 @click.argument("name", metavar="SET|FILE.jsonl")
 @click.option("--model", metavar="P:M", help="The model that works, provider:model.")
-@click.option("--data", metavar="PATH", type=FILE, help="The file of HumanEval or MBPP.")
+@click.option(
+    "--data",
+    metavar="PATH",
+    type=click.Path(exists=True, path_type=Path),
+    help="The file of HumanEval or MBPP; the folder of tasks on repositories.",
+)
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N exercises alone.")
 @click.option("--no-repair", is_flag=True, help="Each job ends with its first run.")
 @click.option(
@@ -83,12 +92,17 @@ def command() -> None:
 @JSON
 @click.pass_obj
 def run(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options: Any) -> int:
-    """Work on a set of exercises (humaneval, mbpp, custom, or a file of your own), and judge.
+    """Work on a set of exercises (humaneval, mbpp, custom, repos, a file of your own), and judge.
 
     With --url or FETTLE_URL the jobs go to that service, else to one that is started for them. Each
     result is kept at once: after a crash the same command continues, and pays for nothing twice.
     """
     screen = Screen(stderr=as_json)
+    if name == repo_sets.NAME:
+        if not options["shipped"]:
+            raise click.UsageError("tasks on repositories are tried with --canonical")
+        with repo_sets.loaded(options["data"]) as tasks, Verifying() as verifying:
+            return _shipped_fixes(screen, tasks, verifying, as_json=as_json, options=options)
     of = sets.load(name, options["data"], CACHE)
     if options["shipped"]:
         return _shipped(flags, screen, of, as_json=as_json, options=options)
@@ -190,6 +204,34 @@ def _shipped(
     wrong = f", {done.wrong} wrong ones found out" if done.wrong else ""
     tone = Tone.GOOD if done.passed == done.tasks else Tone.BAD
     screen.line("canonical", f"{done.passed} of {done.tasks} pass{wrong}", tone)
+    if as_json:
+        print_json(done.as_fields())
+    return 0 if done.passed == done.tasks else FAILED
+
+
+def _shipped_fixes(
+    screen: Screen,
+    of: RepoSet,
+    verifying: Verifying,
+    *,
+    as_json: bool,
+    options: Mapping[str, Any],
+) -> int:
+    """The shipped fix of each task on a repository, and the task without it."""
+
+    def shown(one: repo_canonical.Shown) -> None:
+        took = f"{one.seconds:.1f} s"
+        screen.line("task", f"{one.task}: {one.why or took}", Tone.BAD if one.why else Tone.GOOD)
+        if one.note:
+            screen.line("note", f"{one.task}: {one.note}", Tone.WARN)
+
+    tasks, at_once = of.exercises[: options["limit"]], options["at_once"]
+    try:
+        done = repo_canonical.canonical(verifying, tasks, at_once, shown)
+    except NotVerified as error:
+        raise CliError("the tests could not be run", str(error)) from None
+    tone = Tone.GOOD if done.passed == done.tasks else Tone.BAD
+    screen.line("canonical", f"{done.passed} of {done.tasks} pass, and fail without the fix", tone)
     if as_json:
         print_json(done.as_fields())
     return 0 if done.passed == done.tasks else FAILED

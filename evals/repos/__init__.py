@@ -1,0 +1,10 @@
+"""Tasks on repositories: a bug report, a repository, and tests that the job never sees.
+
+task        a task, as a folder has it; own and swebench make such tasks from other sources
+canonical   the shipped fix, and no fix, by the same verification
+verifying   asks the verifier, a process of its own (`python -m evals.repos.verifier`), which makes
+            the layers and the trees (`packages`, `project`, `trees`) and runs pytest in the sandbox
+            (`inside`)
+
+docs/benchmarks.md, "Tasks on repositories", has the format.
+"""

@@ -1,0 +1,1 @@
+"""Programs that run in the sandbox, sent as text; they import the standard library alone."""

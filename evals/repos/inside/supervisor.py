@@ -1,0 +1,188 @@
+"""Runs a task's test command and says which of its tests have passed.
+
+Input: {command, wanted, paths, sites, plugin, seconds, secret} as JSON; `paths` come first on the
+module path, and the path files of `sites` have effect. Output: `secret`, then {tests,
+errors, problem, exit}; `tests` has {id: [outcome, detail]} of each wanted id.
+
+The tests run in another process, which cannot read the secret or write to this one's output. What
+they print counts for nothing: pytest's plugin reports over a pipe of its own, each line with a
+token that was handed to it before any code of the repository ran.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+ROOT, OWN = "/work", "/tmp/.fettle-bench"  # noqa: S108 - the sandbox's own
+PLUGIN = "fettle_bench_reporting"
+CHANNEL = "FETTLE_BENCH_CHANNEL"
+START = "import site\nfor folder in {folders!r}:\n    site.addsitedir(folder)\n"
+"""Of each interpreter: path files of installed packages have effect."""
+SCRIPT = "#!{python}\nimport sys\n\nimport pytest\n\nsys.exit(pytest.main())\n"
+"""What `pytest` is on a command line, whatever interpreter the installed one names."""
+_PR_SET_DUMPABLE = 4
+LINE_BYTES = 1024 * 1024
+ERRORS, DETAIL, DETAILS = 20, 400, 100
+_PYTHONPATH = re.compile(r"(?<!\w)PYTHONPATH=")
+_WORST = ("missing", "error", "failed", "skipped", "unfinished", "xfailed", "passed")
+
+
+def main() -> None:
+    """One order."""
+    if ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError("prctl(PR_SET_DUMPABLE)")
+    order = json.load(sys.stdin)
+    until = time.monotonic() + order["seconds"]
+    token = secrets.token_hex(16)
+    read, process = start(order, token)
+    seen = Seen(order["wanted"], token)
+    problem = follow(read, process, seen, until)
+    seen.problem = seen.problem or problem
+    exit_code = _end(process)
+    sys.stdout.write(order["secret"] + json.dumps({**seen.report(), "exit": exit_code}))
+
+
+def start(order: Mapping[str, Any], token: str) -> tuple[int, subprocess.Popen[bytes]]:
+    """The test process, and the end of its channel."""
+    programs = Path(OWN, "bin")
+    programs.mkdir(parents=True, exist_ok=True)
+    for name in ("pytest", "py.test"):
+        (programs / name).write_text(SCRIPT.format(python=sys.executable))
+        (programs / name).chmod(0o755)
+    path = ":".join([str(programs), *(f"{each}/bin" for each in order["sites"])])
+    python = ":".join([OWN, *order["paths"]])
+    files = {
+        f"{PLUGIN}.py": order["plugin"],
+        "wanted.json": json.dumps(order["wanted"]),
+        "sitecustomize.py": START.format(folders=order["sites"]),
+    }
+    for name, text in files.items():
+        Path(OWN, name).write_text(text, encoding="utf-8")
+    (read, write), (token_read, token_write) = os.pipe(), os.pipe()
+    os.write(token_write, token.encode())
+    os.close(token_write)
+    process = subprocess.Popen(
+        ["sh", "-c", _PYTHONPATH.sub(f"PYTHONPATH={python}:", order["command"])],
+        env={
+            **os.environ,
+            "PATH": f"{path}:{os.environ['PATH']}",
+            "PYTHONPATH": python,
+            "PYTEST_PLUGINS": PLUGIN,
+            CHANNEL: f"{write},{token_read}",
+        },
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        pass_fds=(write, token_read),
+        start_new_session=True,
+    )
+    os.close(write)
+    os.close(token_read)
+    return read, process
+
+
+class Seen:
+    """The outcome of each wanted test so far: of all its phases and cases, the worst."""
+
+    def __init__(self, wanted: list[str], token: str) -> None:
+        self._token = token
+        self._cases: dict[str, dict[str, list[str]]] = {name: {} for name in wanted}
+        self.errors: list[list[str]] = []
+        self.problem: str | None = None
+
+    def take(self, line: bytes) -> None:
+        """One report. A line without the token is somebody else's, and ends the judging."""
+        try:
+            said = json.loads(line)
+            genuine = secrets.compare_digest(str(said["token"]), self._token)
+        except (ValueError, KeyError, TypeError):
+            genuine = False
+        if not genuine:
+            self.problem = "the report was tampered with"
+        elif said["when"] == "collect":
+            self.errors.append([said["id"], said["detail"]])
+        elif said["outcome"] == "rerun":  # by a plugin: what counts is the last try
+            for name in said["for"]:
+                self._cases[name].pop(said["id"], None)
+        else:
+            for name in said["for"]:
+                self._phase(self._cases[name], said)
+
+    @staticmethod
+    def _phase(cases: dict[str, list[str]], said: Mapping[str, Any]) -> None:
+        outcome, when = said["outcome"], said["when"]
+        if outcome == "passed":
+            outcome = "passed" if when == "teardown" else "unfinished"
+        before = cases.get(said["id"])
+        if before is None or before[0] == "unfinished" or _worse(outcome, before[0]):
+            cases[said["id"]] = [outcome, said["detail"]]
+
+    def report(self) -> dict[str, Any]:
+        """As a message."""
+        tests = {name: self._of(cases) for name, cases in self._cases.items()}
+        left = DETAILS
+        for found in tests.values():
+            found[1] = found[1][:DETAIL] if left > 0 else ""
+            left -= bool(found[1])
+        return {"tests": tests, "errors": self.errors[:ERRORS], "problem": self.problem}
+
+    @staticmethod
+    def _of(cases: Mapping[str, list[str]]) -> list[str]:
+        return min(cases.values(), key=lambda each: _WORST.index(each[0]), default=["missing", ""])
+
+
+def _worse(one: str, other: str) -> bool:
+    return one != "unfinished" and _WORST.index(one) < _WORST.index(other)
+
+
+def follow(read: int, process: subprocess.Popen[bytes], seen: Seen, until: float) -> str | None:
+    """Take reports until the process ends; why it was ended otherwise."""
+    buffer = b""
+    while seen.problem is None:
+        alive = process.poll() is None  # checked first, so that its last reports are still read
+        left = until - time.monotonic()
+        if left <= 0:
+            return "the tests ran for longer than they may"
+        ready, _, _ = select.select([read], [], [], min(left, 0.1) if alive else 0)
+        data = os.read(read, LINE_BYTES) if ready else b""
+        if data:
+            *lines, buffer = (buffer + data).split(b"\n")
+            for line in lines:
+                seen.take(line)
+            if len(buffer) > LINE_BYTES:
+                return "the report was tampered with"
+        elif not alive:
+            return None
+        elif ready:  # closed: pytest has ended, its command not yet
+            time.sleep(0.05)
+    return seen.problem
+
+
+def _end(process: subprocess.Popen[bytes]) -> int | None:
+    """End what is left of the tests' processes; the command's exit code."""
+    code = process.poll()
+    try:  # noqa: SIM105 - contextlib is slow to import
+        os.killpg(process.pid, signal.SIGKILL)
+    except OSError:
+        pass
+    process.wait()
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+import sys
+
+from rowquery.cli import main
+
+sys.exit(main())

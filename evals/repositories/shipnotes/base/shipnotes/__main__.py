@@ -1,0 +1,5 @@
+import sys
+
+from shipnotes.cli import main
+
+sys.exit(main())

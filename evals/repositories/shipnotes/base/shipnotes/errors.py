@@ -1,0 +1,2 @@
+class NotesError(Exception):
+    """The root; its text is for the user."""

@@ -1,0 +1,142 @@
+"""A task's tests in the sandbox: which ids are found, and what counts as passed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from evals.repos.pytest_run import LIMITS, Ran, Tree, run_tests
+from evals.repos.task import Base, RepoTask
+from sandbox.local import LocalSandbox
+from settings.sandbox import sandbox_python
+
+FILES = {
+    "src/shop/__init__.py": b"def total(prices):\n    return sum(prices)\n",
+    "tests/test_shop.py": b"""\
+import os
+import subprocess
+import sys
+
+import pytest
+from shop import total
+
+
+@pytest.mark.parametrize("text", ["a b", "c::d", "e[0]", "\xc3\xa9"])
+def test_cases(text):
+    print("1 passed")
+    assert text
+
+
+class TestTotal:
+    def test_sum(self):
+        assert total([1, 2]) == 3
+
+    @pytest.mark.xfail
+    def test_known(self):
+        assert total(["a"]) == "a"
+
+
+def test_wrong():
+    assert total([1]) == 2
+
+
+def test_skipped():
+    pytest.skip("not here")
+
+
+@pytest.fixture
+def broken_at_its_end():
+    yield
+    raise OSError
+
+
+def test_teardown(broken_at_its_end):
+    pass
+
+
+def test_runs_pytest_itself(tmp_path):
+    (tmp_path / "test_wrong.py").write_text("def test_wrong():\\n    pass\\n")
+    command = [sys.executable, "-m", "pytest", "-q", str(tmp_path)]
+    assert subprocess.run(command, cwd=tmp_path).returncode == 0
+""",
+    "tests/test_unloadable.py": b"import nothing_of_this_name\n\n\ndef test_it():\n    pass\n",
+}
+GOOD = (
+    "tests/test_shop.py::test_cases[a b]",
+    "tests/test_shop.py::test_cases[c::d]",
+    "tests/test_shop.py::test_cases[e[0]]",
+    "tests/test_shop.py::test_cases[\\xe9]",
+    "tests/test_shop.py::test_cases",
+    "tests/test_shop.py::TestTotal::test_sum",
+    "tests/test_shop.py::TestTotal::test_known",
+    "tests/test_shop.py::TestTotal",
+    "tests/test_shop.py::test_runs_pytest_itself",
+)
+BAD = {
+    "tests/test_shop.py::test_wrong": "failed",
+    "tests/test_shop.py::test_skipped": "skipped",
+    "tests/test_shop.py::test_teardown": "failed",
+    "tests/test_unloadable.py::test_it": "missing",
+    "tests/test_gone.py::test_it": "missing",
+}
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[LocalSandbox]:
+    made = LocalSandbox(sandbox_python(), pool_size=0, limits=LIMITS)
+    yield made
+    await made.close()
+
+
+async def ran(sandbox: LocalSandbox, command: str, **files: str) -> Ran:
+    ids = (*GOOD, *BAD)
+    task = RepoTask("shop", "It is wrong.", Base(), b"", b"", ids, command=command)
+    more = {path: text.encode() for path, text in files.items()}
+    return await run_tests(sandbox, task, Tree(files=FILES | more, paths=("/work/src", "/work")))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python -m pytest",
+        "pytest -q -x tests",
+        "PYTHONPATH=src:lib PYTHONHASHSEED=0 python3 -m pytest --maxfail=1",
+        "cd tests && py.test -p no:cacheprovider",
+        "env FOO=1 pytest tests/test_shop.py tests/test_unloadable.py",
+    ],
+)
+async def test_ids_are_found_however_pytest_is_started(sandbox, command):
+    found = await ran(sandbox, command)
+    assert found.problem is None
+    assert [name for name in GOOD if not found.passed(name)] == []
+    assert {name: found.tests[name][0] for name in BAD} == BAD
+    assert found.why_not(GOOD) is None
+    assert "assert 1 == 2" in found.why_not(["tests/test_shop.py::test_wrong"])
+    assert "nothing_of_this_name" in found.why_not(["tests/test_unloadable.py::test_it"])
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("print('9 passed'); os._exit(0)", "did not report it"),
+        ("os.kill(os.getppid(), 9)", ""),
+        ("os.write(1, b'{}'); [os.write(fd, b'{}\\n') for fd in range(3, 20)]", "tampered with"),
+    ],
+    ids=["prints", "kills", "writes into the report"],
+)
+async def test_code_does_not_speak_for_pytest(sandbox, code, why):
+    guard = f"import contextlib, os\nwith contextlib.suppress(OSError):\n    {code}\n"
+    loop = guard.replace("[os.write(fd, b'{}\\n') for fd in range(3, 20)]", "exec(WRITES)")
+    writes = (
+        'WRITES = \'for fd in range(3, 20):\\n try:\\n  os.write(fd, b"{}\\\\n")\\n'
+        " except OSError: pass'\n"
+    )
+    found = await ran(sandbox, "python -m pytest", **{"src/shop/__init__.py": writes + loop})
+    assert not any(found.passed(name) for name in GOOD if found.tests)
+    assert why in found.why_not(GOOD)
+
+
+async def test_a_command_that_fails_is_shown_with_its_output(sandbox):
+    found = await ran(sandbox, "pytest --no-such-option")
+    assert "unrecognized arguments" in found.why_not(GOOD)

@@ -1,0 +1,130 @@
+"""Patches over a task's base: what is tested."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from evals.repos.task import Base, RepoTask
+from evals.repos.trees import Patches, PatchRefused
+
+PICTURE = bytes(range(256))
+BASE = {
+    "shop.py": b"A = 1\n",
+    "old.py": b"x\n",
+    "tests/test_shop.py": b"def test_a():\n    pass\n",
+    "tests/logo.png": PICTURE,
+}
+
+
+@dataclass
+class Clone:
+    """A repository whose changes become patches."""
+
+    folder: Path
+
+    def git(self, *words: str) -> bytes:
+        fixed = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
+        command = ["git", *fixed, *words]
+        return subprocess.run(command, cwd=self.folder, check=True, capture_output=True).stdout
+
+    def patch(self, changes: dict[str, bytes | None]) -> bytes:
+        for path, content in changes.items():
+            if content is None:
+                (self.folder / path).unlink()
+            else:
+                (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (self.folder / path).write_bytes(content)
+        self.git("add", "-A")
+        patch = self.git("diff", "--cached", "--binary")
+        self.git("reset", "-q", "--hard")
+        return patch
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Clone:
+    made = Clone(tmp_path / "clone")
+    made.folder.mkdir()
+    made.git("init", "-q", "-b", "main")
+    for path, content in BASE.items():
+        (made.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (made.folder / path).write_bytes(content)
+    made.git("add", "-A")
+    made.git("commit", "-q", "-m", "x")
+    made.git("bundle", "create", "-q", str(tmp_path / "base.bundle"), "main")
+    return made
+
+
+@pytest.fixture
+def task(clone: Clone) -> RepoTask:
+    fix = clone.patch({"shop.py": b"A = 2\n", "old.py": None, "new dir/\xc3\xa9.py": b"y\n"})
+    tests = clone.patch({"tests/test_shop.py": b"new\n", "tests/logo.png": PICTURE[::-1]})
+    bundle = str(clone.folder.parent / "base.bundle")
+    return RepoTask("a", "b", Base(bundle), fix, tests, ("tests/test_shop.py::test_a",))
+
+
+async def test_the_shipped_fix(task, tmp_path):
+    patches = await Patches.opened(tmp_path / "git", task.base)
+    tests = {"tests/test_shop.py": b"new\n", "tests/logo.png": PICTURE[::-1]}
+    unfixed = await patches.shipped(task, fix=False)
+    assert (unfixed.files, unfixed.removed) == (tests, frozenset())
+    fixed = await patches.shipped(task, fix=True)
+    assert fixed.files == {**tests, "shop.py": b"A = 2\n", "new dir/\xc3\xa9.py": b"y\n"}
+    assert fixed.removed == {"old.py"}
+
+
+async def test_a_job_changes_no_hidden_test(clone, task, tmp_path):
+    patches = await Patches.opened(tmp_path / "git", task.base)
+    made = {
+        "shop.py": b"A = 3\n",
+        "tests/logo.png": None,
+        "tests/test_shop.py": b"assert True\n",
+        "tests/test_other.py": b"mine\n",
+    }
+    judged = await patches.judged(task, clone.patch(made))
+    assert judged.files["shop.py"] == b"A = 3\n"
+    assert judged.files["tests/test_other.py"] == b"mine\n"
+    assert judged.files["tests/test_shop.py"] == b"new\n"
+    assert judged.files["tests/logo.png"] == PICTURE[::-1]
+    assert judged.removed == frozenset()
+    nothing = await patches.judged(replace(task, tests=b"\n"), b"")
+    assert nothing.files == {}
+
+
+async def test_a_mirror_beside_lines(clone, task, tmp_path):
+    commit = clone.git("rev-parse", "HEAD").decode().strip()
+    base = Base(mirror=str(clone.folder / ".git"), commit=commit)
+    patches = await Patches.opened(tmp_path / "git", base)
+    assert (await patches.shipped(task, fix=True)).removed == {"old.py"}
+    await patches.bundle(tmp_path / "made.bundle")
+    again = await Patches.opened(tmp_path / "again", Base(str(tmp_path / "made.bundle")))
+    assert again.commit == commit
+    with pytest.raises(PatchRefused, match="repository cannot be read"):
+        await Patches.opened(tmp_path / "no", replace(base, commit="0" * 40))
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        (
+            {"fix": b"--- a/none.py\n+++ b/none.py\n@@ -1 +1 @@\n-a\n+b\n"},
+            "fix.patch does not apply",
+        ),
+        ({"tests": b"not a patch"}, "test.patch does not apply"),
+    ],
+)
+async def test_a_patch_that_does_not_apply_is_named(task, tmp_path, changed, why):
+    patches = await Patches.opened(tmp_path / "git", task.base)
+    with pytest.raises(PatchRefused, match=why):
+        await patches.shipped(replace(task, **changed), fix=True)
+
+
+async def test_a_bundle_that_is_cut_off(clone, tmp_path):
+    path = tmp_path / "base.bundle"
+    bundle = path.read_bytes()
+    path.write_bytes(bundle[:-30])
+    with pytest.raises(PatchRefused, match="repository cannot be read"):
+        await Patches.opened(tmp_path / "git", Base(str(path)))
