@@ -25,6 +25,8 @@ OF_NO_MATTER = (
 """What is not asked again of a spec. All else is: a new field is taken along."""
 OF_ITS_OWN = ("model", "checks", "kind", "retry_of", "repo")
 """What is asked otherwise: the recording, and files that are fetched; or what does not vary."""
+OF_A_REVIEW = ("pause",)
+"""What is a mistake to ask for without a review, where it is its default."""
 ENDS_OF_ITS_OWN = frozenset({"unapproved", "rejected"})
 """Why a job may have failed and still fail alike again: nothing from outside made it so."""
 NAMED_IN_PROMPTS = frozenset({"revise", "edit"})
@@ -62,7 +64,7 @@ def fetch(service: Service, job_id: str) -> Original:
     if why := _unfit(job):
         raise _unplayable(job_id, why)
     recording = _recording(service, job_id)
-    left_out = {*OF_NO_MATTER, *OF_ITS_OWN}
+    left_out = {*OF_NO_MATTER, *OF_ITS_OWN, *(() if job["spec"]["review"] else OF_A_REVIEW)}
     spec = {name: value for name, value in job["spec"].items() if name not in left_out}
     started = (file["path"] for file in service.files(job_id, at=START))
     files = {path: service.file(job_id, path, at=START) for path in started}

@@ -142,7 +142,8 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
 )
 def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(tiny, repo, asked, sent):
     result = {**whole()["result"], "patch": {"digest": "cd", "base": BASE}}
-    tiny.on("GET /jobs/j1", Answer(200, whole(spec={**SPEC, "repo": repo}, result=result)))
+    alone = {"review": False, "pause": "before_critic"}
+    tiny.on("GET /jobs/j1", Answer(200, whole(spec={**SPEC, **alone, "repo": repo}, result=result)))
     tiny.on("GET /jobs/j1/events", stream(event(1, "succeeded", approved_by="critic")))
     tiny.on("GET /jobs/j1/recording", Answer(200, b"about: x\n"))
     tiny.on("GET /jobs/j1/files", Answer(200, {"files": []}))
@@ -150,6 +151,7 @@ def test_the_repository_is_the_same_at_the_commit_that_was_worked_on(tiny, repo,
     with Service(tiny.url, "k") as service:
         original = fetch(service, "j1")
     assert (original.spec["repo"], original.bundle) == (asked, sent)
+    assert "pause" not in original.spec, "which is a mistake without a review"
     other = {**result, "patch": {**result["patch"], "digest": "ef"}}
     parts = compare(whole(result=result), whole(result=other))
     assert [set(part.differs) for part in parts if not part.same] == [{"patch"}]
