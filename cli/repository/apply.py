@@ -49,6 +49,8 @@ def _how(git: Git, patch: bytes, base: str) -> tuple[str, ...]:
             _merge(trial, patch)
         except GitFailed as error:
             if not _fits(trial, patch):
+                if _fits(trial, patch, "--reverse"):
+                    raise _already() from None
                 step = _next_step(git, base, error.said)
                 raise CliError(TITLE, _lines(error.said), step) from None
             return ()
@@ -64,12 +66,18 @@ def _merge(trial: Git, patch: bytes) -> None:
         paths = dict.fromkeys(row.partition("\t")[2] for row in rows if row)
         said = "\n".join(f"error: {path}: it conflicts with your version" for path in paths)
         raise GitFailed(said or error.said) from None
+    if trial.succeeds("diff", "--cached", "--quiet"):
+        raise _already()
 
 
-def _fits(trial: Git, patch: bytes) -> bool:
+def _already() -> CliError:
+    return CliError("the patch is here already", "nothing is changed")
+
+
+def _fits(trial: Git, patch: bytes, *how: str) -> bool:
     """Whether it applies to the files as they are; git checks all before it writes one."""
     try:
-        trial.run(*_APPLY, "--check", "-", stdin=patch)
+        trial.run(*_APPLY, *how, "--check", "-", stdin=patch)
     except GitFailed:
         return False
     return True

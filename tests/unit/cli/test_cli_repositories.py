@@ -318,6 +318,17 @@ def test_the_patch_of_a_dirty_job_fits_the_files_that_it_started_from(fettle, pa
     assert theirs.git("diff", "--cached") == ""
 
 
+@pytest.mark.parametrize("gone", [(), ("old.txt",)])
+def test_a_patch_that_is_here_already_is_not_applied_again(fettle, patched, theirs, gone):
+    patched.to({"a.py": "A = 2\n", "new.py": "N = 1\n"}, *gone)
+    assert fettle("apply", "j1")[0] == 0
+    theirs.git("commit", "--quiet", "-m", "applied")
+    before = theirs.state()
+    code, _, err = fettle("apply", "j1")
+    assert (code, theirs.state()) == (1, before)
+    assert "the patch is here already" in err
+
+
 def test_a_commit_that_is_not_here_is_named(fettle, patched, theirs):
     patched.base = "c0ffee" + "0" * 34
     patched.to({"a.py": "A = 2\n"})
