@@ -65,3 +65,9 @@ class RepositorySettings(FettleSettings):
         gt=0,
         description="the longest time for fetching a repository, or for checking it out",
     )
+    repo_cache_bytes: int = Field(
+        10_240 * MIB,
+        gt=0,
+        description="bytes of mirrors and checked-out trees that a worker keeps; those that no job "
+        "works with go first, the longest unused before others",
+    )

@@ -8,6 +8,7 @@ mirrors      bare repositories of ours, one for each address or upload
 snapshots    a commit's tree in a mirror, and the layer that is checked out of it
 patches      what a job changed, as a patch and as a bundle
 places       folders that appear whole, and locks on them
+garbage      removes those that nobody uses, when they take too much
 git          git as a process: bounded, and without configuration of this machine
 
 Git works on our own bare repositories and fresh folders, never in a tree that a job's code has

@@ -12,7 +12,7 @@ from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryUnavailable
 from worker.repositories.git import Git, GitFailed, fault, version
-from worker.repositories.places import Lock, Places, locked, used
+from worker.repositories.places import Lock, Places, locked, moved, used
 
 _WORK = ".work"
 _LEFT_OVER = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/pack/.tmp-*")
@@ -98,8 +98,8 @@ async def opened(places: Places, origin: Origin, settings: RepositorySettings) -
                 raise RepositoryUnavailable(f"no repository can be made: {error.said}") from None
             (new / _WORK).touch()
             await origin.fill(git)
-            if not folder.exists():
-                _move(new, folder)
+            if (use := moved(new, folder)) is not None:
+                break
     return Mirror(folder, use, settings)
 
 
@@ -107,11 +107,3 @@ def process(folder: Path, settings: RepositorySettings, *locks: Lock) -> Git:
     """Git by the settings' bounds. It keeps the locks for as long as it runs."""
     held = tuple(lock.descriptor for lock in locks)
     return Git(folder, settings.repo_seconds, settings.repo_bytes + _SPARE_BYTES, held)
-
-
-def _move(new: Path, folder: Path) -> None:
-    try:
-        new.rename(folder)
-    except OSError:  # another process has just made the same
-        if not folder.exists():
-            raise

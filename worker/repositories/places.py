@@ -12,6 +12,7 @@ when the last process that has the descriptor ends, however it ends.
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import os
 import shutil
@@ -26,6 +27,8 @@ from pathlib import Path
 from worker.repositories.errors import RepositoryUnavailable
 
 _LOOK_SECONDS = 0.05
+LAYER = "repo-"
+"""Begins the name of a layer of ours."""
 BYTES_FILE = "fettle-bytes"
 """In a mirror and in a layer's `.git`: how many bytes it takes."""
 
@@ -41,6 +44,10 @@ class Lock:
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+    def touch(self) -> None:
+        """Note the time of this use."""
+        os.utime(self.descriptor)
 
     def __del__(self) -> None:
         self.release()
@@ -71,10 +78,11 @@ class Places:
     async def workshop(self) -> AsyncIterator[tuple[Path, Lock]]:
         """A fresh folder in `making`, locked, and removed at the end with what was not moved out of
         it. Raises RepositoryUnavailable where the disk is full, or fails."""
-        path = Path(tempfile.mkdtemp(dir=self.making))
-        lock = Lock(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
+        while (
+            lock := tried(path := Path(tempfile.mkdtemp(dir=self.making)), shared=False)
+        ) is None:
+            pass  # another process swept it up before it was locked
         try:
-            fcntl.flock(lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield path, lock
         except OSError as error:
             raise RepositoryUnavailable(
@@ -83,6 +91,22 @@ class Places:
         finally:
             await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
             lock.release()
+
+    def remove(self, path: Path) -> bool:
+        """Remove a mirror or a layer; False where somebody uses it."""
+        if (lock := tried(path, shared=False)) is None:
+            return False
+        path = path.rename(self.making / f"{path.name}-{os.urandom(4).hex()}")
+        shutil.rmtree(path, ignore_errors=True)
+        lock.release()
+        return True
+
+    def sweep(self) -> None:
+        """Remove what processes that are gone left in `making`."""
+        for path in self.making.iterdir():
+            if (lock := tried(path, shared=False)) is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                lock.release()
 
     def _made(self, name: str, mode: int = 0o700) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -129,5 +153,19 @@ def used(path: Path) -> Lock | None:
     """The shared lock of a mirror or a layer, with the time of this use; None where it is not."""
     lock = tried(path, shared=True)
     if lock is not None:
-        os.utime(lock.descriptor)
+        lock.touch()
     return lock
+
+
+def moved(new: Path, path: Path) -> Lock | None:
+    """Give what was made its name; the lock of its use, None where another process was first."""
+    use = Lock(os.open(new, os.O_RDONLY))
+    fcntl.flock(use.descriptor, fcntl.LOCK_SH)
+    use.touch()
+    try:
+        new.rename(path)
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+            raise
+        return None
+    return use

@@ -20,7 +20,7 @@ from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed, GitTooLong, GitTooMuch
 from worker.repositories.mirrors import Mirror, process
-from worker.repositories.places import BYTES_FILE, Lock, Places
+from worker.repositories.places import BYTES_FILE, Lock, Places, moved
 
 _ROW_BYTES = 512
 """Of one line of a tree's listing, on average: its path and 70 bytes more."""
@@ -103,17 +103,19 @@ def _parsed(listed: bytes) -> dict[str, Entry]:
     return found
 
 
-async def check_out(places: Places, mirror: Mirror, writing: Lock, commit: str, name: str) -> None:
-    """Make the layer `name` of a commit that the mirror has. Raises RepositoryRefused."""
+async def check_out(
+    places: Places, mirror: Mirror, writing: Lock, commit: str, name: str
+) -> Lock | None:
+    """Make the layer `name` of a commit that the mirror has; it is in use from its beginning;
+    None where another process was first. Raises RepositoryRefused."""
     async with places.workshop() as (workshop, lock):
         layer = workshop / "new"
+        git = process(layer / ".git", mirror.settings, lock, writing)
         try:
-            await _fill(
-                mirror.git(), layer, process(layer / ".git", mirror.settings, lock, writing), commit
-            )
-            layer.rename(places.layers / name)
+            await _fill(mirror.git(), layer, git, commit)
         except GitFailed as error:
             raise RepositoryRefused(f"the commit cannot be checked out: {error.said}") from None
+        return moved(layer, places.layers / name)
 
 
 async def _fill(source: Git, layer: Path, git: Git, commit: str) -> None:
@@ -177,7 +179,8 @@ def _settle(layer: Path, when: float) -> None:
     for folder, directories, names in os.walk(layer, topdown=False):
         own = Path(folder)
         for name in names:
-            taken += (own / name).lstat().st_blocks * 512
+            at = (own / name).lstat()
+            taken += at.st_blocks * 512 if at.st_nlink == 1 else 0  # else it is the mirror's
         if not folder.startswith(git):
             for name in (*names, *directories):
                 _settle_one(own / name, when)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +13,10 @@ from settings.worker import WorkerSettings
 from worker.repositories import mirrors, snapshots
 from worker.repositories.base import Base
 from worker.repositories.errors import RepositoryRefused
+from worker.repositories.garbage import collect
 from worker.repositories.hosts import RepositoryHosts
 from worker.repositories.mirrors import Mirror, Origin
-from worker.repositories.places import Lock, Places, used
+from worker.repositories.places import LAYER, Lock, Places, used
 from worker.repositories.refs import COMMIT
 from worker.repositories.remote import RemoteOrigin
 from worker.repositories.uploads import Upload, UploadOrigin
@@ -72,6 +74,7 @@ class Repositories:
             entries = await snapshots.entries(mirror.git(), commit, self.settings)
             layer = _layer(origin, commit)
             use = await self._checked_out(mirror, commit, layer)
+            mirror.use.touch()  # after its layers, so that it is removed after them
         except BaseException:
             mirror.use.release()
             raise
@@ -79,10 +82,14 @@ class Repositories:
 
     async def _checked_out(self, mirror: Mirror, commit: str, name: str) -> Lock:
         """The layer, in use."""
-        while (use := used(self.places.layers / name)) is None:
+        layer = self.places.layers / name
+        while (use := used(layer)) is None:
             async with mirror.writing() as writing:
-                if not (self.places.layers / name).exists():
-                    await snapshots.check_out(self.places, mirror, writing, commit, name)
+                if not layer.exists():
+                    use = await snapshots.check_out(self.places, mirror, writing, commit, name)
+            if use is not None:
+                await asyncio.to_thread(collect, self.places, self.settings.repo_cache_bytes)
+                break
         return use
 
     def _origin(self, repo: Repo, upload: Upload | None) -> Origin:
@@ -95,4 +102,4 @@ class Repositories:
 
 def _layer(origin: Origin, commit: str) -> str:
     """One of this repository alone: another one's tags and history differ for the same commit."""
-    return f"repo-{hashlib.sha256(f'{origin.name} {commit}'.encode()).hexdigest()[:32]}"
+    return f"{LAYER}{hashlib.sha256(f'{origin.name} {commit}'.encode()).hexdigest()[:32]}"

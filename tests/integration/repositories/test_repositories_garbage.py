@@ -1,0 +1,89 @@
+"""What is kept of repositories is bounded, and what is in use stays."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+from pathlib import Path
+
+from support.servers.git_repositories import Repository
+
+ENOUGH = 10**12
+NOTHING = 1
+
+
+def kept(folder: Path) -> dict[str, set[str]]:
+    return {
+        name: {path.name for path in (folder / name).iterdir()}
+        for name in ("mirrors", "layers", "making")
+    }
+
+
+async def a_bundle(project: Repository, number: int) -> bytes:
+    project.commit({"a.bin": os.urandom(100_000), "n.txt": b"%d\n" % number})
+    return project.bundle()
+
+
+async def test_what_nobody_uses_goes_when_its_place_is_needed(project: Repository, uploads) -> None:
+    bundles = [await a_bundle(project, number) for number in range(3)]
+    first = await uploads.base(bundles[0], repo_cache_bytes=ENOUGH)
+    second = await uploads.base(bundles[1], repo_cache_bytes=ENOUGH)
+    assert len(kept(uploads.folder)["layers"]) == len(kept(uploads.folder)["mirrors"]) == 2
+    first.release()
+    (uploads.folder / "layers" / "trial").mkdir()  # the sandbox's own
+    third = await uploads.base(bundles[2], repo_cache_bytes=NOTHING)
+    left = kept(uploads.folder)
+    assert left["layers"] == {second.layer, third.layer, "trial"}
+    assert left["mirrors"] == {second.mirror.folder.name, third.mirror.folder.name}
+    assert left["making"] == set()
+    assert await second.read("n.txt") == b"1\n"
+    assert (await second.patch({"n.txt": b"x\n"}, frozenset())).files == 1
+
+
+async def test_the_longest_unused_goes_first(project: Repository, uploads) -> None:
+    bundles = [await a_bundle(project, number) for number in range(3)]
+    for bundle in bundles[:2]:
+        (await uploads.base(bundle, repo_cache_bytes=ENOUGH)).release()
+    again = await uploads.base(bundles[0], repo_cache_bytes=ENOUGH)  # used after the second
+    again.release()
+    taken = sum(
+        path.lstat().st_blocks * 512 for path in uploads.folder.rglob("*") if path.is_file()
+    )
+    third = await uploads.base(bundles[2], repo_cache_bytes=taken)
+    assert kept(uploads.folder)["layers"] == {again.layer, third.layer}
+
+
+async def test_a_base_that_is_dropped_is_used_no_more(project: Repository, uploads) -> None:
+    base = await uploads.base(await a_bundle(project, 0))
+    layer = base.layer
+    del base
+    gc.collect()
+    await uploads.base(await a_bundle(project, 1), repo_cache_bytes=NOTHING)
+    assert layer not in kept(uploads.folder)["layers"]
+
+
+async def test_what_was_removed_is_made_again(project: Repository, uploads) -> None:
+    bundle = await a_bundle(project, 0)
+    first = await uploads.base(bundle)
+    first.release()
+    await uploads.base(await a_bundle(project, 1), repo_cache_bytes=NOTHING)
+    assert first.layer not in kept(uploads.folder)["layers"]
+    again = await uploads.base(bundle)
+    assert (again.layer, await again.read("n.txt")) == (first.layer, b"0\n")
+    assert (uploads.layer(again) / "n.txt").read_bytes() == b"0\n"
+
+
+async def test_jobs_and_garbage_collection_at_one_time(project: Repository, uploads) -> None:
+    """Each gets a whole layer, although the others would rather remove it."""
+    bundles = [await a_bundle(project, number) for number in range(3)]
+
+    async def work(number: int) -> None:
+        for _ in range(6):
+            base = await uploads.base(bundles[number % 3], repo_cache_bytes=NOTHING)
+            assert (uploads.layer(base) / "n.txt").read_bytes() == b"%d\n" % (number % 3)
+            assert await base.read("n.txt") == b"%d\n" % (number % 3)
+            base.release()
+
+    await asyncio.gather(*(work(number) for number in range(9)))
+    assert kept(uploads.folder)["making"] == set()
