@@ -66,6 +66,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _grace(workers, limits)
     yield from _room_for_files(workers, limits)
     yield from _sandboxes(workers)
+    yield from _repositories(workers)
     yield from models(
         keys={key for worker in workers for key in worker["models"]["keys"]},
         default=next((w["models"]["default"] for w in workers if w["models"]["default"]), None),
@@ -177,6 +178,20 @@ def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
         elif found not in shown:
             shown.append(found)
             yield from sandbox(found)
+
+
+def _repositories(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Jobs without a repository run in any case. A worker of an older release says nothing."""
+    shown: set[str] = set()
+    for worker in workers:
+        found = worker.get("repositories", {"works": True, "git": None})
+        if not found["works"]:
+            text = f"jobs on repositories fail at {worker['id']}: {found['why']}"
+            yield Finding("repositories", Health.WARN, text, "install it, then restart the worker")
+        elif found["git"]:
+            hosts = ", ".join(found["hosts"])
+            shown.add(f"git {found['git']}; {f'fetched from {hosts}' if hosts else 'uploads only'}")
+    yield from (Finding("repositories", Health.NOTE, text) for text in sorted(shown))
 
 
 def _broken(found: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from worker.adapters.budget import prices
 from worker.adapters.model_choice import chains
 from worker.adapters.tools import tools
 from worker.context import model_options
+from worker.repositories import git
 
 REQUEST_TOKENS = 8_000
 """Beside the last reply: what a small job's calls use before it, and what its request sets aside
@@ -43,11 +44,24 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "workspace_bytes": settings.workspace_bytes,
         "call_tokens": settings.max_output_tokens + REQUEST_TOKENS,
         "tools": [body.__name__ for body in tools(settings)],
+        "repositories": _repositories(settings),
         "models": model_catalogue(chains(settings), model_options(settings), prices(settings)),
     }
 
 
 Facts = dict[str, Any]
+
+
+def _repositories(settings: WorkerSettings) -> Facts:
+    """Whether jobs on repositories work here, and which hosts they may come from."""
+    found = git.version()
+    why = git.fault(found)
+    return {
+        "git": ".".join(map(str, found)) if found else None,
+        "works": why is None,
+        "why": why,
+        "hosts": list(settings.repo_hosts),
+    }
 
 
 def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Facts:

@@ -12,6 +12,7 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -152,15 +153,17 @@ def program() -> str | None:
     return shutil.which("git")
 
 
-async def version() -> tuple[int, ...] | None:
-    """Git's version, as (2, 39, 5); None where it is missing or does not say."""
-    if program() is None:
+def version() -> tuple[int, ...] | None:
+    """Git's version, as (2, 39, 5); None where it is missing or does not say. Blocks."""
+    if (git := program()) is None:
         return None
     try:
-        said = await Git(Path("/nonexistent"), 10, MIB).run("version")
-    except GitFailed:
+        done = subprocess.run(
+            [git, "version"], env=_environment({}), capture_output=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(rb"(\d+(?:\.\d+)+)", said)
+    found = re.search(rb"(\d+(?:\.\d+)+)", done.stdout)
     return tuple(map(int, found[1].split(b"."))) if found else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ async def opened(places: Places, origin: Origin, settings: RepositorySettings) -
     """The origin's mirror, made where this machine has none. Raises RepositoryRefused."""
     folder = places.mirrors / origin.name
     while (use := used(folder)) is None:
-        if (wrong := fault(await version())) is not None:
+        if (wrong := fault(await asyncio.to_thread(version))) is not None:
             raise RepositoryUnavailable(f"this worker cannot use repositories: {wrong}")
         async with places.workshop() as (workshop, lock):
             new = workshop / "new"

@@ -63,6 +63,20 @@ def test_what_stops_jobs_is_bad():
     assert bad({**SYSTEM, "redis": {**SYSTEM["redis"], "findings": refused}}) == ["appendonly"]
 
 
+def test_repositories_need_git_at_each_worker():
+    works = {"git": "2.39.5", "works": True, "why": None, "hosts": ["git.example.org"]}
+    lacks = {"git": None, "works": False, "why": "git is not installed", "hosts": []}
+    worker = SYSTEM["workers"][0]
+    workers = [{**worker, "repositories": works}, {**worker, "id": "v", "repositories": lacks}]
+    system = {**SYSTEM, "workers": [*workers, workers[0], worker]}
+    found = [each for each in deployment.findings(system) if each.name == "repositories"]
+    assert [(each.health, each.text) for each in found] == [
+        (Health.WARN, "jobs on repositories fail at v: git is not installed"),
+        (Health.NOTE, "git 2.39.5; fetched from git.example.org"),
+    ]
+    assert bad(system) == []
+
+
 def test_a_throw_away_deployment_takes_over_models_and_what_the_machine_has_alone(monkeypatch):
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://production/0")
     monkeypatch.setenv("FETTLE_MODELS", '["groq:only"]')

@@ -1,0 +1,83 @@
+"""Git itself: where it is missing or too old, and what of this machine it does not see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.servers.git_repositories import Repository
+
+from settings.worker import WorkerSettings
+from worker.background.announcement import announcement
+from worker.repositories import git
+from worker.repositories.errors import RepositoryUnavailable
+
+
+def a_git(folder: Path, text: str) -> str:
+    """A folder for the PATH, with a program `git` that prints this."""
+    folder.mkdir()
+    (folder / "git").write_text(f"#!/bin/sh\necho '{text}'\n")
+    (folder / "git").chmod(0o755)
+    return str(folder)
+
+
+async def test_without_git_a_job_says_what_to_install(
+    project: Repository, uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    bundle = project.bundle()
+    base = await uploads.base(bundle)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    with pytest.raises(RepositoryUnavailable, match="install Debian's package git"):
+        await uploads.base(bundle)
+    with pytest.raises(RepositoryUnavailable, match="install Debian's package git"):
+        await base.read("a.txt")
+    found = announcement(WorkerSettings())["repositories"]
+    assert (found["git"], found["works"]) == (None, False)
+    assert "install Debian's package git" in found["why"]
+
+
+async def test_a_git_that_is_too_old(
+    project: Repository, uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    bundle = project.bundle()
+    monkeypatch.setenv("PATH", a_git(tmp_path / "old", "git version 2.20.1"))
+    with pytest.raises(RepositoryUnavailable, match=r"git 2\.20\.1 is too old: 2\.32 or newer"):
+        await uploads.base(bundle)
+    monkeypatch.setenv("PATH", a_git(tmp_path / "odd", "something else"))
+    assert git.version() is None
+
+
+def test_a_worker_announces_its_git_and_hosts() -> None:
+    settings = WorkerSettings(repo_hosts=("git.example.org",))
+    found = announcement(settings)["repositories"]
+    assert found == {
+        "git": ".".join(map(str, git.version() or ())),
+        "works": True,
+        "why": None,
+        "hosts": ["git.example.org"],
+    }
+
+
+async def test_configuration_of_this_machine_is_not_read(
+    project: Repository, uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a user, and by variables that git takes in place of files."""
+    mark = tmp_path / "mark"
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    (hooks / "reference-transaction").write_text(f"#!/bin/sh\ntouch {mark}\n")
+    (hooks / "reference-transaction").chmod(0o755)
+    (tmp_path / ".gitconfig").write_text(f"[core]\n\thooksPath = {hooks}\n\tabbrev = 4\n")
+    project.commit({"a.txt": b"1\n"})
+    bundle = project.bundle()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path))
+    monkeypatch.setenv("GIT_TRACE", str(mark))
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.hooksPath")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(hooks))
+    base = await uploads.base(bundle)
+    await base.bundle({"a.txt": b"2\n"}, frozenset(), branch="b", message="m", author="a", at=1)
+    assert not mark.exists()
