@@ -33,6 +33,8 @@ class Context:
     backend: Backend
     limits: Limits
     is_control: bool = False
+    layers: tuple[str, ...] = ()
+    """What each run begins with."""
     mark: str = field(default_factory=lambda: f"mark-{secrets.token_hex(8)}")
 
     async def run(
@@ -49,7 +51,8 @@ class Context:
         code = program(probe or attack.probe, every)
         files = attack.files if files is None else files
         return await self.command(
-            Command(("python", "-c", code), files, attack.stdin), limits or self.limits
+            Command(("python", "-c", code), files, attack.stdin, layers=self.layers),
+            limits or self.limits,
         )
 
     async def command(self, command: Command, limits: Limits) -> Observation:

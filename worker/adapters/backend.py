@@ -47,6 +47,7 @@ def backend(
                 runtime=settings.sandbox_runtime,
                 cpus=settings.run_cpus,
                 limits=kept,
+                layers=layers,
             )
 
 
