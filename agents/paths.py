@@ -100,27 +100,29 @@ def outline(files: Mapping[str, int], path: str, depth: int, most: int) -> list[
     """The `listing` of a directory to the largest depth, up to `depth`, that has at most `most`
     names, or else of one level. A directory whose files are not in it is named with their number.
     """
-    names = listing(files, path, depth)
-    if names is None:
+    prefix = _prefix(path)
+    below = [each.removeprefix(prefix).split("/") for each in files if each.startswith(prefix)]
+    if prefix and not below:
         return None
-    while depth > 1 and len(names) > most:
-        depth -= 1
-        names = listing(files, path, depth) or []
-    bare = in_workspace(path).rstrip("/")
-    prefix = "" if bare in {"", ".", SANDBOX_PREFIX.rstrip("/")} else checked(bare) + "/"
-    counts = Counter(
-        "/".join(parts[:depth]) + "/"
-        for each in files
-        if each.startswith(prefix) and len(parts := each.removeprefix(prefix).split("/")) > depth
-    )
-    return [f"{name} ({counts[name]} files)" if name in counts else name for name in names]
+    found: dict[str, int] = {}
+    for level in range(1, depth + 1):
+        counts = Counter("/".join(parts[:level]) + "/" * (len(parts) > level) for parts in below)
+        if level > 1 and len(found) + len(counts) > most:
+            break
+        found = {**dict.fromkeys(found, 0), **counts}  # those above are looked into now
+        below = [parts for parts in below if len(parts) > level]
+        if not below:
+            break
+    return [
+        f"{name} ({count} files)" if count and name.endswith("/") else name
+        for name, count in sorted(found.items())
+    ]
 
 
 def listing(files: Mapping[str, int], path: str, depth: int = 1) -> list[str] | None:
     """Names in the directory `path` (`.` is the workspace) and `depth` levels down; directories end
     with `/`. None if there is no such directory."""
-    bare = in_workspace(path).rstrip("/")
-    prefix = "" if bare in {"", ".", SANDBOX_PREFIX.rstrip("/")} else checked(bare) + "/"
+    prefix = _prefix(path)
     below = [name.removeprefix(prefix) for name in files if name.startswith(prefix)]
     if prefix and not below:
         return None
@@ -133,3 +135,9 @@ def listing(files: Mapping[str, int], path: str, depth: int = 1) -> list[str] | 
         if len(parts) <= depth:
             found.add(name)
     return sorted(found)
+
+
+def _prefix(path: str) -> str:
+    """What the paths in the directory `path` begin with."""
+    bare = in_workspace(path).rstrip("/")
+    return "" if bare in {"", ".", SANDBOX_PREFIX.rstrip("/")} else checked(bare) + "/"
