@@ -47,6 +47,12 @@ class Base(Protocol):
         """A file's bytes; None where there is no regular file."""
         ...
 
+    async def ignored(
+        self, changed: Mapping[str, bytes], removed: frozenset[str]
+    ) -> frozenset[str]:
+        """Which of the changed files are new, and ignored by git."""
+        ...
+
     async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> Patch:
         """The change in git's format."""
         ...

@@ -113,15 +113,17 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         if self._base is None:
             return None
-        return await self._base.base.patch(await self._own(), self._manifest.removed)
+        base = self._base.base
+        return await base.patch(await self._own(base), self._manifest.removed)
 
     async def bundle(self, *, branch: str, message: str, author: str, at: int) -> bytes | None:
         """The same change as a git bundle, with one commit on `branch` by `author` (`Name <mail>`)
         at a time in seconds since 1970; None without a repository."""
         if self._base is None:
             return None
-        return await self._base.base.bundle(
-            await self._own(),
+        base = self._base.base
+        return await base.bundle(
+            await self._own(base),
             self._manifest.removed,
             branch=branch,
             message=message,
@@ -202,10 +204,12 @@ class ManifestWorkspace:
         entries = self._manifest.files.items()
         return {path: await self._bytes(entry) for path, entry in entries}
 
-    async def _own(self) -> dict[str, bytes]:
-        """What the job delivers of its files: no installed packages."""
+    async def _own(self, base: Base) -> dict[str, bytes]:
+        """What the job delivers of its files: no installed packages, nothing that git ignores."""
         files = await self._files()
-        return {path: data for path, data in files.items() if not belongs_to_install(path)}
+        own = {path: data for path, data in files.items() if not belongs_to_install(path)}
+        ignored = await base.ignored(own, self._manifest.removed)
+        return {path: data for path, data in own.items() if path not in ignored}
 
     async def _bytes(self, entry: FileEntry) -> bytes:
         content = self._kept.get(entry.digest)

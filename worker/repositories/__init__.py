@@ -6,7 +6,7 @@ remote       fetching from the operator's hosts (hosts), through a proxy of this
 uploads      a repository that came with the job; bundles unpacks it
 mirrors      bare repositories of ours, one for each address or upload
 snapshots    a commit's tree in a mirror, and the layer that is checked out of it
-patches      what a job changed, as a patch and as a bundle
+patches      what a job changed, as a patch and as a bundle; ignored leaves out what git ignores
 places       folders that appear whole, and locks on them
 garbage      removes those that nobody uses, when they take too much
 git          git as a process: bounded, and without configuration of this machine

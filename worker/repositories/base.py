@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from worker.repositories import patches
+from worker.repositories.ignored import ignored
 from worker.repositories.mirrors import Mirror
 from worker.repositories.patches import Change, Patch
 from worker.repositories.places import Lock, Places
@@ -31,6 +32,12 @@ class Base:
         if entry is None or not entry.is_file:
             return None
         return await self.mirror.git().run("cat-file", "blob", entry.oid, most_bytes=entry.size)
+
+    async def ignored(
+        self, changed: Mapping[str, bytes], removed: frozenset[str]
+    ) -> frozenset[str]:
+        """Which of the job's files are new, and ignored by git. Raises GitFailed."""
+        return await ignored(self._change(changed, removed))
 
     async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> Patch:
         """What the job changed, in git's format: the same input gives the same bytes. Files keep

@@ -60,7 +60,7 @@ class Change:
 
 async def patch(change: Change) -> Patch:
     """The difference between the commit and what the job left. Raises GitFailed."""
-    async with _scratch(change) as git:
+    async with scratch(change) as git:
         tree = await _tree(git, change)
         # Base85 of bytes that do not shrink, of the old and of the new file.
         sizes = sum(entry.size for entry in change.entries.values())
@@ -73,7 +73,7 @@ async def patch(change: Change) -> Patch:
 
 async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
     """One commit with what the job left, on `branch`. Raises GitFailed."""
-    async with _scratch(change) as git:
+    async with scratch(change) as git:
         tree = await _tree(git, change)
         own = replace(git, config={"pack.threads": "1"}, environment=_who(signed))
         asked = ("commit-tree", tree, "-p", change.commit, "-F", "-")
@@ -89,7 +89,8 @@ async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
 
 
 @asynccontextmanager
-async def _scratch(change: Change) -> AsyncIterator[Git]:
+async def scratch(change: Change) -> AsyncIterator[Git]:
+    """A bare repository for this change alone, which reads the mirror's objects."""
     async with change.places.workshop() as (workshop, lock):
         folder = workshop / "scratch"
         await asyncio.to_thread(_make_scratch, folder, change.mirror.folder)

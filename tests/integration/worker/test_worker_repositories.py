@@ -76,6 +76,10 @@ def test_a_change_is_reviewed_and_applied(
             bundle = service.bundle(job_id)
     shown = [message.text for request in model.seen for message in request.messages]
     assert any("AGENTS.md" in text and "Every function has a test." in text for text in shown)
+    assert any("`pytest` runs the project's tests" in text for text in shown)
+    logged = f"{repository.git('rev-parse', '--short=7', 'HEAD')} Change\n"
+    assert any(text.startswith(logged) for text in shown)
+    assert any("6\t    return abs(year - EPOCH)" in text for text in shown)
     assert review["payload"]["patch"] == job["result"]["patch"]
     counts = {name: job["result"]["patch"][name] for name in ("files", "insertions", "deletions")}
     assert counts == {"files": 4, "insertions": 6, "deletions": 3}

@@ -42,6 +42,11 @@ class FixedBase:
     async def read(self, path: str) -> bytes | None:
         return self.texts.get(path)
 
+    async def ignored(
+        self, changed: Mapping[str, bytes], removed: frozenset[str]
+    ) -> frozenset[str]:
+        return frozenset(path for path in changed if path.endswith(".log"))
+
     async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> FixedPatch:
         rows = [f"M {path}\n" for path in sorted(changed)] + [f"D {path}\n" for path in removed]
         return FixedPatch("".join(rows).encode(), len(rows))

@@ -13,7 +13,7 @@ TASK = "Days before 1970 are counted wrongly."
 FILES = {
     "pyproject.toml": b'[project]\nname = "days"\nversion = "1"\n[tool.pytest.ini_options]\n',
     "AGENTS.md": b"Every function has a test.\n",
-    "conftest.py": b"",
+    ".gitignore": b"*.log\n",
     "days/__init__.py": b"",
     "days/count.py": (
         b"EPOCH = 1970\n\n\ndef years(year):\n"
@@ -37,6 +37,7 @@ LOOK = (
     "import os, subprocess\n"
     "print(subprocess.check_output(['git', 'describe', '--tags'], text=True))\n"
     "open('.git/HEAD', 'a').close(); os.remove('days/old.py')\n"
+    "open('run.log', 'w').write('x')\n"
 )
 REPLIES: tuple[tuple[ToolCall, ...], ...] = (
     (

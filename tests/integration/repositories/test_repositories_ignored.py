@@ -1,0 +1,46 @@
+"""What git ignores of a job's new files, by the rules of the tree as the job left it."""
+
+from __future__ import annotations
+
+from support.servers.git_repositories import Repository
+
+FILES = {
+    ".gitignore": b"*.log\n/build/\n",
+    "src/.gitignore": b"*.so\n!kept.so\n",
+    "old/.gitignore": b"*\n",
+    "tracked.log": b"x\n",
+}
+NEW = (
+    "a.log",
+    "build/x/y.txt",
+    "src/build/a.c",
+    "src/a.so",
+    "src/kept.so",
+    "old/a",
+    "\u00e9.log",
+)
+
+
+async def ignored(project: Repository, uploads, changed, removed=()) -> set[str]:
+    base = await uploads.base(project.bundle())
+    return set(await base.ignored(dict.fromkeys(changed, b""), frozenset(removed)))
+
+
+async def test_new_files_that_the_rules_name(project: Repository, uploads) -> None:
+    project.commit(FILES)
+    assert await ignored(project, uploads, (*NEW, "tracked.log")) == {
+        *("a.log", "build/x/y.txt", "src/a.so", "old/a", "\u00e9.log"),
+    }
+    assert await ignored(project, uploads, ["a.c"]) == set()
+
+
+async def test_the_jobs_own_rules_count(project: Repository, uploads) -> None:
+    project.commit(FILES)
+    base = await uploads.base(project.bundle())
+    changed = {".gitignore": b"*.c\n", "a.log": b"", "a.c": b"", "old/a": b""}
+    assert await base.ignored(changed, frozenset({"old/.gitignore"})) == {"a.c"}
+
+
+async def test_a_tree_without_rules_ignores_nothing(project: Repository, uploads) -> None:
+    project.commit({"a.py": b""})
+    assert await ignored(project, uploads, NEW) == set()

@@ -1,0 +1,71 @@
+"""Which of a job's new files git would not add, by the `.gitignore` files of the tree: what runs
+left, such as reports of coverage, is no part of its patch."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from worker.repositories.git import GitFailed
+from worker.repositories.patches import Change, scratch
+
+RULES = ".gitignore"
+MOST_RULES = 500
+"""Files of rules that are read; those nearest to the top come first."""
+RULES_BYTES = 256 * 1024
+_NONE = 1
+
+
+async def ignored(change: Change) -> frozenset[str]:
+    """The paths of `changed` that are new and ignored. Raises GitFailed."""
+    new = [path for path in change.changed if path not in change.entries]
+    rules = await _rules(change) if new else {}
+    if not rules:
+        return frozenset()
+    async with scratch(change) as git:
+        tree = git.folder / "tree"
+        await asyncio.to_thread(_write, tree, rules)
+        own = replace(git, environment={"GIT_WORK_TREE": str(tree)})
+        asked = b"".join(os.fsencode(path) + b"\0" for path in new)
+        try:
+            said = await own.run(
+                *("-C", str(tree), "check-ignore", "--no-index", "-z", "--stdin"),
+                stdin=asked,
+                most_bytes=len(asked),
+            )
+        except GitFailed as failed:
+            if failed.code == _NONE:
+                return frozenset()
+            raise
+    return frozenset(map(os.fsdecode, said.split(b"\0")[:-1]))
+
+
+async def _rules(change: Change) -> dict[str, bytes]:
+    """The `.gitignore` files as the job left them."""
+    found = {path: text for path, text in change.changed.items() if _is_rules(path)}
+    kept = (
+        path
+        for path, entry in change.entries.items()
+        if _is_rules(path) and entry.is_file and entry.size <= RULES_BYTES
+    )
+    there = [path for path in kept if path not in found and path not in change.removed]
+    git = change.mirror.git()
+    for path in sorted(there, key=lambda each: each.count("/"))[: MOST_RULES - len(found)]:
+        entry = change.entries[path]
+        found[path] = await git.run("cat-file", "blob", entry.oid, most_bytes=entry.size)
+    return found
+
+
+def _is_rules(path: str) -> bool:
+    *folders, name = path.split("/")
+    return name == RULES and {"", ".", ".."}.isdisjoint(folders)
+
+
+def _write(tree: Path, rules: Mapping[str, bytes]) -> None:
+    tree.mkdir()
+    for path, content in rules.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_bytes(content)
