@@ -37,6 +37,7 @@ async def test_review_and_result_lead_to_the_changes(front, ended):
         assert f'hx-get="/app/jobs/{job_id}/changes/shown"' in html
         assert f'<a href="/app/jobs/{job_id}/changes">' in html
         assert "https://git.example.org/team/app.git" in html
+        assert "follows=" not in html, "which is refused"
         part = (await visit.get(f"/app/jobs/{job_id}/changes/shown")).text
         page = (await visit.get(f"/app/jobs/{job_id}/changes")).text
         assert part in page
