@@ -30,6 +30,7 @@ _FINAL: Final[Mapping[str, str]] = {
         "no longer has the commit: it may have been replaced by a forced push"
     ),
     r"dumb http transport": "serves files alone; git's smart protocol is needed",
+    r"mismatched algorithms": "names its objects by SHA-256; only SHA-1 is known",
     r"fsck error": "sent an object that is not safe to check out",
 }
 """What a word of git's means. The first that fits counts."""

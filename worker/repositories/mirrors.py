@@ -54,6 +54,7 @@ class Mirror:
     folder: Path
     use: Lock
     settings: RepositorySettings
+    turns: asyncio.Semaphore
 
     def git(self, *locks: Lock) -> Git:
         """Git on it. One that writes gets the lock of writers."""
@@ -81,7 +82,8 @@ class Mirror:
         async with self.writing() as lock:
             git = self.git(lock)
             if not await origin.has(git, commit):
-                await origin.bring(git, commit)
+                async with self.turns:
+                    await origin.bring(git, commit)
 
 
 async def opened(places: Places, origin: Origin, settings: RepositorySettings) -> Mirror:
@@ -98,10 +100,11 @@ async def opened(places: Places, origin: Origin, settings: RepositorySettings) -
             except GitFailed as error:
                 raise RepositoryUnavailable(f"no repository can be made: {error.said}") from None
             (new / _WORK).touch()
-            await origin.fill(git)
+            async with places.turns:
+                await origin.fill(git)
             if (use := moved(new, folder)) is not None:
                 break
-    return Mirror(folder, use, settings)
+    return Mirror(folder, use, settings, places.turns)
 
 
 def process(folder: Path, settings: RepositorySettings, *locks: Lock) -> Git:

@@ -21,12 +21,14 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from worker.repositories.errors import RepositoryUnavailable
 
 _LOOK_SECONDS = 0.05
+AT_ONCE = 4
+"""Each may take git's memory, some hundred MB for a large repository."""
 LAYER = "repo-"
 """Begins the name of a layer of ours."""
 BYTES_FILE = "fettle-bytes"
@@ -55,9 +57,11 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The folders below `folder`, which are made when they are first wanted."""
+    """The folders below `folder`, which are made when they are first wanted. `turns` bounds the
+    large works of git (fetch, unpacking, checkout) that this process has at once."""
 
     folder: Path
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     @property
     def mirrors(self) -> Path:

@@ -9,19 +9,21 @@ from worker.repositories.errors import RepositoryRefused
 
 COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 HEX: Final = re.compile(r"[0-9a-f]{7,40}")
+HEAD: Final = "HEAD"
 LONGEST = 200
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|^[-./]|[./]$|^@$")
 """What `git check-ref-format` refuses, and names that look like an option."""
 
 
-def require_ref(ref: str) -> None:
-    """Raise RepositoryRefused for what can be no name of a branch, a tag or a commit."""
+def candidates(ref: str | None) -> tuple[str, ...]:
+    """The full names that a ref may stand for, the first one first; None: HEAD.
+
+    Raises RepositoryRefused for what can be no name of a branch, a tag or a commit.
+    """
+    if ref is None or ref == HEAD:
+        return (HEAD,)
     if not ref or len(ref) > LONGEST or _FORBIDDEN.search(ref) or not ref.isprintable():
         raise RepositoryRefused(f"{ref[:80]!r} is no name of a branch, a tag or a commit")
-
-
-def candidates(ref: str) -> tuple[str, ...]:
-    """The full names that a ref may stand for, the first one first."""
     if ref.startswith("refs/"):
         return (ref,)
     return (f"refs/heads/{ref}", f"refs/tags/{ref}")

@@ -21,7 +21,7 @@ from worker.egress.proxy import Proxy
 from worker.repositories.errors import RepositoryRefused, fetch_failed
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
 from worker.repositories.hosts import Site
-from worker.repositories.refs import COMMIT, candidates, require_ref
+from worker.repositories.refs import COMMIT, candidates
 
 _IDLE_SECONDS = 60
 """Without a byte; then a host counts as away."""
@@ -47,11 +47,9 @@ class RemoteOrigin:
 
     async def resolve(self, git: Git, ref: str | None) -> str:
         """See Origin. Asks the host each time, for a branch moves."""
-        if ref is not None:
-            require_ref(ref)
-            if COMMIT.fullmatch(ref):
-                return ref
-        names = ("HEAD",) if ref is None else candidates(ref)
+        names = candidates(ref)
+        if ref is not None and COMMIT.fullmatch(ref):
+            return ref
         found = await self._listed(git, names)
         for name in names:
             if (commit := found.get(f"{name}^{{}}", found.get(name))) is not None:
@@ -158,8 +156,9 @@ def _elsewhere(site: Site, refused: str) -> str:
 
 
 async def _keep_few_packs(git: Git) -> None:
-    """Each fetch adds a pack, and each object is looked for in all of them."""
+    """Each fetch adds a pack and a ref, and each object is looked for in all packs."""
     packs = await asyncio.to_thread(lambda: list((git.folder / "objects/pack").glob("*.pack")))
     if len(packs) > _MANY_PACKS:
         with suppress(GitFailed):  # slower, and no job's failure
+            await git.run("pack-refs", "--all", "--prune")
             await git.run("repack", "-a", "-d", "--quiet")

@@ -1,8 +1,9 @@
 """Snapshots: what a commit's tree holds, and the layer that is checked out of it.
 
 A layer is the tree and a `.git` of its own: it has no remote, no hooks, no alternates and none of
-the mirror's configuration. Its packs are hard links to the mirror's. No attribute of the tree
-changes bytes (eol, ident, filter), so that a file of the layer is the blob that `Base.read` gives.
+the mirror's configuration. Its packs are hard links to the mirror's where they can be. No attribute
+of the tree changes bytes (eol, ident, filter), so that a file of the layer is the blob that
+`Base.read` gives.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import os
 import shutil
 import stat
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.local.stepdown import give
+from sandbox.local.stepdown import give, owner
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed, GitTooLong, GitTooMuch
@@ -108,7 +110,7 @@ async def check_out(
 ) -> Lock | None:
     """Make the layer `name` of a commit that the mirror has; it is in use from its beginning;
     None where another process was first. Raises RepositoryRefused."""
-    async with places.workshop() as (workshop, lock):
+    async with places.turns, places.workshop() as (workshop, lock):
         layer = workshop / "new"
         git = process(layer / ".git", mirror.settings, lock, writing)
         try:
@@ -163,10 +165,12 @@ def _repository(mirror: Path, new: Path, commit: str, tags: str) -> None:
 
 
 def _linked(path: Path, new: Path) -> None:
-    try:
-        os.link(path, new)
-    except OSError:  # a file system without hard links
-        shutil.copyfile(path, new)
+    """A hard link; a copy where the layer will be another user's, for a mirror is the worker's."""
+    if owner() == os.geteuid():
+        with suppress(OSError):  # a file system without hard links
+            os.link(path, new)
+            return
+    shutil.copyfile(path, new)
 
 
 def _settle(layer: Path, when: float) -> None:

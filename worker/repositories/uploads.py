@@ -9,7 +9,7 @@ from settings.repositories import RepositorySettings
 from worker.repositories import bundles
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed
-from worker.repositories.refs import HEX, candidates, require_ref
+from worker.repositories.refs import HEAD, HEX, candidates
 
 Upload = Callable[[], Awaitable[bytes]]
 """Loads the bundle: called only where this machine lacks its mirror."""
@@ -41,10 +41,10 @@ class UploadOrigin:
 
     async def resolve(self, git: Git, ref: str | None) -> str:
         """See Origin."""
-        if ref is None:
+        names = candidates(ref)
+        if ref is None or names == (HEAD,):
             return await self._head(git)
-        require_ref(ref)
-        for name in (*candidates(ref), *([ref] if HEX.fullmatch(ref) else [])):
+        for name in (*names, *([ref] if HEX.fullmatch(ref) else [])):
             if (commit := await _commit(git, name)) is not None:
                 return commit
         raise RepositoryRefused(

@@ -21,6 +21,9 @@ def kept(folder: Path) -> dict[str, set[str]]:
 
 
 async def a_bundle(project: Repository, number: int) -> bytes:
+    """Of one commit: all are of one size."""
+    if number:
+        project.git("update-ref", "-d", "HEAD")
     project.commit({"a.bin": os.urandom(100_000), "n.txt": b"%d\n" % number})
     return project.bundle()
 

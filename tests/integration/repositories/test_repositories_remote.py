@@ -69,7 +69,14 @@ async def test_a_branch_a_tag_and_a_commit(
     project.git("branch", "team/topic")
     second = project.commit({"a.txt": b"2\n", "b.bin": bytes(range(256))})
     own, url = repositories(forge, tmp_path), forge.url("project/.git")
-    named = {None: second, "main": second, "v1": first, "team/topic": first, first: first}
+    named = {
+        None: second,
+        "HEAD": second,
+        "main": second,
+        "v1": first,
+        "team/topic": first,
+        first: first,
+    }
     for ref, commit in named.items():
         assert await own.commit(Repo(url=url, ref=ref)) == commit
     found = await base(own, url)
@@ -231,6 +238,34 @@ async def test_a_redirect_to_another_host_is_not_followed(
         with pytest.raises(RepositoryRefused, match="leads to another host"):
             await own.commit(Repo(url=forge.url("project/.git")))
         assert other.asked == []
+
+
+async def test_a_repository_that_has_moved_on_its_host_is_found(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    commit = project.commit({"a.txt": b"1\n"})
+    forge.moved, forge.credential = {"/old/": "/project/.git/"}, f"me:{SECRET}"
+    file = credentials(tmp_path, f"{forge.place} me:{SECRET}")
+    own = repositories(forge, tmp_path, repo_credentials=file)
+    assert (await base(own, forge.url("old"))).commit == commit
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "0.0.0.0"])
+async def test_a_link_local_address_is_never_reached(
+    forge: GitServer, tmp_path: Path, address: str
+) -> None:
+    own = repositories(forge, tmp_path, repo_hosts=(f"http://{address}",))
+    with pytest.raises(RepositoryRefused, match="is not public"):
+        await own.commit(Repo(url=f"http://{address}/x"))
+
+
+async def test_a_repository_of_sha_256(forge: GitServer, tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    project = Repository(tmp_path / "project")
+    project.git("init", "--quiet", "--object-format=sha256", "--template=")
+    project.commit({"a.txt": b"1\n"})
+    with pytest.raises(RepositoryRefused, match="by SHA-256"):
+        await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
 
 
 async def test_a_private_address_is_for_hosts_that_are_named_in_full(

@@ -122,7 +122,14 @@ async def test_refs_are_branches_tags_and_commits(project: Repository, uploads) 
     project.git("branch", "team/topic")
     second = project.commit({"a.txt": b"2\n"})
     bundle = project.bundle()
-    named = {None: second, "main": second, "v1": first, "team/topic": first, first: first}
+    named = {
+        None: second,
+        "HEAD": second,
+        "main": second,
+        "v1": first,
+        "team/topic": first,
+        first: first,
+    }
     named |= {"refs/tags/v1": first, first[:10]: first}
     assert {ref: await uploads.commit(bundle, ref) for ref in named} == named
     assert uploads.loaded == 1

@@ -19,9 +19,10 @@ from support.servers.web_server import listening
 
 @dataclass
 class GitServer:
-    """Serves the repositories below `root`, as NAME/.git or NAME.git. `credential` is the
-    `USER:TOKEN` that it wants; `status` answers each request in its place, `redirect` sends it to
-    another address; `pause` holds the packs back. `requests` are methods and paths."""
+    """Serves the repositories below `root`, by their folders. `credential` is the `USER:TOKEN` that
+    it wants; `status` answers each request in its place, `redirect` sends it to another address,
+    and `moved` the beginning of a path to another path; `pause` holds the packs back, and `packing`
+    is set when one is wanted. `requests` are methods and paths."""
 
     root: Path
     port: int = 0
@@ -29,6 +30,7 @@ class GitServer:
     credential: str | None = None
     status: int | None = None
     redirect: str | None = None
+    moved: dict[str, str] = field(default_factory=dict)
     pause: threading.Event | None = None
     packing: threading.Event = field(default_factory=threading.Event)
     requests: list[str] = field(default_factory=list)
@@ -73,6 +75,9 @@ class _Handler(BaseHTTPRequestHandler):
             return self._plain(self.shown.status)
         if self.shown.redirect is not None:
             return self._plain(301, Location=self.shown.redirect + self.path)
+        for old, new in self.shown.moved.items():
+            if self.path.startswith(old):
+                return self._plain(301, Location=self.path.replace(old, new, 1))
         if self.shown.credential is not None and self.headers["Authorization"] != (
             f"Basic {base64.b64encode(self.shown.credential.encode()).decode()}"
         ):
