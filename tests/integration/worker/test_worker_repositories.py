@@ -119,6 +119,40 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
     applied(repository, tmp_path / "clone", patch)
 
 
+def test_a_job_that_fails_has_its_patch_and_a_retry_goes_on_from_there(
+    deployment: Deployment, repository: Repository, tmp_path: Path
+) -> None:
+    model = RepairingModel(refused=3)
+    with ProviderServer(model.turn) as server:
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = str(service.submit(SPEC, bundle=repository.bundle())["id"])
+            until(in_status(service, job_id, "failed"), deployment)
+            failed, first = service.job(job_id), service.patch(job_id)
+            model.refused = None
+            again = str(service.retry(job_id)["id"])
+            until(in_status(service, again, "succeeded"), deployment)
+            job, patch = service.job(again), service.patch(again)
+    assert failed["reason"] == "model_unavailable"
+    assert failed["result"]["patch"]["files"] == 1
+    assert first.count(b"diff --git") == 1
+    assert b"+    return year - EPOCH" in first
+    assert job["result"]["patch"]["base"] == failed["result"]["patch"]["base"]
+    applied(repository, tmp_path / "clone", patch)
+
+
+def test_a_host_that_is_away_is_tried_again_and_named_at_the_end(deployment: Deployment) -> None:
+    hosts = {"repo_hosts": "127.0.0.1:9", "retries": "1", "retry_seconds": "0.1"}
+    deployment.worker(groq_base_url="http://127.0.0.1:9", **hosts)
+    with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+        spec = {**SPEC, "repo": {"url": "https://127.0.0.1:9/team/app.git"}}
+        job_id = str(service.submit(spec)["id"])
+        until(in_status(service, job_id, "failed"), deployment)
+        job = service.job(job_id)
+    assert (job["reason"], job["attempts"]) == ("repository", 2)
+    assert "127.0.0.1:9" in job["detail"]
+
+
 def test_a_ref_that_is_not_there_ends_the_job_with_the_reason(
     deployment: Deployment, repository: Repository
 ) -> None:

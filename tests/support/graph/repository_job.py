@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.servers.git_repositories import Repository, made
 
-from benchmarks.provider import Reply, Request, ToolCall
+from benchmarks.provider import Refusal, Reply, Request, ToolCall, Turn
 
 TASK = "Days before 1970 are counted wrongly."
 FILES = {
@@ -97,13 +97,14 @@ def project(folder: Path) -> Repository:
 @dataclass
 class RepairingModel:
     """The model's side of the job. `seen` are the requests; the executor's reply number `slow`,
-    from 0, takes `seconds`."""
+    from 0, takes `seconds`, and in place of the reply `refused` the provider refuses."""
 
     slow: int | None = None
     seconds: float = 0.0
+    refused: int | None = None
     seen: list[Request] = field(default_factory=list)
 
-    def turn(self, request: Request) -> Reply:
+    def turn(self, request: Request) -> Turn:
         self.seen.append(request)
         if request.forced_tool == "Plan":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Correct it."]}),))
@@ -111,6 +112,8 @@ class RepairingModel:
             said = {"verdict": "approve", "run": "r3", "score": 1.0, "failed": [], "runs": ["r3"]}
             return Reply(tool_calls=(ToolCall("Verdict", said),))
         done = sum(message.speaker == "assistant" for message in request.messages)
+        if done == self.refused:
+            return Refusal(400)
         delay = self.seconds if done == self.slow else 0.0
         if done >= len(REPLIES):
             return Reply(ANSWER, delay_seconds=delay)

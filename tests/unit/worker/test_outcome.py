@@ -29,6 +29,7 @@ from worker.outcome import (
     result_of,
     why_unapproved,
 )
+from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
 
 ENDED = Outcome(
     approved=False,
@@ -95,6 +96,11 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
             SandboxUnavailable("no bwrap"),
             Retry(Reason.SANDBOX_UNAVAILABLE, Wait("the sandbox", "no bwrap")),
         ),
+        (
+            RepositoryUnavailable("timed out"),
+            Retry(Reason.REPOSITORY, Wait("the repository", "timed out")),
+        ),
+        (RepositoryRefused("no branch 'x'"), Fail(Reason.REPOSITORY, "no branch 'x'")),
         (KeyError("x"), Fail(Reason.INTERNAL, "KeyError: 'x'", unforeseen=True)),
     ],
 )
