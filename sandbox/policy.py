@@ -26,7 +26,7 @@ readable in `/proc/1/environ`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sandbox.protocol import MIB, Limits
@@ -48,7 +48,7 @@ SYSTEM_FILES = ("/etc/ld.so.cache",)
 SYSTEM_NAMES = ("/etc/alternatives",)
 """Files, and directories of symbolic links, that are copied into the base container's `/etc`. None
 is mounted there: over a tree with mounts in it the kernel mounts no other."""
-OWN_TREES = ("/etc", "/agent")
+OWN_TREES = ("/etc", "/agent", "/opt/scripts")
 """Trees of the base container that each sandbox has as its own: locks and watches there are
 of one sandbox. The code's user owns the files in them, outside as well."""
 COVERED = ("/work", "/tmp", "/run", "/dev", "/proc", "/etc", "/agent")  # noqa: S108
@@ -90,6 +90,8 @@ Not `kmsg`: root alone may open it, but anybody what an engine mounts over it.""
 
 VENV = "/opt/venv"
 """Where a virtual environment lies in the sandbox, so that tracebacks read the same on any host."""
+SCRIPTS = "/opt/scripts"
+"""Where `local` sandboxes have the environment's programs (`scripts.py`)."""
 
 MAIN = "/run/main.py"
 """Where `Command.python`'s code lies: tracebacks show its lines, and `/work` stays the caller's."""
@@ -221,6 +223,8 @@ class HostEnvironment:
     """Those of `MASKED` that this kernel has, and whether each is a directory."""
     path: tuple[str, ...] = SYSTEM_PATH
     """Where code finds programs, after its interpreter's directory."""
+    scripts: Mapping[str, bytes] = field(default_factory=dict)
+    """Those of the interpreter's environment, by name; code finds them first."""
     layers: Tree | None = None
     """The directory of layers, where there is one; code sees none of it but its own layers."""
 
@@ -262,6 +266,7 @@ def environment(host_env: HostEnvironment) -> dict[str, str]:
     """The whole environment of the code."""
     own = host_env.python.rpartition("/")[0]
     first = () if own in SYSTEM_PATH else (own,)
+    first = (SCRIPTS, *first) if host_env.scripts else first
     return {"PATH": ":".join((*first, *host_env.path)), **ENVIRONMENT}
 
 

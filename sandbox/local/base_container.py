@@ -13,6 +13,7 @@ from sandbox.policy import (
     AGENT_NOWHERE,
     AGENT_ROOT,
     RUN_BYTES,
+    SCRIPTS,
     UID,
     HostEnvironment,
     environment,
@@ -76,4 +77,5 @@ def _zygote(host_env: HostEnvironment, control: int, *, libraries: bool) -> list
 
 
 def _text(at: str, fd: int) -> tuple[str, ...]:
-    return ("--perms", "0000" if at == AGENT_NOTHING else "0644", "--file", str(fd), at)
+    mode = "0755" if at.startswith(f"{SCRIPTS}/") else "0644"
+    return ("--perms", "0000" if at == AGENT_NOTHING else mode, "--file", str(fd), at)

@@ -14,6 +14,7 @@ from pathlib import Path
 from sandbox import policy, programs
 from sandbox.policy import HostEnvironment, Tree
 from sandbox.protocol import SandboxUnavailable
+from sandbox.scripts import scripts
 
 _PATH = ":".join(policy.SYSTEM_PATH)
 _ASK = (
@@ -44,8 +45,16 @@ def find(
     masked = tuple((each, Path(each).is_dir()) for each in policy.MASKED if Path(each).exists())
     links = (*links, *_programs(inside, further))
     base = None if layers is None else Tree(layers, policy.LAYERS)
+    environment = Path(python).parent.parent
     return HostEnvironment(
-        program, inside, (*trees, *own), links, masked, (programs.PLACE,), layers=base
+        program,
+        inside,
+        (*trees, *own),
+        links,
+        masked,
+        path=(programs.PLACE,),
+        scripts=dict(scripts(environment)) if inside != python else {},
+        layers=base,
     )
 
 

@@ -79,6 +79,12 @@ async def test_python_as_a_word_is_the_sandboxs_interpreter(sandbox: Sandbox) ->
     assert result.changed == {}
 
 
+async def test_a_program_of_the_environment_starts_in_a_shell(sandbox: Sandbox) -> None:
+    result = await sandbox.run(Command(("bash", "-c", "pytest --version")), Limits())
+    assert result.exit_code == 0, result.stderr.text
+    assert result.stdout.text.startswith("pytest ")
+
+
 async def test_standard_input_is_given_and_ends(sandbox: Sandbox) -> None:
     data = b"line\n" * 100_000
     command = Command(("python", "-c", "import sys; print(len(sys.stdin.read()))"), {}, data)

@@ -19,6 +19,7 @@ from typing import IO
 
 from sandbox import policy
 from sandbox.programs import PROGRAMS
+from sandbox.scripts import scripts
 
 EMPTY = ("work", "tmp", "run", "proc", "dev", "sys", "etc", "usr/local/bin")
 LEFT_OUT = {
@@ -129,8 +130,8 @@ def _pack(environment: Path, overlay: Path, packed: Packed) -> None:
         packed.file(Path(named), named)
     for library in found["library"]:
         packed.tree(Path(library), library, LEFT_OUT)
-    for name, data, mode in _scripts(environment):
-        packed.text(f"{policy.VENV}/bin/{name}", data, mode)
+    for name, data in scripts(environment):
+        packed.text(f"{policy.VENV}/bin/{name}", data, 0o755)
     packed.tree(environment, policy.VENV, NOT_INSTALLED)
     for tool in _tools():
         packed.file(tool, str(tool))
@@ -139,16 +140,6 @@ def _pack(environment: Path, overlay: Path, packed: Packed) -> None:
     zones = Path("/usr/share/zoneinfo")
     if zones.is_dir():
         packed.tree(zones, str(zones), ("right", "posix"))
-
-
-def _scripts(environment: Path) -> Iterator[tuple[str, bytes, int]]:
-    """The environment's programs that name its interpreter, with its new path."""
-    own = f"#!{environment.absolute()}/bin/".encode()
-    for each in sorted((environment / "bin").iterdir()):
-        if each.is_file() and not each.is_symlink() and not each.match("pip*"):
-            data = each.read_bytes()
-            if data.startswith(own):
-                yield each.name, data.replace(own, f"#!{policy.VENV}/bin/".encode(), 1), 0o755
 
 
 def _tools() -> Iterator[Path]:
