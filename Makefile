@@ -17,7 +17,7 @@ sandbox-extra: install  ## make .venv/sandbox-extra: more packages for the code 
 lock:  ## write the lock files from pyproject.toml; ARGS=--upgrade takes the newest versions
 	deploy/lock.sh $(ARGS)
 
-demo: install  ## run four jobs through the whole service, and show them
+demo: install  ## run five jobs through the whole service, and show them
 	@$(BIN)/fettle demo
 
 up: install  ## run everything for daily use: API on :8000, a worker, Flower on :5555

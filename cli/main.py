@@ -30,7 +30,7 @@ COMMANDS = {
     },
     "local": {
         "up": "Run everything for daily use: Redis, API, workers, Flower.",
-        "demo": "Run four jobs through a throw-away deployment, and show them.",
+        "demo": "Run five jobs through a throw-away deployment, and show them.",
         "bench": "Measure how good the agent is at exercises with hidden tests.",
         "chaos": "Break everything under load, and check whether any job is lost.",
         "flower": "Run Flower, Celery's pages, over this deployment's broker.",

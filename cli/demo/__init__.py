@@ -1,1 +1,1 @@
-"""`make demo`: four jobs through a throw-away deployment, by the public API alone."""
+"""`make demo`: five jobs through a throw-away deployment, by the public API alone."""

@@ -1,4 +1,4 @@
-"""The demo's four jobs."""
+"""The demo's five jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 class DemoJob:
     """A job and the recording that plays its model where there is no key.
 
-    `follows_up`: it goes on in the conversation of the job before it.
+    `follows_up`: it goes on in the conversation of the job before it. `verify`: the command that
+    proves the work. `on_project`: it works on the repository of `cli.demo.project`.
     """
 
     title: str
@@ -18,12 +19,16 @@ class DemoJob:
     recording: str
     review: bool = False
     follows_up: bool = False
+    verify: str | None = None
+    on_project: bool = False
 
     def spec(self, conversation_id: str | None, *, recorded: bool) -> dict[str, Any]:
         """The body of POST /jobs."""
         spec: dict[str, Any] = {"task": self.task, "review": self.review, "labels": ["demo"]}
         if recorded:
             spec["model"] = f"recording:{self.recording}"
+        if self.verify:
+            spec["verify"] = self.verify
         if self.follows_up and conversation_id:
             spec["conversation_id"] = conversation_id
         return spec
@@ -57,5 +62,12 @@ JOBS = (
             "called with (10, 0)."
         ),
         recording="demo-bug-fix",
+    ),
+    DemoJob(
+        title="a bug in a git repository",
+        task="A stay of exactly one hour is charged for two. Fix it, with a test.",
+        recording="demo-repository",
+        verify="pytest -q",
+        on_project=True,
     ),
 )

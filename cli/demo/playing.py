@@ -8,17 +8,21 @@ from tempfile import mkdtemp
 from cli.client.files import save, text_of
 from cli.client.service import Job, Service
 from cli.demo.jobs import DemoJob
+from cli.demo.project import begin
 from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import confirmed, draw
 from cli.output import Screen
 from cli.render.job import answer_parts, cost_line, status_line
 from cli.render.parts import Tone
 from cli.render.runs import Detail
-from cli.render.words import printable
+from cli.render.words import patch_text, printable
+from cli.repository.apply import apply
+from cli.repository.bundle import bundle
 
 DETAIL = Detail(code_lines=60, output_lines=24)
 PLOT = ".png"
 FOLDER = Path(".fettle") / "demo"
+PROJECT = "parking"
 
 
 class Play:
@@ -34,7 +38,8 @@ class Play:
         """Play a job to its end; returns it as it then is."""
         self._screen.line("task", job.task)
         spec = job.spec(conversation, recorded=self._recorded)
-        job_id = self._service.submit(spec)["id"]
+        project = begin(self._folder / PROJECT) if job.on_project else None
+        job_id = self._service.submit(spec, bundle=bundle(project) if project else None)["id"]
         with LiveView(self._screen, DETAIL, text_of(self._service, job_id)) as view:
             for event in self._service.events(job_id):
                 view.show(event)
@@ -45,7 +50,10 @@ class Play:
         done = self._service.job(job_id)
         if not job.review and done["result"]:  # at a review the answer has been shown
             self._screen.parts(answer_parts(done["result"]["answer"]))
-        self._files(job_id)
+        if project is None:
+            self._files(job_id)
+        elif done["status"] == "succeeded":
+            self._apply(done, project)
         self._screen.part(status_line(done))
         self._screen.part(cost_line(done))
         return done
@@ -66,6 +74,15 @@ class Play:
             self._service.decide(job_id, no)
             return
         self._service.decide(job_id, {"action": "approve"})
+
+    def _apply(self, job: Job, project: Path) -> None:
+        """Put the job's patch onto the work tree that it started from, as `fettle apply` does."""
+        patch, about = self._service.patch(job["id"]), job["result"]["patch"]
+        self._screen.line("patch", patch_text(about))
+        for line in printable(patch.decode()).splitlines():
+            self._screen.text(f"    {line}")
+        apply(project, patch, about["base"])
+        self._screen.line("applied", f"to {printable(str(project))}", Tone.GOOD)
 
     def _files(self, job_id: str) -> None:
         for path in self._saved(job_id):

@@ -1,8 +1,9 @@
-"""`make demo`'s command: four jobs, nothing remains, whenever and however it is stopped."""
+"""`make demo`'s command: five jobs, nothing remains, whenever and however it is stopped."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,15 +21,15 @@ def env(tmp_path) -> dict[str, str]:
     return environment(tmp_path)
 
 
-def test_the_demo_shows_four_jobs_and_leaves_nothing(tmp_path, env):
+def test_the_demo_shows_five_jobs_and_leaves_nothing(tmp_path, env):
     with started("demo", cwd=tmp_path, env=env) as demo:
         demo.wait_for("recordings play the models")
         assert demo.worked() < 2
         assert demo.end() == 0
 
     assert demo.text.count("no GROQ_API_KEY or GOOGLE_API_KEY") == 1
-    jobs = re.split(r"\n== (?=\d of 4)", demo.text)[1:]
-    assert len(jobs) == 4
+    jobs = re.split(r"\n== (?=\d of 5)", demo.text)[1:]
+    assert len(jobs) == 5
     for job in jobs:
         for shown in ("task: ", "\nplan: ", "\nrun 1: ", "    > ", "\nverdict: ", "\ncost: "):
             assert shown in job or (shown == "\nverdict: " and "\ndecided: approve" in job), shown
@@ -36,6 +37,15 @@ def test_the_demo_shows_four_jobs_and_leaves_nothing(tmp_path, env):
     assert "20" in jobs[0]
     assert "the demo approves by itself" in jobs[2]
     assert re.search(r"\nrun 1: (?!exit 0).*(.|\n)*\nrun 2: verify, exit 0", jobs[3])
+    project = Path(re.search(r"\napplied: to (.*)", jobs[4])[1])
+    changed = subprocess.run(
+        ["git", "diff", "--cached", "--name-only"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert changed.stdout.split() == ["parking/fees.py", "tests/test_fees.py"]
     plot = Path(re.search(r"\nplot: (.*)", jobs[2])[1])
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert list((tmp_path / "tmp").glob("fettle-*")) == []
@@ -72,7 +82,7 @@ def test_a_provider_that_refuses_ends_it_soon_with_a_clear_word(tmp_path, env):
     assert "failed: model_unavailable: " in done.stdout
     assert "Invalid API Key" in done.stdout
     assert "correct the key or unset it" in done.stdout
-    assert "2 of 4" not in done.stdout
+    assert "2 of 5" not in done.stdout
 
 
 def test_an_interrupt_while_it_starts_stops_everything(tmp_path, env):

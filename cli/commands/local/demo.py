@@ -33,7 +33,7 @@ HOPELESS = {
 
 @click.command()
 def command() -> int:
-    """Run four jobs through a throw-away deployment, by its HTTP API, and show them.
+    """Run five jobs through a throw-away deployment, by its HTTP API, and show them.
 
     It has its own Redis, API and worker on free ports, in a temporary directory. Without a model
     key recordings play the models; the code runs in the sandbox in any case.
