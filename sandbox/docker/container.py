@@ -16,7 +16,7 @@ from sandbox.docker.address import Connection
 from sandbox.docker.container_events import RunEvents
 from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.garbage_collection import MARK
-from sandbox.docker.layered_image import LayeredImage
+from sandbox.docker.layered.image import LayeredImage
 from sandbox.docker.profile import UIDS, ContainerLimits, ContainerTemplate, container, name
 from sandbox.docker.stream import Streams
 from sandbox.pool import to_its_end
@@ -148,7 +148,7 @@ async def make(
         connection = await engine.attach(made)
         await engine.start(made)
         streams = Streams(connection.reader)
-        await _ready(streams)
+        await _ready(streams, policy.READY_SECONDS if layered is None else policy.COPIED_SECONDS)
     except BaseException:
         if connection is not None:
             connection.close()
@@ -179,17 +179,13 @@ async def _undo(engine: Engine, creating: asyncio.Task[str]) -> None:
         await engine.remove(await creating)
 
 
-async def _ready(streams: Streams) -> None:
+async def _ready(streams: Streams, seconds: float) -> None:
     try:
-        async with asyncio.timeout(policy.READY_SECONDS):
+        async with asyncio.timeout(seconds):
             if await streams.readexactly(len(READY)) == READY:
                 return
         why = "its agent sent something else than that it is ready"
     except (OSError, EOFError) as error:
         timed_out = isinstance(error, TimeoutError)
-        why = (
-            f"its agent was not ready within {policy.READY_SECONDS:.0f} s"
-            if timed_out
-            else "it ended"
-        )
+        why = f"its agent was not ready within {seconds:.0f} s" if timed_out else "it ended"
     raise SandboxUnavailable(f"a container did not become a sandbox: {why}: {streams.stderr_tail}")

@@ -24,7 +24,7 @@ PYTHON = f"{policy.VENV}/bin/python"
 _TOP = Path(__file__).resolve().parent.parent.parent
 _SOURCES = ("sandbox/__init__.py", "sandbox/paths.py")
 BASE = "/base"
-"""Where an image of layers has them (`layered_image.py`)."""
+"""Where an image of layers has them (`layered/image.py`)."""
 _NOT_HERE = {"server.py", "probe.py", "isolation.py"}
 """What makes sandboxes of the local backend, and what is sent in as a program."""
 _ETC = {

@@ -15,7 +15,7 @@ from sandbox.docker.container_events import EVENTS, RunEvents
 from sandbox.docker.engine import Engine, EngineLost, Events, Facts
 from sandbox.docker.garbage_collection import MARK, OWNER, Owner
 from sandbox.docker.image import Image
-from sandbox.docker.layered_images import LayeredImages
+from sandbox.docker.layered.images import LayeredImages
 from sandbox.docker.profile import ContainerLimits, ContainerTemplate
 from sandbox.order import Order, order
 from sandbox.protocol import Command, Limits, SandboxUnavailable

@@ -7,11 +7,11 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from sandbox.docker import layered_image
 from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.garbage_collection import MACHINE, MARK, Owner
 from sandbox.docker.image import Image
-from sandbox.docker.layered_image import LAYERS, MADE_FROM, LayeredImage
+from sandbox.docker.layered import image as layered_image
+from sandbox.docker.layered.image import LAYERS, MADE_FROM, LayeredImage
 from sandbox.protocol import SandboxUnavailable
 
 

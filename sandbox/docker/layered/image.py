@@ -4,6 +4,8 @@ A container cannot mount an overlay without privilege, nor should it be given a 
 worker's machine, which may be another than its engine's. So the layers go to the engine once, and a
 sandbox's agent copies them to `/work` before it is ready. An image is found again by its tag, which
 names what it was made of; layers are never written again, and their names say what is in them.
+
+Why: docs/decisions/0055-layers-of-a-repository.md
 """
 
 from __future__ import annotations
