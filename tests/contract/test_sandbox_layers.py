@@ -275,6 +275,20 @@ open('a.txt', 'a').write({!r}); time.sleep(0.2); print(open('a.txt').read())
     assert [result.stdout.text for result in results] == [f"a{n}\n" for n in range(4)]
 
 
+async def test_a_lock_on_a_file_of_the_layer_is_met_in_no_other_run(sandbox: Sandbox) -> None:
+    code = """
+import fcntl, time
+with open('a.txt') as file:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print('met')
+    time.sleep(1)
+"""
+    both = await asyncio.gather(run(sandbox, code), run(sandbox, code))
+    assert [(each.end, each.stdout.text) for each in both] == [(End.EXITED, "")] * 2
+
+
 async def test_a_layer_that_is_made_later_is_found(sandbox: Sandbox, top: Path) -> None:
     name = f"later-{type(sandbox).__name__.lower()}"
     with pytest.raises(SandboxUnavailable, match=f"no layer {name}"):

@@ -51,6 +51,16 @@ def test_the_benchmark_measures_both_sides_of_each_ratio() -> None:
     assert all(value > 0 for value in found.values())
 
 
+def test_the_benchmark_of_repositories_shows_ratio_and_difference() -> None:
+    few = ("--pairs", "1", "--files", "300", "--megabytes", "3")
+    code, found = run_drill("benchmarks.repos", "--backend", "local", *few)
+    assert code == 0
+    more = found["local_layered_s"] - found["local_plain_s"]
+    assert found["local_difference_s"] == pytest.approx(more, abs=0.001)
+    assert found["local_ratio"] > 0
+    assert found["local_changed_s"] > 0
+
+
 def fettle(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(Path(sys.executable).parent / "fettle"), *argv],
