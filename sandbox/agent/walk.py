@@ -50,7 +50,7 @@ class Beginning:
 
     def __init__(self, written: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
         self._covered = frozenset(written) | frozenset(removed)
-        self._directories = {above for path in written for above in _above(path)}
+        self._directories = {each for path in written for each in above(path)}
         self.places: set[str] = set()
         """The directories, from the top, in which something was found."""
         self.gone: list[str] = []
@@ -59,7 +59,7 @@ class Beginning:
 
     def has(self, path: str) -> bool:
         """Whether a file that layers have at `path` was there, as they have it."""
-        return self._covered.isdisjoint((path, *_above(path))) and path not in self._directories
+        return self._covered.isdisjoint((path, *above(path))) and path not in self._directories
 
     def lose(self, path: str) -> None:
         """Note that a file of layers is gone."""
@@ -176,7 +176,7 @@ class _Walk:
             elif self._is_untouched(status, old):
                 return
         was = old is not None and self._beginning.has(path)
-        self._beginning.places.update(_above(path))
+        self._beginning.places.update(above(path))
         yield Found(path, directory, status, layers if was else None)
 
     def _is_untouched(self, status: os.stat_result, old: os.stat_result) -> bool:
@@ -204,7 +204,7 @@ class _Walk:
                 os.close(below)
 
 
-def _above(path: str) -> Iterator[str]:
+def above(path: str) -> Iterator[str]:
     """The directories on the way to a path."""
     return (path[:end] for end in range(len(path)) if path[end] == "/")
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 import stat
 
+from sandbox.agent.walk import above
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,8 +29,7 @@ def write_over(work: str, files: Mapping[str, bytes], removed: Iterable[str]) ->
     """Remove from `work`, then write `files` to it; whatever is in their way makes room. A file
     that takes the place of another has its mode.
     """
-    for path in removed:
-        _remove(work, path)
+    _remove(work, removed)
     directories = {""}
     for path, data in files.items():
         _make_way(work, os.path.dirname(path), directories)
@@ -53,18 +54,23 @@ def _write(place: str, data: bytes) -> None:
         os.utime(place, (0, 0))
 
 
-def _remove(work: str, path: str) -> None:
-    """Remove what `path` names, where it is there, and the directories that it leaves empty."""
-    parts = path.split("/")
-    above = [f"{work}/{'/'.join(parts[:count])}" for count in range(1, len(parts))]
-    if not all(_is_directory(place) for place in above):  # nor by way of a link
-        return
-    _clear(f"{work}/{path}")
-    for place in reversed(above):
-        try:
-            os.rmdir(place)
+def _remove(work: str, paths: Iterable[str]) -> None:
+    """Remove what each of `paths` names, where it is there, and the directories that are empty
+    then. Nothing is removed by way of a link.
+    """
+    known: dict[str, bool] = {}
+    for path in paths:
+        for place in above(path):
+            if place not in known:
+                known[place] = _is_directory(f"{work}/{place}")
+        if all(known[place] for place in above(path)):
+            _clear(f"{work}/{path}")
+    # At the end, and the deepest first: whether one is empty is a question that takes long.
+    for place in sorted((each for each in known if known[each]), key=len, reverse=True):
+        try:  # noqa: SIM105  (contextlib is slow to import)
+            os.rmdir(f"{work}/{place}")
         except OSError:
-            return
+            pass
 
 
 def _make_way(work: str, path: str, directories: set[str]) -> None:
