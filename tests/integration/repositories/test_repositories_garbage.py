@@ -24,7 +24,7 @@ async def a_bundle(project: Repository, number: int) -> bytes:
     """Of one commit: all are of one size."""
     if number:
         project.git("update-ref", "-d", "HEAD")
-    project.commit({"a.bin": os.urandom(100_000), "n.txt": b"%d\n" % number})
+    project.commit({"a.bin": os.urandom(1_000_000), "n.txt": b"%d\n" % number})
     return project.bundle()
 
 
@@ -53,7 +53,7 @@ async def test_the_longest_unused_goes_first(project: Repository, uploads) -> No
     taken = sum(
         path.lstat().st_blocks * 512 for path in uploads.folder.rglob("*") if path.is_file()
     )
-    third = await uploads.base(bundles[2], repo_cache_bytes=taken)
+    third = await uploads.base(bundles[2], repo_cache_bytes=taken * 5 // 4)
     assert kept(uploads.folder)["layers"] == {again.layer, third.layer}
 
 
