@@ -2,8 +2,8 @@
 
 source       Repositories: from a job's `repo` to a commit, and from a commit to its Base
 base         Base: the files of a commit; it reads them, and makes patches and bundles
-remote       fetching from the operator's hosts (hosts), through a proxy of this process
-uploads      a repository that came with the job; bundles unpacks it
+origins/     where they come from: remote fetches from the operator's hosts through a proxy of this
+             process, uploads unpacks the bundle that came with a job
 mirrors      bare repositories of ours, one for each address or upload
 snapshots    a commit's tree in a mirror, and the layer that is checked out of it
 patches      what a job changed, as a patch and as a bundle; ignored leaves out what git ignores

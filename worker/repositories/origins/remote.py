@@ -20,8 +20,8 @@ from worker.egress.connect import Pinned, resolved
 from worker.egress.proxy import Proxy
 from worker.repositories.errors import RepositoryRefused, fetch_failed
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
-from worker.repositories.hosts import Site
-from worker.repositories.refs import COMMIT, candidates
+from worker.repositories.origins.hosts import Site
+from worker.repositories.origins.refs import COMMIT, candidates
 
 _IDLE_SECONDS = 60
 """Without a byte; then a host counts as away."""

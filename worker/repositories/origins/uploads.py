@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from settings.repositories import RepositorySettings
-from worker.repositories import bundles
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed
-from worker.repositories.refs import HEAD, HEX, candidates
+from worker.repositories.origins import bundles
+from worker.repositories.origins.refs import HEAD, HEX, candidates
 
 Upload = Callable[[], Awaitable[bytes]]
 """Loads the bundle: called only where this machine lacks its mirror."""

@@ -1,0 +1,1 @@
+"""Where repositories come from: hosts of the operator's list, and uploads."""
