@@ -1,0 +1,113 @@
+"""Jobs on a repository of a host, by real workers: `kill -9`, a branch that moves, a credential."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.graph.repository_job import TASK, RepairingModel, project
+from support.processes.deployment import MORTAL, Deployment, running_deployment
+from support.processes.fronts import front
+from support.servers.git_repositories import Repository, cloned
+from support.servers.git_server import GitServer, git_server
+
+from benchmarks.provider import ProviderServer
+from cli.client.service import Service
+from settings.base import DEVELOPMENT_KEY
+
+MODEL = "groq:llama-3.3-70b-versatile"
+SECRET = "s3cret-token"
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return project(tmp_path / "forge" / "project")
+
+
+@pytest.fixture
+def forge(repository: Repository, tmp_path: Path) -> Iterator[GitServer]:
+    with git_server(tmp_path / "forge") as server:
+        server.credential = f"me:{SECRET}"
+        yield server
+
+
+def until(holds: Callable[[], bool], deployment: Deployment) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, deployment.logs()
+        time.sleep(0.02)
+
+
+def settings_for(forge: GitServer, server: ProviderServer, folder: Path) -> dict[str, str]:
+    file = folder / "credentials"
+    file.write_text(f"{forge.place} me:{SECRET}\n")
+    file.chmod(0o600)
+    return {
+        "groq_base_url": server.groq_url,
+        "lease_seconds": MORTAL,
+        "repo_hosts": forge.listed,
+        "repo_credentials": str(file),
+    }
+
+
+def submitted(service: Service, forge: GitServer) -> str:
+    repo = {"url": forge.url("project/.git"), "ref": "main"}
+    spec = {"task": TASK, "model": MODEL, "repo": repo, "run_seconds": 60}
+    return str(service.submit(spec)["id"])
+
+
+def test_a_worker_that_is_killed_while_it_fetches(
+    deployment: Deployment, repository: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    model = RepairingModel()
+    forge.pause = threading.Event()
+    with ProviderServer(model.turn) as server:
+        settings = settings_for(forge, server, tmp_path)
+        doomed = deployment.worker(**settings)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = submitted(service, forge)
+            assert forge.packing.wait(60), deployment.logs()
+            doomed.kill()
+            doomed.wait()
+            forge.pause.set()
+            deployment.worker(**settings)
+            until(lambda: service.job(job_id)["status"] == "succeeded", deployment)
+            job, patch = service.job(job_id), service.patch(job_id)
+            events = list(service.events(job_id))
+    assert job["attempts"] == 2
+    cloned(repository, tmp_path / "clone").raw("apply", "--index", "-", stdin=patch)
+    asked = [message.text for request in model.seen for message in request.messages]
+    for shown in (json.dumps(job), repr(events), *asked, deployment.logs()):
+        assert SECRET not in shown
+    assert forge.headers[-1]["authorization"].startswith("Basic ")
+
+
+def test_a_job_stays_on_its_commit_when_the_branch_moves(
+    deployment: Deployment, repository: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    model = RepairingModel(slow=1, seconds=2.0)
+    first = repository.git("rev-parse", "HEAD")
+    with ProviderServer(model.turn) as server:
+        settings = settings_for(forge, server, tmp_path)
+        doomed = deployment.worker(**settings)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            job_id = submitted(service, forge)
+            until(lambda: len(model.seen) == 3, deployment)
+            moved = repository.commit({"later.txt": b"1\n"})
+            doomed.kill()
+            doomed.wait()
+            model.slow = None
+            deployment.worker(**settings)
+            until(lambda: service.job(job_id)["status"] == "succeeded", deployment)
+            base = service.job(job_id)["result"]["patch"]["base"]
+    assert (base, base != moved) == (first, True)
