@@ -45,6 +45,16 @@ def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> byte
         raise CliError("the repository cannot be bundled", error.said) from None
 
 
+def not_committed(folder: Path) -> int:
+    """How many files of the work tree are changed or new, ignored ones aside."""
+    git = Git(folder)
+    try:
+        listed = git.text("--no-optional-locks", "status", "--porcelain", "--untracked-files=all")
+    except GitFailed:  # a bare repository has no files
+        return 0
+    return len(listed.splitlines())
+
+
 def _commit(git: Git, ref: str | None) -> str:
     asked = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref or 'HEAD'}^{{commit}}")
     try:

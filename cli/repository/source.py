@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cli.repository.bundle import bundle
+from cli.repository.bundle import bundle, not_committed
 
 _HINT = "--repo"
 _LIKE_SCP = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
@@ -16,10 +16,12 @@ _LIKE_SCP = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What `repo` in the request says of it, and the bundle that goes beside the request."""
+    """What `repo` in the request says of it, and the bundle that goes beside the request, without
+    `left_out` files that are changed or new and not committed."""
 
     repo: dict[str, str] | None = None
     bundle: bytes | None = None
+    left_out: int = 0
 
 
 def source(where: str | None, ref: str | None, *, dirty: bool) -> Source:
@@ -37,7 +39,8 @@ def source(where: str | None, ref: str | None, *, dirty: bool) -> Source:
         raise click.BadParameter(_neither(where), param_hint=_HINT)
     if dirty and ref is not None:
         raise click.UsageError("--dirty adds to HEAD: it goes without --ref")
-    return Source(None, bundle(Path(where), ref, dirty=dirty))
+    sent = bundle(Path(where), ref, dirty=dirty)
+    return Source(None, sent, 0 if dirty or ref else not_committed(Path(where)))
 
 
 def _neither(where: str) -> str:

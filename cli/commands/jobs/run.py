@@ -11,14 +11,15 @@ from typing import Any
 
 import click
 
+from api.quantities import plural
 from cli.client.files import save_recording
-from cli.commands.jobs.input_files import collect
+from cli.commands.jobs.input_files import InputFiles, collect
 from cli.commands.jobs.spec_options import given, spec_options
 from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
 from cli.follow.follow import to_the_end
 from cli.output import Screen, print_json
-from cli.repository.source import source
+from cli.repository.source import Source, source
 
 OF_OTHERS = frozenset({"check_command", "cases", "ref", "dirty"})
 """Options that are part of the field `checks` or `repo`; every other has the name of its field."""
@@ -56,8 +57,7 @@ def command(
         spec["record"] = _can_be_written(record, no_wait=no_wait)
     with open_service(flags) as service:
         files.require_fit(service, len(repository.bundle or b""))
-        for why, count in files.left_out.items():
-            click.echo(f"left out of the directories: {count} ({why})", err=True)
+        _say_left_out(files, repository)
         job = service.submit(spec, files.read(), bundle=repository.bundle)
         if no_wait:
             if as_json:
@@ -72,6 +72,14 @@ def command(
             save_recording(service, job["id"], record)
             screen.line("recorded", str(record))
         return code
+
+
+def _say_left_out(files: InputFiles, repository: Source) -> None:
+    for why, count in files.left_out.items():
+        click.echo(f"left out of the directories: {count} ({why})", err=True)
+    if repository.left_out:
+        what = plural(repository.left_out, "file")
+        click.echo(f"left out: {what} with changes not committed; --dirty sends them", err=True)
 
 
 def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -93,10 +93,15 @@ def test_a_directory_is_sent_with_its_history_and_tags(sent, theirs):
     assert theirs.state() == before
 
 
-def test_what_is_not_committed_stays_at_home_without_dirty(sent, theirs):
-    theirs.write({"a.py": "A = 2\n", "new.py": ""})
-    clone, _ = sent("--repo", str(theirs.folder))
-    assert clone.git("rev-parse", "HEAD") == theirs.git("rev-parse", "HEAD")
+def test_what_is_not_committed_is_left_out_with_a_word(fettle, finished, theirs):
+    theirs.write({"a.py": "A = 2\n", "new.py": "", "noise.log": ""})
+    before = theirs.state()
+    said = "left out: 2 files with changes not committed; --dirty sends them"
+    assert said in fettle("run", "x", "--repo", str(theirs.folder))[2]
+    assert theirs.state() == before
+    assert "left out" not in fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
+    theirs.commit({})
+    assert "left out" not in fettle("run", "x", "--repo", str(theirs.folder))[2]
 
 
 def test_what_is_not_committed_goes_as_a_commit_of_its_own(sent, theirs, monkeypatch):
@@ -129,7 +134,13 @@ def test_a_ref_of_a_directory_is_what_is_sent(sent, theirs):
     assert clone.git("rev-parse", "HEAD") == theirs.git("rev-parse", "v1.0^{commit}")
 
 
-def test_a_bare_repository_and_a_worktree_are_repositories(sent, theirs, tmp_path):
+def test_a_bare_repository_is_a_repository(sent, theirs, tmp_path):
+    theirs.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
+    clone, _ = sent("--repo", str(tmp_path / "bare.git"))
+    assert clone.git("describe") == theirs.git("describe")
+
+
+def test_a_worktree_is_a_repository(sent, theirs, tmp_path):
     theirs.git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
     (tmp_path / "side" / "new.py").write_text("N = 1\n")
     clone, _ = sent("--repo", str(tmp_path / "side"), "--dirty")
