@@ -23,6 +23,8 @@ GUARDED = [
     ("GET", f"{JOB}/files", "read"),
     ("GET", f"{JOB}/files/a", "read"),
     ("GET", f"{JOB}/files.tar.gz", "read"),
+    ("GET", f"{JOB}/patch", "read"),
+    ("GET", f"{JOB}/bundle", "read"),
     ("GET", f"{JOB}/artifacts", "read"),
     ("GET", f"{JOB}/artifacts/a", "read"),
     ("GET", f"{JOB}/runs/1/code", "read"),
