@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -34,22 +34,24 @@ _KINDS = {"+": "added", "-": "removed", " ": "same"}
 
 @dataclass(frozen=True, slots=True)
 class PatchFile:
-    """A changed file. `notes` say what happened to it beside its lines; `rows` are its difference
-    with line numbers, and `longest` has the characters of the longest added line."""
+    """A changed file. `notes` say what happened to it beside its lines; its difference has so many
+    `lines`, and `rows` are they, where they are shown; the longest added line has `longest`
+    characters."""
 
     path: str
     notes: tuple[str, ...]
     insertions: int
     deletions: int
-    rows: tuple[Row, ...]
+    lines: int
     longest: int
+    rows: tuple[Row, ...]
 
     @property
     def folded(self) -> str:
         """Why it is shown folded; '' where it is shown open."""
         if GENERATED.search(self.path) or self.longest > LONGEST:
             return "generated"
-        return "large" if len(self.rows) > LARGE else ""
+        return "large" if self.lines > LARGE else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +73,20 @@ class Folder:
 
 
 def read(content: bytes) -> list[PatchFile]:
-    """The files of a patch, in its order."""
-    text = content.decode(errors="backslashreplace")
-    return [_file(part) for part in _PART.split(text) if part.startswith("diff --git ")]
+    """The files of a patch, in its order; those after `MOST_LINES` lines without their rows."""
+    text, left, found = content.decode(errors="backslashreplace"), MOST_LINES, []
+    for part in _PART.split(text):
+        if part.startswith("diff --git "):
+            found.append(_file(part, left))
+            left -= found[-1].lines
+    return found
 
 
 def shown(content: bytes) -> dict[str, Any]:
-    """What the template of a patch takes: files, their tree, and the sums of their lines. Files
-    after `MOST_LINES` lines have no `rows`."""
-    found, listed, lines = read(content), [], 0
-    for file in found:
-        lines += len(file.rows)
-        listed.append(replace(file, rows=()) if lines > MOST_LINES else file)
+    """What the template of a patch takes: files, their tree, and the sums of their lines."""
+    found = read(content)
     return {
-        "files": listed,
+        "files": found,
         "tree": tree(found),
         "insertions": sum(file.insertions for file in found),
         "deletions": sum(file.deletions for file in found),
@@ -107,11 +109,12 @@ def numbered(rows: Sequence[Row]) -> Markup:
     """The lines of a difference, each in a span with its kind as class and its numbers as
     `data-n`, which a style shows beside it: copied text has none."""
     wide = max((len(str(n)) for row in rows for n in (row.old, row.new) if n), default=1)
-    line = Markup('<span class="d-{}" data-n="{:>{}} {:>{}}">{}</span>')
-    return Markup("\n").join(
-        line.format(row.kind, row.old or "", wide, row.new or "", wide, _shown(row.text))
+    lines = (
+        f'<span class="d-{row.kind}" data-n="{row.old or "":>{wide}} {row.new or "":>{wide}}">'
+        f"{_shown(row.text)}</span>"
         for row in rows
     )
+    return Markup("\n".join(lines))  # noqa: S704 - kinds and numbers are ours, the text is escaped
 
 
 def _shown(text: str) -> Markup:
@@ -119,18 +122,21 @@ def _shown(text: str) -> Markup:
     return escape(visible(text[:LONGEST]) + more)
 
 
-def _file(part: str) -> PatchFile:
-    lines = part.split("\n")
+def _file(part: str, most: int) -> PatchFile:
+    """The file, with its rows where they are `most`. All after the first hunk are lines of hunks:
+    a header has come before it."""
+    lines = part.rstrip("\n").split("\n")
     begins = next((place for place, line in enumerate(lines) if _HUNK.match(line)), len(lines))
-    head, rows = lines[:begins], tuple(_rows(lines[begins:]))
-    added = [row.text for row in rows if row.kind == "added"]
+    head, body = lines[:begins], lines[begins:]
+    added = [len(line) for line in body if line.startswith("+")]
     return PatchFile(
         path=_path(head),
         notes=tuple(_notes(head)),
         insertions=len(added),
-        deletions=sum(row.kind == "removed" for row in rows),
-        rows=rows,
-        longest=max(map(len, added), default=0),
+        deletions=sum(line.startswith("-") for line in body),
+        lines=len(body),
+        longest=max(added, default=0),
+        rows=tuple(_rows(body)) if len(body) <= most else (),
     )
 
 

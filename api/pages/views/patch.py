@@ -16,7 +16,7 @@ from jobs.view import patch as view
 
 router = APIRouter(prefix="/jobs/{job_id}/changes")
 
-MOST_BYTES = 8 * 1024 * 1024
+MOST_BYTES = 4 * 1024 * 1024
 """A longer patch is not read for a page."""
 
 

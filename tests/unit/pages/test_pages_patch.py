@@ -7,8 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from api.pages.format.patch import MOST_LINES, numbered, read, shown, tree
+from api.pages.rendering import drawn
+from jobs.model.record import PatchRef
 
 OWN = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -140,6 +144,26 @@ def test_a_page_has_so_many_lines(patch):
 def test_bytes_that_are_no_text_differ_in_what_is_shown(patch):
     (file,) = read(patch({"a": b"caf\xe9\n"}, {"a": b"caf\xe8\n"}))
     assert [row.text for row in file.rows[1:]] == ["-caf\\xe9", "+caf\\xe8"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "diff --git a/x b/x", 'diff --git "a/\\303" "b/\\303"', "diff --git ", "--- a/x",
+                "+++ b/x", "+++ /dev/null", "--- /dev/null", "@@ -1 +1 @@", "@@ -1,3 +2,4 @@ f",
+                "-a", "+b", " c", "\\ No newline", 'rename from "', "rename to y", "new mode",
+                "GIT binary patch", "", "+++ b/a/../b", '+++ "b/\\777\\q"', "+++ b//",
+            ]
+        )
+        | st.text(max_size=20),
+        max_size=25,
+    )
+)  # fmt: skip
+def test_whatever_a_patch_has_can_be_shown(lines):
+    found = shown("\n".join(lines).encode(errors="surrogatepass"))
+    patch = PatchRef("ab", 1, 1, 1, 1, "c" * 40)
+    assert "changed" in drawn("patch.html", job_id="j", patch=patch, found=found)
 
 
 @pytest.mark.parametrize("content", [b"", b"no patch", b"diff --git \n@@ -1 +1 @@", b"\xff\0"])
