@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -62,11 +62,16 @@ def declared(pyproject: bytes | None, entries: Collection[str]) -> Installed | B
 
 
 async def built(
-    sandbox: Sandbox, backend: Backend, layers: tuple[str, ...], entries: Collection[str]
-) -> Installed:
-    """What the backend makes of the repository in `layers`. A project that cannot be built is not
-    installed. Raises SandboxUnavailable."""
-    order = {"backend": backend.name, "backend_path": backend.path}
+    sandbox: Sandbox,
+    backend: Backend,
+    layers: tuple[str, ...],
+    entries: Collection[str],
+    *,
+    ask: bool,
+) -> Installed | Backend:
+    """What the backend makes of the repository in `layers`; to `ask`, one that requires more says
+    so. A project that cannot be built is not installed. Raises SandboxUnavailable."""
+    order = {"backend": backend.name, "backend_path": backend.path, "ask": ask}
     environment = (f"PYTHONPATH={ROOT}/{BUILD}", "SETUPTOOLS_ENABLE_FEATURES=legacy-editable")
     result = await sandbox.run(
         Command(
@@ -78,7 +83,10 @@ async def built(
     )
     error: str | None
     try:
-        error = json.loads(result.stdout.text)["error"]
+        said = json.loads(result.stdout.text)
+        error, more = said["error"], said["requires"]
+        if more:
+            return replace(backend, requires=(*backend.requires, *more))
     except (ValueError, KeyError):
         error = one_line(result.stderr.text[-400:]) or str(result.end)
     files = {

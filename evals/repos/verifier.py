@@ -22,12 +22,11 @@ from typing import Any
 
 from evals.repos import packages, project
 from evals.repos.packages import NoPackages, Target
-from evals.repos.project import Installed
+from evals.repos.project import Backend, Installed
 from evals.repos.pytest_run import LIMITS, Ran, Tree, run_tests
 from evals.repos.task import RepoTask
 from evals.repos.trees import Changed, Patches, PatchRefused
 from jobs.model.spec import Repo
-from sandbox.local.stepdown import give
 from sandbox.protocol import Sandbox, SandboxUnavailable
 from settings.repositories import RepositorySettings
 from settings.sandbox import SandboxSettings
@@ -109,7 +108,6 @@ class Verifier:
 
         commit = await self.repositories.commit(repo, upload)
         base = await self.repositories.base(repo, commit, upload)
-        give(self.repositories.layers / base.layer)
         layer = await self._once(self._packages, tuple(wanted), packages.FOLDER)
         installed = await self._installed(base, layer)
         return Prepared(patches, project.over(base.layer, layer, installed), base, installed.note)
@@ -128,15 +126,26 @@ class Verifier:
         found = project.declared(await base.read("pyproject.toml"), base.entries.keys())
         if isinstance(found, Installed):
             return found
+        made = await self._built(found, base, layer, ask=True)
+        if isinstance(made, Backend):
+            made = await self._built(made, base, layer, ask=False)
+        assert isinstance(made, Installed)
+        return made
+
+    async def _built(
+        self, asked: Backend, base: Any, layer: str | None, *, ask: bool
+    ) -> Installed | Backend:
         note = None
         try:
-            own = await self._once(self._packages, found.requires, project.BUILD)
-        except NoPackages as error:
+            own = await self._once(self._packages, asked.requires, project.BUILD)
+        except NoPackages as error:  # the sandbox may have it
             own, note = None, f"the project could not be built: {error}"
         layers = tuple(filter(None, (own, layer, base.layer)))
         async with self._turns:
-            made = await project.built(self.sandbox, found, layers, base.entries.keys())
-        return replace(made, note=made.note and (note or made.note))
+            made = await project.built(self.sandbox, asked, layers, base.entries.keys(), ask=ask)
+        if isinstance(made, Installed) and made.note:
+            return replace(made, note=note or made.note)
+        return made
 
     async def _once(self, make: Callable[..., Awaitable[Any]], *about: Any) -> Any:
         """What `make` returns, which is called once for the same arguments."""
@@ -183,7 +192,6 @@ async def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fettle-repos-") as name:
         folder = Path(name)
         repositories = Repositories(folder, RepositorySettings())
-        repositories.layers.chmod(0o755)
         settings = SandboxSettings(sandbox_rooms=0)
         sandbox = backend(settings, ready_for=LIMITS, layers=repositories.layers)
         try:

@@ -1,7 +1,8 @@
 """Installs the project of `/work` the editable way into FOLDER, by its own build backend.
 
-Input: {backend, backend_path} as JSON. What the backend writes elsewhere, such as a module with the
-version, stays, too. Output: {error}, null where there is none.
+Input: {backend, backend_path, ask} as JSON. What the backend writes elsewhere, such as a module
+with the version, stays, too. Output: {error, requires}: null, and nothing, where it is built. To
+`ask`, a backend that requires more for it says what, and nothing is built.
 """
 
 from __future__ import annotations
@@ -29,19 +30,27 @@ def main() -> None:
     os.chdir("/work")
     sys.path[:0] = [f"/work/{each}" for each in order["backend_path"]]
     Path(FOLDER).mkdir(parents=True, exist_ok=True)
-    error = None
+    error, requires = None, []
     try:
-        _build(order["backend"])
+        backend = _backend(order["backend"])
+        if order["ask"] and hasattr(backend, "get_requires_for_build_editable"):
+            requires = list(backend.get_requires_for_build_editable())
+        if not requires:
+            _build(backend)
     except (Exception, SystemExit) as failure:  # noqa: BLE001 - whatever a backend raises
         error = f"{type(failure).__name__}: {failure}"[:400]
-    os.write(said, json.dumps({"error": error}).encode())
+    os.write(said, json.dumps({"error": error, "requires": requires}).encode())
 
 
-def _build(name: str) -> None:
+def _backend(name: str) -> Any:
     module, _, inside = name.partition(":")
     backend: Any = importlib.import_module(module)
     for part in filter(None, inside.split(".")):
         backend = getattr(backend, part)
+    return backend
+
+
+def _build(backend: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         try:
             wheel = backend.build_editable(folder)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 
+import pytest
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,6 +61,7 @@ class Reporting:
 
     def __init__(self, wanted: list[str], send: Callable[[dict[str, Any]], None]) -> None:
         self._wanted, self._send = frozenset(wanted), send
+        self._files = {name.partition("::")[0] for name in wanted}
         self._below = ""
 
     def stands_for(self, test: str) -> list[str]:
@@ -77,6 +80,15 @@ class Reporting:
         own = getattr(config, "rootpath", None) or config.rootdir
         root = os.path.relpath(os.path.realpath(str(own)), ROOT)
         self._below = "" if root == "." else root
+
+    def leaves_out(self, file: str) -> bool | None:
+        """Whether a file has no wanted test: it is not even loaded."""
+        name = os.path.basename(file)  # noqa: PTH119
+        if not name.endswith(".py") or name in {"conftest.py", "__init__.py"}:
+            return None
+        path = os.path.relpath(file, ROOT)
+        own = os.path.relpath(path, self._below or ".")
+        return None if {path, own} & self._files else True
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
         """Leave out what is not wanted."""
@@ -107,6 +119,17 @@ class Reporting:
             self._send({**line, "outcome": outcome, "detail": detail})
 
 
+class Ignoring:
+    """A hook whose argument pytest has from version 7 on."""
+
+    def __init__(self, of: Reporting) -> None:
+        self._of = of
+
+    def pytest_ignore_collect(self, collection_path: Any) -> bool | None:
+        """Load the files of wanted tests alone."""
+        return self._of.leaves_out(str(collection_path))
+
+
 def _detail(report: Any) -> str:
     if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
         return str(report.longrepr[-1])[:DETAIL]
@@ -121,4 +144,7 @@ def pytest_configure(config: Any) -> None:
     if send is not None:
         with open(WANTED, encoding="utf-8") as file:  # noqa: PTH123 - no imports beside the tests'
             wanted = json.load(file)
-        config.pluginmanager.register(Reporting(wanted, send), "fettle-bench-report")
+        plugin = Reporting(wanted, send)
+        config.pluginmanager.register(plugin, "fettle-bench-report")
+        if int(pytest.__version__.partition(".")[0]) >= 7:
+            config.pluginmanager.register(Ignoring(plugin), "fettle-bench-ignore")
