@@ -23,12 +23,14 @@ class Bars:
 
 def of_one(header: Header, summary: Summary) -> Bars | None:
     """The bars of a measurement; None where nothing was judged by tests."""
-    if summary.first is None or summary.final is None:
+    if summary.final is None:
         return None
-    groups: dict[str, Sequence[Rate]] = {"all": (summary.first, summary.final), **summary.levels}
+    pairs = {"all": (summary.first, summary.final), **summary.levels}
+    groups = {name: [each for each in pair if each is not None] for name, pair in pairs.items()}
+    series = ("first attempt", "at the end")[-len(groups["all"]) :]
     repair = "with repair" if header.settings["repair"] else "no repair"
     title = f"{header.set['name']}: {header.settings['model']}, {repair}, {summary.measured} tries"
-    return Bars(title, ("first attempt", "at the end"), groups)
+    return Bars(title, series, groups)
 
 
 def of_two(pairs: Sequence[Paired], names: tuple[str, str]) -> Bars:

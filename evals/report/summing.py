@@ -18,7 +18,8 @@ WRONG = "hidden_tests"
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`first` and `final` are pass@1 of the first attempts and of the final results.
+    """`first` and `final` are pass@1 of the first attempts, if these are judged, and of the final
+    results.
 
     `at_k` is pass@k for k from 2 to the number of tries; `failures` counts the reasons why first
     attempts did not pass, `models` the tries in which each answered; money is None where nothing
@@ -31,8 +32,8 @@ class Summary:
     not_measured: Mapping[str, int]
     first: Rate | None
     final: Rate | None
-    levels: Mapping[str, tuple[Rate, Rate]]
-    at_k: Mapping[int, tuple[float, float]]
+    levels: Mapping[str, tuple[Rate | None, Rate]]
+    at_k: Mapping[int, tuple[float | None, float]]
     score: float | None
     scored: int
     failures: Mapping[str, int]
@@ -50,7 +51,7 @@ class Summary:
         return {
             **asdict(self),
             "levels": {
-                level: {"first": asdict(first), "final": asdict(final)}
+                level: {"first": first and asdict(first), "final": asdict(final)}
                 for level, (first, final) in self.levels.items()
             },
             "at_k": {
@@ -126,25 +127,25 @@ def _rate(results: Sequence[Result], which: Which) -> Rate | None:
     return rate(tries) if tries else None
 
 
-def _levels(results: Sequence[Result]) -> dict[str, tuple[Rate, Rate]]:
+def _levels(results: Sequence[Result]) -> dict[str, tuple[Rate | None, Rate]]:
     levels = dict.fromkeys(result.level for result in results if result.level)
     found = {}
     for level in levels:
         of_level = [result for result in results if result.level == level]
         first, final = _rate(of_level, first_of), _rate(of_level, final_of)
-        if first is not None and final is not None:
+        if final is not None:
             found[level] = (first, final)
     return found
 
 
-def _at_k(results: Sequence[Result]) -> dict[int, tuple[float, float]]:
+def _at_k(results: Sequence[Result]) -> dict[int, tuple[float | None, float]]:
     first, final = counted(results, first_of), counted(results, final_of)
     most = min((tried for _, tried in final.values()), default=0)
 
     def mean(tries: Mapping[str, tuple[int, int]], k: int) -> float:
         return fmean(pass_at(k, tried, passed) for passed, tried in tries.values())
 
-    return {k: (mean(first, k), mean(final, k)) for k in range(2, most + 1)}
+    return {k: (mean(first, k) if first else None, mean(final, k)) for k in range(2, most + 1)}
 
 
 def _money(amounts: Iterable[str | None]) -> str | None:

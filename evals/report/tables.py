@@ -22,7 +22,8 @@ def show(screen: Screen, header: Header, summary: Summary) -> None:
     screen.title(f"{header.set['name']}, {settings['model']}, {repair}")
     screen.rows(("", "PASS@1", "95 % INTERVAL", "OF"), _rows(summary))
     for k, (first, final) in summary.at_k.items():
-        screen.line(f"pass@{k}", f"{first:.1%} first attempt, {final:.1%} at the end")
+        attempt = "" if first is None else f"{first:.1%} first attempt, "
+        screen.line(f"pass@{k}", f"{attempt}{final:.1%} at the end")
     if summary.score is not None:
         screen.line("judge", f"{summary.score:.2f} of 3, over {summary.scored}, {_judge(summary)}")
     if summary.failures:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ class RepoSet:
     @property
     def digest(self) -> str:
         """sha256 of all tasks and repositories."""
-        content = [[task.content, _digest(task.base)] for task in self.exercises]
+        content = [[task.content, _refs(task.base)] for task in self.exercises]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -175,9 +176,9 @@ def reason(error: ValidationError) -> str:
     return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
 
-def _digest(base: Base) -> str:
-    """sha256 of the bundle; of a mirror, the commit is enough."""
+def _refs(base: Base) -> list[str]:
+    """The names and commits in a bundle's head; a mirror's commit is in the task already."""
     if base.bundle is None:
-        return ""
+        return []
     with Path(base.bundle).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return [line.decode(errors="replace") for line in takewhile(bytes.strip, file)]

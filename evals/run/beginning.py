@@ -16,12 +16,12 @@ from evals.errors import BadResults
 from evals.report.results import Header, Result, ResultFile, read
 from evals.report.statistics import RESAMPLES, SEED
 from evals.run.request import Asked
-from evals.sources.exercise import ExerciseSet
+from evals.sources.exercise import Task, TaskSet
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9.]+")
 
 
-def path(folder: Path, of: ExerciseSet, asked: Asked) -> Path:
+def path(folder: Path, of: TaskSet[Task], asked: Asked) -> Path:
     """The file of this measurement: the same command finds the same file."""
     parts = [of.name, asked.model, "" if asked.repair else "no-repair", asked.judge or ""]
     name = "_".join(_UNSAFE.sub("-", part).strip("-") for part in parts if part)
@@ -39,7 +39,7 @@ def put_aside(file: Path) -> None:
 
 
 def begin(
-    file: ResultFile, of: ExerciseSet, asked: Asked, system: Mapping[str, Any]
+    file: ResultFile, of: TaskSet[Task], asked: Asked, system: Mapping[str, Any]
 ) -> tuple[Header, Sequence[Result]]:
     """The header of a file, written if it is new, and its results so far.
 
@@ -63,7 +63,7 @@ def begin(
     return header, results
 
 
-def _header(of: ExerciseSet, asked: Asked, system: Mapping[str, Any]) -> Header:
+def _header(of: TaskSet[Task], asked: Asked, system: Mapping[str, Any]) -> Header:
     return Header(
         id=secrets.token_hex(8),
         set={

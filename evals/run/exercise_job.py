@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,29 +15,43 @@ from evals.report.results import Result, Verdict
 from evals.run.candidate import Candidate, first_attempt, stand_in
 from evals.run.hidden_tests import NotVerified, digest, digest_of, verify
 from evals.run.request import Asked
+from evals.run.tries import E, Try
 from evals.sources.exercise import Exercise
 
 NOT_THE_MODELS = frozenset(
-    {"model_unavailable", "sandbox_unavailable", "poisoned", "incompatible", "internal"}
+    {
+        *("model_unavailable", "sandbox_unavailable", "repository"),
+        *("poisoned", "incompatible", "internal"),
+    }
 )
 """Reasons of a failed job that are not the model's fault: such a try is not measured."""
 
 NO_SOLUTION = "it did not make {name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Try:
-    """One try at an exercise. A repeated try has the same `key`, so that nothing is paid twice."""
-
-    exercise: Exercise
-    repeat: int
-    key: str
+Verdicts = tuple[Verdict | None, Verdict]
+"""On the first attempt, where there is one, and on what a job ended with."""
 
 
-def work(service: Service, asked: Asked, at: Try) -> Result:
+def work(service: Service, asked: Asked, at: Try[Exercise]) -> Result:
     """Submit the job, follow it to its end, then judge. Raises the client's errors."""
     begun = time.monotonic()
     job_id = str(service.submit(asked.spec(at.exercise), once=at.key)["id"])
+
+    def verdicts(job: Job, events: Sequence[Event]) -> Verdicts:
+        return _Judging(service, at, job).verdicts(events)
+
+    return finished(service, job_id, at, begun, verdicts)
+
+
+def finished(
+    service: Service,
+    job_id: str,
+    at: Try[E],
+    begun: float,
+    verdicts: Callable[[Job, Sequence[Event]], Verdicts],
+) -> Result:
+    """Follow a submitted job to its end, then judge it by `verdicts`, which raises NotVerified."""
     events = list(service.events(job_id))
     job = service.job(job_id)
     result = replace(
@@ -49,7 +63,7 @@ def work(service: Service, asked: Asked, at: Try) -> Result:
     )
     if result.measured and at.exercise.tests:
         try:
-            first, final = _Judging(service, at, job).verdicts(events)
+            first, final = verdicts(job, events)
             result = replace(result, first=first, final=final)
         except NotVerified as error:
             result = replace(result, why_not=f"not verified: {error}")
@@ -80,7 +94,7 @@ def result_of(job: Job) -> Result:
 class _Judging:
     """Fetches the candidates of one job from the service, and judges them."""
 
-    def __init__(self, service: Service, at: Try, job: Job) -> None:
+    def __init__(self, service: Service, at: Try[Exercise], job: Job) -> None:
         self._service = service
         self._exercise = at.exercise
         self._key = at.key

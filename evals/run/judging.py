@@ -43,7 +43,10 @@ class Judge:
             self._process.wait()
 
     def scored(self, service: Service, exercise: Exercise, result: Result) -> Result:
-        """The result with the judge's score, or as not measured without one."""
+        """The result with the judge's score, or as not measured without one. One that has tests,
+        or was not measured, stays as it is."""
+        if exercise.tests or not result.measured:
+            return result
         said = self._ask(_evidence(service, exercise, str(result.job)))
         if said.get("error"):
             return replace(result, why_not=f"judge: {said['error']}")

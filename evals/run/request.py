@@ -22,9 +22,12 @@ class Asked:
 
     def spec(self, exercise: Exercise) -> dict[str, Any]:
         """The body of POST /jobs, without anything of the hidden tests."""
+        return {"task": exercise.task, "files": dict(exercise.files), **self.terms}
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The part of a body that is the same for every job."""
         return {
-            "task": exercise.task,
-            "files": dict(exercise.files),
             "model": self.model,
             "repair": self.repair,
             "max_revisions": self.max_revisions if self.repair else 1,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic
 
 from api.quantities import duration
 from cli.client.service import Service
@@ -14,20 +15,21 @@ from cli.output import Screen
 from cli.render.parts import Tone
 from evals.report.results import Header, Result, ResultFile, read
 from evals.run import beginning, service
-from evals.run.exercise_job import Try, work
 from evals.run.judging import Judge
 from evals.run.request import Asked
-from evals.run.tries import each, outstanding
-from evals.sources.exercise import Exercise, ExerciseSet
+from evals.run.tries import E, Try, each, outstanding
+from evals.sources.exercise import Exercise, TaskSet
 from settings.client import ClientSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """`exercises` of the set are tried `repeats` times each, at most `at_once` in parallel."""
+class Session(Generic[E]):
+    """`exercises` of the set are tried `repeats` times each by `work`, at most `at_once` in
+    parallel."""
 
-    of: ExerciseSet
-    exercises: Sequence[Exercise]
+    of: TaskSet[E]
+    exercises: Sequence[E]
+    work: Callable[[Service, Asked, Try[E]], Result]
     asked: Asked
     repeats: int
     at_once: int
@@ -58,17 +60,20 @@ class Session:
             service.forget(self.keep)
         return header, results
 
-    def _todo(self, header: Header, known: Sequence[Result]) -> list[Try]:
+    def _todo(self, header: Header, known: Sequence[Result]) -> list[Try[E]]:
         return outstanding(header, self.exercises, self.repeats, known)
 
-    def _measure(self, api: Service, file: ResultFile, todo: Sequence[Try], screen: Screen) -> None:
+    def _measure(
+        self, api: Service, file: ResultFile, todo: Sequence[Try[E]], screen: Screen
+    ) -> None:
         begun, count = time.monotonic(), 0
         judge = Judge(self.asked.judge) if self.asked.judge else None
 
-        def one(at: Try) -> Result:
-            result = work(api, self.asked, at)
-            if judge is not None and result.measured and not at.exercise.tests:
-                result = judge.scored(api, at.exercise, result)
+        def one(at: Try[E]) -> Result:
+            result = self.work(api, self.asked, at)
+            exercise = at.exercise
+            if judge is not None and isinstance(exercise, Exercise):
+                result = judge.scored(api, exercise, result)
             file.write(result)  # before it is shown
             return result
 

@@ -9,23 +9,33 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from evals.report.results import Header, Result
-from evals.run.exercise_job import Try
-from evals.sources.exercise import Exercise
+from evals.sources.exercise import Task
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Task)
 R = TypeVar("R")
 
 LOOK_SECONDS = 0.2
 """The longest time that a signal waits for the main thread."""
 
 
+@dataclass(frozen=True, slots=True)
+class Try(Generic[E]):
+    """One try at an exercise. A repeated try has the same `key`, so that nothing is paid twice."""
+
+    exercise: E
+    repeat: int
+    key: str
+
+
 def outstanding(
-    header: Header, exercises: Sequence[Exercise], repeats: int, results: Iterable[Result]
-) -> list[Try]:
+    header: Header, exercises: Sequence[E], repeats: int, results: Iterable[Result]
+) -> list[Try[E]]:
     """The tries that are not measured yet, in order: each exercise once, then each again. Pure."""
     known = {(result.id, result.repeat): result for result in results}
     found = []
@@ -37,7 +47,7 @@ def outstanding(
     return found
 
 
-def _key(header: Header, exercise: Exercise, repeat: int, before: Result | None) -> str:
+def _key(header: Header, exercise: Task, repeat: int, before: Result | None) -> str:
     """A try after one that was not measured has another key, so that it gets a new job."""
     after = f"-after-{before.job}" if before is not None and before.job else ""
     name = sha256(exercise.id.encode()).hexdigest()[:16]

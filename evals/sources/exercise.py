@@ -6,11 +6,51 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, TypeVar
 
 SOLUTION = "solution.py"
 
 Files = Mapping[str, str]
 """Texts by relative path."""
+
+
+class Task(Protocol):
+    """What a measurement knows of one: an Exercise, or a task on a repository."""
+
+    @property
+    def id(self) -> str:
+        """Its name, once in a set."""
+
+    @property
+    def level(self) -> str:
+        """How difficult it is; empty where nobody says."""
+
+    @property
+    def tests(self) -> Any:
+        """The hidden tests; empty where it has none."""
+
+
+T_co = TypeVar("T_co", bound=Task, covariant=True)
+
+
+class TaskSet(Protocol[T_co]):
+    """Named tasks, in order, and their source."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def source(self) -> str:
+        """Where it comes from."""
+
+    @property
+    def exercises(self) -> Sequence[T_co]:
+        """The tasks."""
+
+    @property
+    def digest(self) -> str:
+        """sha256 of all that a measurement rests on."""
 
 
 @dataclass(frozen=True, slots=True)

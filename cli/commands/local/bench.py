@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from cli.client.service import Service
 from cli.errors import CliError
 from cli.exit_codes import FAILED
 from cli.output import Screen, print_json
@@ -15,19 +16,22 @@ from cli.render.parts import Tone
 from evals import extra
 from evals.report import bars, tables
 from evals.report.comparing import compare
-from evals.report.results import read
+from evals.report.results import Result, read
 from evals.report.summing import sum_up
 from evals.repos import canonical as repo_canonical
 from evals.repos import sets as repo_sets
+from evals.repos.job import worker
 from evals.repos.task import RepoSet
 from evals.repos.verifying import Verifying
 from evals.run import beginning, service
 from evals.run.canonical import Shown, canonical
+from evals.run.exercise_job import work
 from evals.run.hidden_tests import NotVerified
 from evals.run.request import Asked
 from evals.run.session import Session
+from evals.run.tries import E, Try
 from evals.sources import sets
-from evals.sources.exercise import ExerciseSet
+from evals.sources.exercise import ExerciseSet, TaskSet
 
 RESULTS = Path("bench-results")
 CACHE = Path("~/.cache/fettle").expanduser()
@@ -98,14 +102,29 @@ def run(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options: Any
     result is kept at once: after a crash the same command continues, and pays for nothing twice.
     """
     screen = Screen(stderr=as_json)
+    shown: dict[str, Any] = {"as_json": as_json, "options": options}
     if name == repo_sets.NAME:
-        if not options["shipped"]:
-            raise click.UsageError("tasks on repositories are tried with --canonical")
+        if options["judge"]:
+            raise click.UsageError("--judge is for exercises without tests")
         with repo_sets.loaded(options["data"]) as tasks, Verifying() as verifying:
-            return _shipped_fixes(screen, tasks, verifying, as_json=as_json, options=options)
+            if options["shipped"]:
+                return _shipped_fixes(screen, tasks, verifying, **shown)
+            return _measured(flags, screen, tasks, worker(verifying), **shown)
     of = sets.load(name, options["data"], CACHE)
     if options["shipped"]:
-        return _shipped(flags, screen, of, as_json=as_json, options=options)
+        return _shipped(flags, screen, of, **shown)
+    return _measured(flags, screen, of, work, **shown)
+
+
+def _measured(
+    flags: Mapping[str, Any],
+    screen: Screen,
+    of: TaskSet[E],
+    work: Callable[[Service, Asked, Try[E]], Result],
+    *,
+    as_json: bool,
+    options: Mapping[str, Any],
+) -> int:
     if not options["model"]:
         raise click.UsageError("name the model that works: --model provider:model")
     asked = Asked(options["model"], repair=not options["no_repair"], judge=options["judge"])
@@ -113,7 +132,7 @@ def run(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options: Any
     if options["fresh"]:
         beginning.put_aside(file)
     exercises = of.exercises[: options["limit"]]
-    session = Session(of, exercises, asked, options["repeat"], options["at_once"], file)
+    session = Session(of, exercises, work, asked, options["repeat"], options["at_once"], file)
     session.run(service.named(flags), screen)
     png = file.with_suffix(".png")
     return _shown(screen, file, as_json=as_json, png=png, wanted=False)

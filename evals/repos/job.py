@@ -1,0 +1,49 @@
+"""One task on a repository through the service: a job, then the hidden tests over its patch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from cli.client.service import Job, Service
+from evals.report.results import Result, Verdict
+from evals.repos.task import RepoTask
+from evals.repos.verifying import Verifying
+from evals.run.exercise_job import finished
+from evals.run.hidden_tests import WHY_CHARACTERS
+from evals.run.request import Asked
+from evals.run.tries import Try
+
+NO_CHANGE = "it changed nothing"
+
+
+def worker(verifying: Verifying) -> Callable[[Service, Asked, Try[RepoTask]], Result]:
+    """What works on a try, as `evals.run.exercise_job.work` does."""
+
+    def work(service: Service, asked: Asked, at: Try[RepoTask]) -> Result:
+        begun = time.monotonic()
+        bundle, commit = verifying.bundle(at.exercise)
+        spec = {"task": at.exercise.problem, "repo": {"ref": commit}, **asked.terms}
+        job = service.submit(spec, bundle=bundle.read_bytes(), once=at.key)
+        return finished(
+            service,
+            str(job["id"]),
+            at,
+            begun,
+            lambda ended, _: (None, _verdict(verifying, service, at.exercise, ended)),
+        )
+
+    return work
+
+
+def _verdict(verifying: Verifying, service: Service, task: RepoTask, job: Job) -> Verdict:
+    """The hidden tests' verdict on the job's patch. Raises NotVerified."""
+    result: dict[str, Any] = job["result"] or {}
+    if not result.get("patch"):
+        return Verdict(False, NO_CHANGE)
+    patch = service.patch(str(job["id"]))
+    answer = verifying.verdict(task, "patch", patch)
+    digest = sha256(patch).hexdigest()
+    return Verdict(answer["passed"], answer["why"][:WHY_CHARACTERS], digest=digest)

@@ -1,0 +1,109 @@
+"""`fettle bench repos --model` through a real service, against a model with known results."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.processes.deployment import running_deployment
+from support.processes.fronts import front
+
+from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
+from cli.main import run
+from evals.report.results import read
+from evals.repos import own
+
+MODEL = "groq:designed"
+SHIPPED = ("rowquery", "shipnotes", "patience")
+REPAIR = {
+    "path": "shipnotes/versions.py",
+    "old_text": "    parts[raised] += 1\n",
+    "new_text": "    parts[raised] += 1\n    parts[raised + 1 :] = [0] * (2 - raised)\n",
+}
+CHEAT = {
+    "path": "tests/test_parser.py",
+    "content": "def test_trees():\n    pass\n",
+}
+CALLS = {
+    "1.5.2; I expected 1.5.0": [
+        ToolCall("edit_file", REPAIR),
+        ToolCall("verify", {"paths": ["tests"]}),
+    ],
+    "people over 50": [
+        ToolCall("write_file", CHEAT),
+        ToolCall("verify", {"command": ["python", "-m", "pytest", "tests/test_parser.py"]}),
+    ],
+    "circuit breaker": [],
+}
+"""The model's calls by a part of a problem: it repairs one, changes the tests of another, and does
+nothing about the third."""
+
+
+def turn(request: Request) -> Reply:
+    if request.forced_tool == "Plan":
+        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Correct it."]}),))
+    if request.forced_tool == "Verdict":
+        said = {"verdict": "approve", "run": "r1", "score": 1.0, "failed": [], "runs": ["r1"]}
+        return Reply(tool_calls=(ToolCall("Verdict", said),))
+    text = "\n".join(message.text for message in request.messages)
+    calls = next(calls for part, calls in CALLS.items() if part in text)
+    done = sum(message.speaker == "assistant" for message in request.messages)
+    return Reply(tool_calls=(calls[done],)) if done < len(calls) else Reply("That is all.")
+
+
+@dataclass
+class Measuring:
+    """A service, the model that it asks, and a folder of tasks."""
+
+    url: str
+    server: ProviderServer
+    data: Path
+    out: Path
+
+    def bench(self, *options: str) -> int:
+        fixed = ["--data", str(self.data), "--model", MODEL, "--out", str(self.out)]
+        return run(["--url", self.url, "bench", "repos", *fixed, *options])
+
+
+@pytest.fixture
+def measuring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Measuring]:
+    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    for name in ("FETTLE_URL", "FETTLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    data = tmp_path / "tasks"
+    data.mkdir()
+    for task in own.tasks(data):
+        if task.id not in SHIPPED:
+            shutil.rmtree(data / task.id)
+    with (
+        ProviderServer(turn) as server,
+        running_deployment(tmp_path, GROQ_API_KEY="a") as deployment,
+    ):
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api:
+            yield Measuring(api.url, server, data, tmp_path / "out")
+
+
+def test_jobs_are_judged_by_tests_that_they_do_not_see(measuring, capsys):
+    assert measuring.bench("--json") == 0
+    shown: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (shown["first"], shown["tries"], shown["measured"]) == (None, 3, 3)
+    assert shown["final"]["share"] == pytest.approx(1 / 3)
+    found = {each.id: each for each in read(Path(shown["file"]))[1]}
+    assert found["shipnotes"].final.passed
+    assert found["rowquery"].status == "succeeded"  # nobody but the hidden tests found out
+    assert not found["rowquery"].final.passed
+    assert "test_not_binds_strongest" in found["rowquery"].final.why
+    assert found["patience"].final.why == "it changed nothing"
+    assert {each.level for each in found.values()} == {"easy", "medium"}
+    said = "".join(m.text for request in measuring.server.requests for m in request.messages)
+    assert "test_not_binds_strongest" not in said
+    asked = len(measuring.server.requests)
+    assert measuring.bench("--json") == 0  # done is done
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == shown
+    assert len(measuring.server.requests) == asked
