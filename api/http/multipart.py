@@ -92,9 +92,9 @@ async def read(request: Request, settings: ApiSettings, most_fields: int) -> Par
 async def _bundle(part: UploadFile | str | None, count: int) -> bytes | None:
     if count > 1:
         raise _wrong(BUNDLE, "it is there twice")
-    if isinstance(part, str):
+    if isinstance(part, str) and part:
         raise _wrong(BUNDLE, "send it as a file: its part has a file name")
-    if part is None or not part.filename:  # of a browser where no file was chosen
+    if not isinstance(part, UploadFile) or not part.filename:  # of a browser: none was chosen
         return None
     return await part.read()
 

@@ -28,6 +28,9 @@ def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
     """Everything: what was asked, what was done in the order it happened, what came of it."""
     yield Line("job", job["id"])
     yield Line("task", printable(job["spec"]["task"]))
+    if repo := job["spec"].get("repo"):
+        named = (repo["url"] or "sent as a bundle", repo["ref"])
+        yield Line("repository", printable(", ".join(filter(None, named))))
     if job["conversation_id"] != job["id"]:
         yield Line("follows up", job["conversation_id"], Tone.QUIET)
     if job["plan"]:

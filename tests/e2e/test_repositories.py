@@ -67,7 +67,9 @@ def test_a_job_on_a_directory_ends_as_an_applied_patch(user, project, tmp_path):
     user("review", job_id, "approve")
     result = job_as(user, job_id, "succeeded")["result"]
     assert result["patch"]["digest"] == digest
-    assert "patch: 4 files, +6 -3 lines; `fettle apply" in user("show", job_id)
+    shown = user("show", job_id)
+    assert "repository: sent as a bundle\n" in shown
+    assert "patch: 4 files, +6 -3 lines; `fettle apply" in shown
     said = user("apply", job_id, cwd=project.folder / "days")
     assert "applied: 4 files, +6 -3 lines, to work tree and index" in said
     for path, content in {**FILES, **CHANGED}.items():

@@ -85,3 +85,26 @@ async def test_another_tenant_sees_no_patch(front):
     async with visiting(front.app, secret) as visit:
         for path in ("changes", "changes/shown", "patch", "bundle"):
             assert (await visit.get(f"/app/jobs/{job_id}/{path}")).status_code == 404
+
+
+async def test_the_form_takes_a_repository(front):
+    url = "https://git.example.org/team/app.git"
+    bundle = b"# v2 git bundle\n0123456789012345678901234567890123456789 HEAD\n\nPACK"
+    none = ("files", ("", b""))
+    async with visiting(front.app) as visit:
+
+        async def asked(*files, **fields):
+            sent = await visit.post("/app/new", data={"task": "t", **fields}, files=[none, *files])
+            assert sent.status_code == 204, sent.text
+            return (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]["repo"]
+
+        empty = ("bundle", ("", b""))
+        assert await asked(empty, repo="", ref="") is None
+        assert await asked(empty, repo=url, ref="main") == {
+            "url": url,
+            "ref": "main",
+            "bundle": None,
+        }
+        assert (await asked(("bundle", ("a.bundle", bundle)), ref="v1"))["ref"] == "v1"
+        wrong = await visit.post("/app/new", data={"task": "t", "repo": "/etc"}, files=[none])
+        assert (wrong.status_code, "begins with https://" in wrong.text) == (422, True)
