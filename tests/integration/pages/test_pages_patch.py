@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support.pages.api_front import settings_for, started
+from support.pages.api_front import done, settings_for, started
 from support.pages.pages_browser import visiting
+
+from jobs.blobs.manifest import FileEntry, Manifest
+from jobs.model.review import Action, Decision, Review, ReviewKind
+from jobs.store import Writes
 
 PATCH = b"""\
 diff --git a/src/dates.py b/src/dates.py
@@ -108,3 +112,32 @@ async def test_the_form_takes_a_repository(front):
         assert (await asked(("bundle", ("a.bundle", bundle)), ref="v1"))["ref"] == "v1"
         wrong = await visit.post("/app/new", data={"task": "t", "repo": "/etc"}, files=[none])
         assert (wrong.status_code, "begins with https://" in wrong.text) == (422, True)
+
+
+async def test_after_a_revision_the_review_shows_what_it_changed(front):
+    """What was changed before is compared with what it was; all else is in the patch."""
+    job_id = await front.submit(review=True, repo={"url": "https://git.example.org/team/app.git"})
+    store, operations = front.services.store, front.services.operations
+    versions = [{"a.py": b"A = 2\n"}, {"a.py": b"A = 3\n", "b.py": b"B = 1\n"}]
+    for number, files in enumerate(versions, 1):
+        held = await front.claim(job_id)
+        made = [await front.made(path, content, "text/x-python") for path, content in files.items()]
+        await front.run(held, number, artifacts=made)
+        entries = {each["name"]: FileEntry(each["digest"], each["size"]) for each in made}
+        left = Manifest(entries, frozenset({"gone.py"}), base="c0ffee")
+        digest = await front.services.blobs.put(left.dump())
+        await store.write(job_id, held.epoch, Writes(workspace=digest))
+        payload = {"plan": [], "answer": "", "runs": [], "unproven": None}
+        review = Review(f"r{number}", ReviewKind.REVIEW, payload, await store.now())
+        done(await operations.pause(held, review))
+        if number == 1:
+            async with visiting(front.app) as visit:
+                first = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
+            done(await operations.decide(job_id, Decision("r1", Action.REVISE, "ada", "More.")))
+    assert "A = 2" not in first, "the patch has it"
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
+    assert '<span class="d-removed">-A = 2</span>' in html
+    assert '<span class="d-added">+A = 3</span>' in html
+    assert "not changed before: see the patch" in html
+    assert "gone.py" not in html
