@@ -28,6 +28,7 @@ OLDEST: Final = (2, 32)
 """The first version that takes GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT is of 2.31."""
 _MISSING = "git is not installed: install Debian's package git (2.32 or newer)"
 SAID_CHARACTERS = 300
+_DISK = re.compile(rb"No space left|Disk quota exceeded|Input/output error|Read-only file system")
 _CHUNK = 256 * 1024
 _ERROR_BYTES = 64 * 1024
 
@@ -106,7 +107,7 @@ class Git:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     async def run(self, *args: str, stdin: bytes = b"", most_bytes: int = OUTPUT_BYTES) -> bytes:
-        """Its standard output. Raises GitFailed."""
+        """Its standard output. Raises GitFailed; of this machine's disk, RepositoryUnavailable."""
         if (git := program()) is None:
             raise GitFailed(_MISSING)
         process = await asyncio.create_subprocess_exec(
@@ -136,6 +137,8 @@ class Git:
                 await process.wait()
         if len(out) > most_bytes or code == -signal.SIGXFSZ:
             raise GitTooMuch(f"git {args[0]} wrote too much", code=code)
+        if code != 0 and _DISK.search(err) is not None:
+            raise RepositoryUnavailable(f"this worker's disk does not take it: {shown(err)}")
         if code != 0:
             raise GitFailed(shown(err) or f"git {args[0]} ended with {code}", code=code)
         return out

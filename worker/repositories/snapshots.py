@@ -75,34 +75,39 @@ async def entries(git: Git, commit: str, settings: RepositorySettings) -> dict[s
         raise RepositoryRefused(_too_many(most)) from None
     except GitFailed as error:
         raise RepositoryRefused(f"the commit's files cannot be listed: {error.said}") from None
-    found = await asyncio.to_thread(_parsed, listed)
-    if len(found) > most:
-        raise RepositoryRefused(_too_many(most))
-    size = sum(entry.size for entry in found.values())
-    if size > settings.repo_bytes:
+    return await asyncio.to_thread(_parsed, listed, settings)
+
+
+def _parsed(listed: bytes, settings: RepositorySettings) -> dict[str, Entry]:
+    """A thread's work: fifty thousand entries take a tenth of a second."""
+    rows = listed.split(b"\0")[:-1]
+    if len(rows) > settings.repo_files:
+        raise RepositoryRefused(_too_many(settings.repo_files))
+    found: dict[str, Entry] = {}
+    taken = 0
+    for row in rows:
+        head, _, path = row.partition(b"\t")
+        mode, _, oid, size = head.decode().split()
+        number = 0 if size == "-" else int(size)
+        taken += number
+        if len(path) > _PART_BYTES and _too_long(path):
+            shown = os.fsdecode(path)[:80]
+            raise RepositoryRefused(f"the repository has a path that is too long: {shown!r}")
+        found[os.fsdecode(path)] = Entry(int(mode, 8), number, oid)
+    if taken > settings.repo_bytes:
         raise RepositoryRefused(
-            f"the repository's files have {size} bytes together, and at most "
+            f"the repository's files have {taken} bytes together, and at most "
             f"{settings.repo_bytes} are allowed (FETTLE_REPO_BYTES)"
         )
-    for path in found:
-        raw = os.fsencode(path)
-        if len(raw) > _PATH_BYTES or max(map(len, raw.split(b"/"))) > _PART_BYTES:
-            raise RepositoryRefused(f"the repository has a path that is too long: {path[:80]!r}")
     return found
+
+
+def _too_long(path: bytes) -> bool:
+    return len(path) > _PATH_BYTES or max(map(len, path.split(b"/"))) > _PART_BYTES
 
 
 def _too_many(most: int) -> str:
     return f"the repository has more than {most} files, which are allowed (FETTLE_REPO_FILES)"
-
-
-def _parsed(listed: bytes) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
-    for row in listed.split(b"\0")[:-1]:
-        head, _, path = row.partition(b"\t")
-        mode, _, oid, size = head.decode().split()
-        number = 0 if size == "-" else int(size)
-        found[os.fsdecode(path)] = Entry(int(mode, 8), number, oid)
-    return found
 
 
 async def check_out(

@@ -1,0 +1,69 @@
+"""A disk that is full: the job may be tried again, and what was begun takes no room."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.servers.git_repositories import Repository
+
+TOP = Path(__file__).parents[3]
+PROGRAM = """
+import asyncio, hashlib, json, os, sys
+from pathlib import Path
+from jobs.model.spec import Repo
+from settings.repositories import RepositorySettings
+from worker.repositories.errors import RepositoryUnavailable
+from worker.repositories.source import Repositories
+
+async def main():
+    folder, bundle = Path(sys.argv[1]), Path(sys.argv[2]).read_bytes()
+    repo = Repo(bundle=hashlib.sha256(bundle).hexdigest())
+
+    async def upload():
+        return bundle
+
+    own = Repositories(folder, RepositorySettings())
+    try:
+        commit = await own.commit(repo, upload)
+        await own.base(repo, commit, upload)
+        said = None
+    except RepositoryUnavailable as error:
+        said = str(error)
+    print(json.dumps({"said": said, "left": os.listdir(folder / "making"),
+                      "layers": os.listdir(folder / "layers")}))
+
+asyncio.run(main())
+"""
+
+
+def on_a_disk(size: str, folder: Path, bundle: Path) -> dict:
+    """Run it with a file system of `size` for its folder, in a mount namespace of its own."""
+    mount = f'mount -t tmpfs -o size={size} tmpfs {folder} && exec {sys.executable} -c "$0" "$@"'
+    as_root = ["--user", "--map-root-user"] if os.geteuid() else []
+    argv = ["unshare", *as_root, "--mount", "sh", "-c", mount, PROGRAM]
+    done = subprocess.run(
+        [*argv, str(folder), str(bundle)], cwd=TOP, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("size", ["1m", "4m"])
+def test_a_full_disk_is_the_machines_and_leaves_nothing(
+    project: Repository, tmp_path: Path, size: str
+) -> None:
+    """It is full while git unpacks, or while it checks out."""
+    project.commit({"a.bin": os.urandom(2_500_000)})
+    bundle = tmp_path / "project.bundle"
+    bundle.write_bytes(project.bundle())
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    found = on_a_disk(size, folder, bundle)
+    assert "this worker's disk does not take" in found["said"], found
+    assert (found["left"], found["layers"]) == ([], [])
+    assert on_a_disk("40m", folder, bundle)["said"] is None
