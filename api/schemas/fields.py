@@ -114,7 +114,7 @@ def _is_repository(url: str) -> str:
         port_is_good = parts.port is None or parts.port > 0
     except ValueError:
         raise _bad_url("it is no URL") from None
-    if parts.password is not None or (parts.username is not None and parts.scheme != "ssh"):
+    if parts.password is not None or parts.username is not None:
         raise _bad_url(CREDENTIALS)
     if parts.query or parts.fragment:
         raise _bad_url("it has a query or a fragment: a repository has neither")
@@ -145,7 +145,7 @@ class RepoRequest(RequestModel):
 
     url: Url | None = Field(
         None,
-        description="https:// or ssh://, of a host that the operator allows; without credentials",
+        description="https://, of a host that the operator allows; without credentials",
     )
     ref: Ref | None = Field(None, description="a branch, a tag or a commit; else HEAD")
     bundle: KeptFile | None = Field(

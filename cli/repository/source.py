@@ -45,6 +45,5 @@ def source(where: str | None, ref: str | None, *, dirty: bool) -> Source:
 
 def _neither(where: str) -> str:
     if _LIKE_SCP.match(where):
-        host, _, path = where.partition(":")
-        return f"write it as a URL: ssh://{host}/{path}"
+        return "workers fetch over https:// alone; send a clone: --repo DIR"
     return f"{where} is no URL, and there is no such directory"

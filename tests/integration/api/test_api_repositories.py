@@ -57,14 +57,14 @@ async def test_a_url_and_a_ref_are_the_jobs_repository(front):
     [
         ("https://ada:s3cret@git.example.org/a.git", "credentials"),
         ("https://s3cret@git.example.org/a.git", "credentials"),
-        ("ssh://git:s3cret@git.example.org/a.git", "credentials"),
+        ("ssh://git:s3cret@git.example.org/a.git", "https://"),
         ("https://git.example.org/a.git?token=s3cret", "query"),
         ("https://git.example.org", "no path"),
         ("https:///a.git", "no host"),
         ("https://git.example.org:x/a.git", "no URL"),
         ("file:///etc", "https://"),
         ("ext::sh -c id", "https://"),
-        ("git@git.example.org:team/s3cret.git", "ssh://git@host"),
+        ("git@git.example.org:team/s3cret.git", "--repo DIR"),
         ("/home/ada/app", "https://"),
         ("https://git.example.org/a\n.git", "https://"),
     ],
@@ -75,12 +75,6 @@ async def test_a_url_that_cannot_be_fetched_is_refused_and_never_repeated(front,
     assert (status, list(errors)) == (422, ["repo.url"])
     assert why in errors["repo.url"]
     assert "s3cret" not in answer.text
-
-
-async def test_a_user_of_ssh_is_part_of_the_url(front):
-    url = "ssh://git@git.example.org:2222/team/app.git"
-    job_id = await front.submit(repo={"url": url})
-    assert (await front.job(job_id))["spec"]["repo"]["url"] == url
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_a_url_is_named_and_not_fetched(fettle, finished, tiny):
         (["--ref", "main"], "--ref wants the repository"),
         (["--dirty"], "--dirty wants the repository"),
         (["--repo", "https://git.test/a", "--dirty"], "--dirty is about a directory"),
-        (["--repo", "git@git.test:team/a.git"], "ssh://git@git.test/team/a.git"),
+        (["--repo", "git@git.test:team/a.git"], "send a clone: --repo DIR"),
         (["--repo", "/nowhere"], "no such directory"),
         (["--repo", ".", "--ref", "v9"], "no commit 'v9'"),
         (["--repo", ".", "--ref", "main", "--dirty"], "without --ref"),
