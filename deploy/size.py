@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""`make size`: files, lines and the median file of each folder of Python, product and tests."""
+"""`make size`: files, lines and the median file of each folder of Python, product and tests.
+
+The exercises and repositories of `evals` are data: what jobs work on, not code of ours.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import median
 
+DATA = ("evals/exercises/", "evals/repositories/")
+
 
 def main() -> None:
     """Print a line for each top folder of the repository, then the sums."""
@@ -15,9 +20,9 @@ def main() -> None:
     lengths: dict[str, list[int]] = defaultdict(list)
     for name in listed.stdout.split():
         lines = Path(name).read_text().count("\n")
-        folder = name.partition("/")[0]
-        total = "= tests" if folder == "tests" else "= product"
-        for each in dict.fromkeys((folder, total)):
+        folder = "evals' data" if name.startswith(DATA) else name.partition("/")[0]
+        total = {"tests": "= tests", "evals' data": "= data"}.get(folder, "= product")
+        for each in (folder, total):
             lengths[each].append(lines)
     print(f"{'':12} {'files':>6} {'lines':>7} {'median':>7}")
     for folder, files in sorted(
