@@ -18,6 +18,8 @@ from evals.repos.pytest_run import LIMITS, Tree, one_line, source
 from sandbox.protocol import Command, Sandbox
 
 ROOT, FOLDER, BUILD = "/work", ".fettle/project", ".fettle/build"
+EXCLUDE = ".git/info/exclude"
+"""What is not in the project's own list of ignored files: `git status` shows nothing of ours."""
 LEGACY = "setuptools.build_meta:__legacy__"
 LEGACY_REQUIRES = ("setuptools", "wheel")
 _NOT_KEPT = re.compile(r"(^|/)(__pycache__|build|[^/]+\.egg-info|\.git)/|\.pyc$|^\.fettle/build/")
@@ -151,7 +153,7 @@ def over(base: str, packages: str | None, installed: Installed) -> Tree:
     sites = [f"{ROOT}/{FOLDER}"] + ([f"{ROOT}/.fettle/packages"] if packages else [])
     return Tree(
         layers=(*([packages] if packages else []), base),
-        files=installed.files,
+        files={**installed.files, EXCLUDE: b".fettle/\n"},
         paths=(*installed.roots, *sites),
         sites=tuple(sites),
     )

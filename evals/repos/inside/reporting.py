@@ -138,13 +138,23 @@ def _detail(report: Any) -> str:
 
 
 def pytest_configure(config: Any) -> None:
-    """Register the session's plugin, in the process that the supervisor started."""
+    """Register the session's plugin, in the process that the supervisor started. Workers of
+    pytest-xdist load this too: they leave out what is not wanted, and their controller reports."""
     global _send
     send, _send = _send, None
-    if send is not None:
-        with open(WANTED, encoding="utf-8") as file:  # noqa: PTH123 - no imports beside the tests'
-            wanted = json.load(file)
-        plugin = Reporting(wanted, send)
-        config.pluginmanager.register(plugin, "fettle-bench-report")
-        if int(pytest.__version__.partition(".")[0]) >= 7:
-            config.pluginmanager.register(Ignoring(plugin), "fettle-bench-ignore")
+    if hasattr(config, "workerinput"):
+        send = _silent
+    if send is None:
+        return
+    with open(WANTED, encoding="utf-8") as file:  # noqa: PTH123 - no imports beside the tests'
+        wanted = json.load(file)
+    plugin = Reporting(wanted, send)
+    config.pluginmanager.register(plugin, "fettle-bench-report")
+    if int(pytest.__version__.partition(".")[0]) >= 7:
+        config.pluginmanager.register(Ignoring(plugin), "fettle-bench-ignore")
+    if send is not _silent and getattr(config.option, "dist", "no") != "no":
+        os.environ["PYTEST_PLUGINS"] = __name__  # for workers: no test runs in their controller
+
+
+def _silent(line: dict[str, Any]) -> None:
+    """What a worker reports, its controller does."""
