@@ -53,7 +53,7 @@ def declared(pyproject: bytes | None, entries: Collection[str]) -> Installed | B
     if isinstance(name, str) and isinstance(version, str):
         if _has_module(name, entries) and not content.get("tool", {}).get("setuptools_scm"):
             return Installed(dict(_metadata(name, version, project)), plain.roots)
-    elif system is None and not {"setup.py", "setup.cfg"} & set(entries):
+    elif not (project or system) and not {"setup.py", "setup.cfg"} & set(entries):
         return plain
     system = system or {}
     return Backend(

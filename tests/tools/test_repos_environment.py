@@ -1,0 +1,101 @@
+"""A task's environment: what is asked of pip, and how its own project is found. Pure."""
+
+from __future__ import annotations
+
+import pytest
+
+from evals.repos.packages import NoPackages, requirements
+from evals.repos.project import FOLDER, Backend, Installed, declared, over
+
+
+def test_requirements():
+    setup = [
+        "attrs==23.2.0",
+        "  pytest-cov==5.0.0 ; python_version >= '3.8'  # measures",
+        "six==1.16.0 --hash=sha256:" + 64 * "a",
+        "",
+        "# a comment",
+        ".",
+        "-e .",
+    ]
+    assert requirements(setup) == [
+        "attrs==23.2.0",
+        "pytest-cov==5.0.0 ; python_version >= '3.8'",
+        "six==1.16.0 --hash=sha256:" + 64 * "a",
+    ]
+    assert requirements([]) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("--index-url https://git.example/simple", "is no requirement"),
+        ("-r requirements.txt", "is no requirement"),
+        ("x @ file:///etc", "comes from the index"),
+        ("-e .[test]", "list what the project's extras require"),
+    ],
+)
+def test_what_is_no_requirement_is_refused(line, why):
+    with pytest.raises(NoPackages, match=why):
+        requirements([line])
+
+
+def test_a_project_that_declares_itself():
+    text = b"""\
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "My.Shop"
+version = "1.0"
+dependencies = ["attrs"]
+[project.scripts]
+shop = "my_shop.cli:main"
+"""
+    found = declared(text, {"pyproject.toml", "src/my_shop/__init__.py"})
+    assert isinstance(found, Installed)
+    assert found.roots == ("/work/src", "/work")
+    folder = f"{FOLDER}/My_Shop-1.0.dist-info"
+    metadata = found.files[f"{folder}/METADATA"].decode()
+    assert metadata.splitlines()[1:] == ["Name: My.Shop", "Version: 1.0", "Requires-Dist: attrs"]
+    scripts = found.files[f"{folder}/entry_points.txt"].decode()
+    assert scripts == "[console_scripts]\nshop = my_shop.cli:main\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "entries", "backend"),
+    [
+        (None, {"setup.py"}, Backend()),
+        (b"[project]\nname='a'\ndynamic=['version']\n", {"a.py"}, Backend()),
+        (
+            b"""[build-system]
+requires = ['flit_core']
+build-backend = 'flit_core.buildapi'
+[project]
+name = 'a'
+version = '1'
+""",
+            {"lib/a.py"},  # its backend knows where its module is
+            Backend("flit_core.buildapi", (), ("flit_core",)),
+        ),
+    ],
+)
+def test_a_project_that_has_to_be_built(text, entries, backend):
+    assert declared(text, entries) == backend
+
+
+@pytest.mark.parametrize("text", [None, b"[tool.pytest.ini_options]\n", b"\xff", b"not toml ="])
+def test_files_that_are_no_project(text):
+    assert declared(text, {"a.py"}) == Installed()
+
+
+def test_pinned_packages_come_after_the_project():
+    tree = over("repo-1", "packages-1", Installed(roots=("/work/src", "/work")))
+    assert tree.layers == ("packages-1", "repo-1")
+    assert tree.paths == (
+        "/work/src",
+        "/work",
+        "/work/.fettle/project",
+        "/work/.fettle/packages",
+    )
+    assert over("repo-1", None, Installed()).sites == ("/work/.fettle/project",)
