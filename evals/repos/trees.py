@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ SECONDS = 300.0
 FILE_BYTES = 2_048 * MIB
 LINK, SUBMODULE = "120000", "160000"
 _NONE = "0" * 40
+_OBJECT = re.compile(r"[0-9a-f]{40}")
 _TEST_FILE = re.compile(r"(^|/)(tests?[^/]*|[^/]*_tests?)\.py$")
 
 
@@ -58,10 +60,18 @@ class Patches:
             raise PatchRefused(f"its repository cannot be read: {error.said}") from None
         return cls(git, base.commit)
 
-    async def bundle(self, at: Path) -> None:
-        """Write the commit with its history, as the branch `main`."""
+    async def bundle(self, at: Path, mirror: Path) -> None:
+        """Write the commit of a mirror with its history and the tags in that, as the branch `main`.
+
+        What came after it stays out: the fix is in there.
+        """
         await self.git.run("update-ref", "refs/heads/main", self.commit)
-        await self.git.run("bundle", "create", "--quiet", str(at), "refs/heads/main")
+        tags = "".join(f"create {name} {content}\n" for name, content in _tags(mirror).items())
+        with suppress(GitFailed):  # of tags whose objects are missing none are kept
+            await self.git.run("update-ref", "--stdin", stdin=tags.encode())
+        known = ("--merged", self.commit, "--format=%(refname)", "refs/tags")
+        names = (await self.git.run("for-each-ref", *known)).decode().split()
+        await self.git.run("bundle", "create", "--quiet", str(at), "refs/heads/main", *names)
 
     async def shipped(self, task: RepoTask, *, fix: bool) -> Changed:
         """The hidden tests over the base, with the shipped fix or without it."""
@@ -118,6 +128,20 @@ async def _unbundled(git: Git, bundle: Path) -> str:
     if not (found := [*named, *branches]):
         raise PatchRefused("its repository cannot be read: the bundle has no branch")
     return found[0]
+
+
+def _tags(mirror: Path) -> dict[str, str]:
+    """The tags of a mirror by name, read as text: git itself does not work on it."""
+    found = {}
+    packed = mirror / "packed-refs"
+    for line in packed.read_text(errors="replace").splitlines() if packed.exists() else ():
+        content, _, name = line.partition(" ")
+        if name.startswith("refs/tags/"):
+            found[name] = content
+    for path in (mirror / "refs" / "tags").rglob("*"):
+        if path.is_file():
+            found[path.relative_to(mirror).as_posix()] = path.read_text(errors="replace").strip()
+    return {name: content for name, content in found.items() if _OBJECT.fullmatch(content)}
 
 
 async def _applied(git: Git, name: str, patch: bytes) -> None:

@@ -91,7 +91,8 @@ class Verifier:
         return path
 
     async def _write_bundle(self, task: RepoTask, path: Path) -> None:
-        await (await self._once(self._open, task)).bundle(path)
+        assert task.base.mirror is not None
+        await (await self._once(self._open, task)).bundle(path, Path(task.base.mirror))
 
     async def _open(self, task: RepoTask) -> Patches:
         return await Patches.opened(self.folder / f"{_key(task)}.git", task.base)

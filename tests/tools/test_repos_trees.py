@@ -99,7 +99,12 @@ async def test_a_mirror_beside_lines(clone, task, tmp_path):
     base = Base(mirror=str(clone.folder / ".git"), commit=commit)
     patches = await Patches.opened(tmp_path / "git", base)
     assert (await patches.shipped(task, fix=True)).removed == {"old.py"}
-    await patches.bundle(tmp_path / "made.bundle")
+    clone.git("tag", "v1")
+    clone.git("commit", "-q", "--allow-empty", "-m", "the fix")
+    clone.git("tag", "v2")
+    await patches.bundle(tmp_path / "made.bundle", clone.folder / ".git")
+    listed = clone.git("bundle", "list-heads", str(tmp_path / "made.bundle")).decode().split()
+    assert listed[1::2] == ["refs/heads/main", "refs/tags/v1"]
     again = await Patches.opened(tmp_path / "again", Base(str(tmp_path / "made.bundle")))
     assert again.commit == commit
     with pytest.raises(PatchRefused, match="repository cannot be read"):
