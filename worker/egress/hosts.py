@@ -51,6 +51,7 @@ def parsed(address: str) -> httpx.URL:
 def authority(url: httpx.URL) -> str:
     """Host, and port where it is not the scheme's own."""
     host = url.raw_host.decode("ascii").lower().rstrip(".")
+    host = f"[{host}]" if ":" in host else host  # IPv6
     return host if url.port in {None, _PORTS.get(url.scheme)} else f"{host}:{url.port}"
 
 

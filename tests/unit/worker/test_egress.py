@@ -41,7 +41,15 @@ def test_others_are_never_reached(address: str) -> None:
             require(address, private=private)
 
 
-LIST = Hosts(("docs.example.org", "*.example.net", "example.org:8443", "Upper.example.ORG"))
+LIST = Hosts(
+    (
+        "docs.example.org",
+        "*.example.net",
+        "example.org:8443",
+        "Upper.example.ORG",
+        "[2001:db8::1]:8443",
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +59,7 @@ LIST = Hosts(("docs.example.org", "*.example.net", "example.org:8443", "Upper.ex
         "https://DOCS.example.org./",
         "https://a.b.example.net/",
         "https://example.org:8443/x",
+        "https://[2001:db8::1]:8443/x",
     ],
 )
 def test_hosts_on_the_list(url: str) -> None:
