@@ -77,6 +77,7 @@ class JobPlan:
     sends the same request again, `other_body` another one with the same key. `follows` goes on in
     the conversation of the job before. `drops` are the events after which the reader hangs up.
     `retry` asks for a retry when it is over: only a job that failed or was cancelled has one.
+    `repo`: it works on a repository, and so belongs to no conversation.
     """
 
     number: int
@@ -94,6 +95,7 @@ class JobPlan:
     other_body: bool = False
     drops: tuple[int, ...] = ()
     retry: bool = False
+    repo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +133,12 @@ def _jobs(dice: random.Random, seconds: float) -> Iterator[JobPlan]:
 
 def _plan(dice: random.Random, number: int, at: float) -> JobPlan:
     review = dice.random() < 0.3
+    recording = dice.choice(("chaos-run", "chaos-run", "chaos-files", "chaos-revise"))
+    repo = recording == "chaos-files" and dice.random() < 0.7
     return JobPlan(
         number=number,
         at=at,
-        recording=dice.choice(("chaos-run", "chaos-run", "chaos-files", "chaos-revise")),
+        recording=recording,
         review=review,
         steps=dice.random() < 0.5,
         answers=_answers(dice) if review else (),
@@ -142,11 +146,12 @@ def _plan(dice: random.Random, number: int, at: float) -> JobPlan:
         stale=dice.random() < 0.2,
         think=dice.uniform(0, 1.5),
         cancel_after=dice.uniform(0, 2.5) if dice.random() < 0.12 else None,
-        follows=dice.random() < 0.15,
+        follows=dice.random() < 0.15 and not repo,
         resubmits=1 if dice.random() < 0.1 else 0,
         other_body=dice.random() < 0.05,
         drops=tuple(n for n in range(1, 12) if dice.random() < 0.06),
         retry=dice.random() < 0.3,
+        repo=repo,
     )
 
 

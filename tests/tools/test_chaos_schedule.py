@@ -29,3 +29,10 @@ def test_every_kind_of_fault_comes_in_a_run_however_short() -> None:
     assert all(0 <= fault.at < 15 for fault in plan.faults)
     assert all(0 <= fault.pick < 1 for fault in plan.faults)
     assert list(plan.faults) == sorted(plan.faults, key=lambda fault: (fault.at, fault.kind))
+
+
+def test_one_job_in_six_is_on_a_repository_and_in_no_conversation() -> None:
+    jobs = schedule(1, 10).jobs
+    on_repositories = [job for job in jobs if job.repo]
+    assert 0.12 < len(on_repositories) / len(jobs) < 0.24
+    assert not any(job.follows for job in on_repositories)

@@ -48,10 +48,12 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()
 
-    async def submit(self, key: str, spec: Mapping[str, Any]) -> Submitted:
-        """POST /jobs."""
+    async def submit(
+        self, key: str, spec: Mapping[str, Any], bundle: bytes | None = None
+    ) -> Submitted:
+        """POST /jobs, with a git `bundle` beside the JSON where there is one."""
         asked = Moment.now()
-        status, answer = await self._send("/jobs", spec, {"Idempotency-Key": key})
+        status, answer = await self._send("/jobs", spec, {"Idempotency-Key": key}, bundle)
         body = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:12]
         entry = Submitted(
             asked=asked, status=status, key=key, body=body, job_id=_text(answer.get("id"))
@@ -135,10 +137,17 @@ class Client:
                         yield read_event(sent.data)
 
     async def _send(
-        self, path: str, body: Mapping[str, Any] | None = None, headers: Any = None
+        self,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        headers: Any = None,
+        bundle: bytes | None = None,
     ) -> tuple[int | None, Mapping[str, Any]]:
+        sent: dict[str, Any] = {"json": body}
+        if bundle is not None:
+            sent = {"data": {"job": json.dumps(body)}, "files": {"bundle": bundle}}
         try:
-            answer = await self._http.post(path, json=body, headers=headers)
+            answer = await self._http.post(path, headers=headers, **sent)
         except httpx.TransportError:
             return None, {}
         return answer.status_code, answer.json() if answer.is_success else {}

@@ -13,6 +13,7 @@ import structlog
 from drills.chaos.deployment.provider import task_of
 from drills.chaos.load.client import Client
 from drills.chaos.load.job import JobClient
+from drills.chaos.load.repositories import Repositories
 from drills.chaos.schedule import JobPlan
 
 MOST_AT_ONCE = 20
@@ -32,6 +33,7 @@ class Load:
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._jobs: set[asyncio.Task[None]] = set()
         self._last: JobClient | None = None
+        self._repositories = Repositories()
         self.failures: list[str] = []
 
     async def submit_all(self, plans: Sequence[JobPlan], seconds: float) -> None:
@@ -60,8 +62,10 @@ class Load:
         first = self._followed() if plan.follows else None
         if first is not None:
             spec["conversation_id"] = first.job_id.result()
-        job = JobClient(plan, key, spec, self._client, first.talk if first else None)
-        self._last = first or job
+        bundle = self._repositories.next() if plan.repo else None
+        job = JobClient(plan, key, spec, self._client, first.talk if first else None, bundle)
+        if bundle is None:
+            self._last = first or job
         task = asyncio.create_task(self._run(job))
         self._jobs.add(task)
         task.add_done_callback(self._ended)

@@ -31,7 +31,7 @@ class Talk:
 
 
 class JobClient:
-    """One job. `spec` is the body of its submission."""
+    """One job. `spec` is the body of its submission, `bundle` the repository that it works on."""
 
     def __init__(
         self,
@@ -40,17 +40,22 @@ class JobClient:
         spec: Mapping[str, Any],
         client: Client,
         talk: Talk | None = None,
+        bundle: bytes | None = None,
     ) -> None:
         self._plan = plan
         self._key = key
         self._spec = spec
+        self._bundle = bundle
         self._client = client
         self._answers = list(plan.answers)
         self.job_id: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.talk = talk or Talk()
 
     async def run(self) -> None:
-        """To its end, or to a review that nobody answers."""
+        """To its end, or to a review that nobody answers.
+
+        Raises RuntimeError where the service refuses it, or loses what it did to a repository.
+        """
         job_id = await self._submitted()
         self.job_id.set_result(job_id)
         async with asyncio.TaskGroup() as doing:
@@ -60,6 +65,8 @@ class JobClient:
                 doing.create_task(self._ask_again())
             await self._follow(job_id, doing)
         job = await self._client.look(job_id)
+        if self._bundle and job is not None and job["status"] == "succeeded":
+            _require_patch(job)
         if self._plan.retry and job is not None and job["status"] in FINAL:
             await self._retry(job_id)
 
@@ -75,7 +82,7 @@ class JobClient:
 
     async def _submitted(self) -> str:
         while True:
-            entry = await self._client.submit(self._key, self._spec)
+            entry = await self._client.submit(self._key, self._spec, self._bundle)
             if entry.granted and entry.job_id:
                 return entry.job_id
             if entry.status is not None and entry.status not in PASSING:
@@ -85,9 +92,10 @@ class JobClient:
     async def _ask_again(self) -> None:
         """The same key again: with the same body the same job, with another a refusal."""
         for _ in range(self._plan.resubmits):
-            await self._client.submit(self._key, self._spec)
+            await self._client.submit(self._key, self._spec, self._bundle)
         if self._plan.other_body:
-            await self._client.submit(self._key, {**self._spec, "max_revisions": 1})
+            other = {**self._spec, "max_revisions": 1}
+            await self._client.submit(self._key, other, self._bundle)
 
     async def _cancel(self, job_id: str, after: float) -> None:
         await asyncio.sleep(after)
@@ -136,3 +144,8 @@ class JobClient:
             if entry.status is not None and entry.status not in PASSING:
                 return entry
             await asyncio.sleep(AGAIN_SECONDS)
+
+
+def _require_patch(job: Mapping[str, Any]) -> None:
+    if not job["result"]["patch"]:
+        raise RuntimeError(f"job {job['id']} succeeded without a patch of its repository")

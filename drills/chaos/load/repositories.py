@@ -1,0 +1,34 @@
+"""The repositories of a chaos run: the demo's project, at another commit every few jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cli.demo import project
+from cli.repository.bundle import bundle
+
+JOBS_EACH = 20
+"""Kills shall meet workers that make a layer, and workers that have one."""
+
+
+class Repositories:
+    """Not safe to share among threads."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._bundle = b""
+
+    def next(self) -> bytes:
+        """The git bundle of the next job."""
+        if self._taken % JOBS_EACH == 0:
+            self._bundle = _bundle(self._taken)
+        self._taken += 1
+        return self._bundle
+
+
+def _bundle(number: int) -> bytes:
+    with TemporaryDirectory(prefix="fettle-chaos-") as folder:
+        place = project.begin(Path(folder) / "project")
+        (place / "NUMBER").write_text(f"{number}\n")
+        return bundle(place, dirty=True)
