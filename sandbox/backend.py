@@ -22,6 +22,7 @@ from sandbox.protocol import (
     RunResult,
     SandboxUnavailable,
 )
+from sandbox.proxy import answered
 from sandbox.result import (
     HEADER_BYTES,
     Forged,
@@ -182,14 +183,16 @@ async def run_once(
 async def _run_taken(
     session: Session, pool: Pool, command: Command, limits: Limits, *, fresh: bool
 ) -> RunResult:
-    taken = await pool.take(limits, fresh=fresh, layers=command.layers)
+    has_proxy = command.proxy is not None
+    taken = await pool.take(limits, fresh=fresh, layers=command.layers, proxy=has_proxy)
     answer: RunResult | None = None
     cut = False
     started = time.monotonic()
     try:
         try:
             async with asyncio.timeout(limits.wall_seconds + policy.GRACE_SECONDS) as deadline:
-                answer = await _exchange(session, taken, command, limits)
+                async with answered(taken, command.proxy):
+                    answer = await _exchange(session, taken, command, limits)
         except (EOFError, OSError, Forged) as error:
             cut = not deadline.expired() and not isinstance(error, Forged)
         if answer is not None and answer.succeeded:

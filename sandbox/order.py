@@ -37,20 +37,20 @@ def order(
     python: str,
     *,
     own_interpreter: bool = False,
-    inodes: int = policy.INODES,
+    base_files: int = 0,
 ) -> Order:
     """The order for `command`; `python` is the interpreter's path in the sandbox. Code with a hash
-    seed is given an `own_interpreter`, any other where that is asked for. More files than `inodes`
-    end the run.
+    seed is given an `own_interpreter`, any other where that is asked for. The `base_files` that are
+    in `/work` beforehand are not counted as the run's.
 
     `python -c CODE` becomes a script outside of `/work` (`policy.MAIN`), so that a traceback shows
     the lines that failed and `multiprocessing` finds the main module. `/work` is first on the
     module path, and `__file__` is `/run/main.py`.
 
     The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; `seed NUMBER` or
-    `seed random`; `removed PATH`; and with a blob each, `file SIZE PATH`, `stdin SIZE`, `word SIZE`
-    for each of the program's, or else `code SIZE`. The layers are not among them: they are chosen
-    when a sandbox is made.
+    `seed random`; `removed PATH`; `collect no`; and with a blob each, `file SIZE PATH`,
+    `stdin SIZE`, `word SIZE` for each of the program's, or else `code SIZE`. Layers and a proxy are
+    not among them: they are chosen when a sandbox is made.
 
     Raises ValueError as `require` does.
     """
@@ -58,7 +58,7 @@ def order(
     argv, code = _program(command, python)
     numbers = {
         "flood_bytes": policy.FLOOD_BYTES,
-        "inodes": inodes,
+        "inodes": policy.inodes(limits) + base_files,
         "sample_seconds": policy.SAMPLE_SECONDS,
         **_numbers(limits),
     }
@@ -73,6 +73,7 @@ def order(
         *(f"rlimit {name} {pair[0]} {pair[1]}" for name, pair in policy.rlimits(limits).items()),
         *(() if seed is None else (f"seed {seed}",)),
         *(f"removed {path}" for path in sorted(command.removed)),
+        *(() if command.collect else ("collect no",)),
         *(line for line, _ in blobs),
     )
     return Order("\n".join(header), tuple(data for _, data in blobs))

@@ -142,6 +142,9 @@ FLOOD_BYTES = 64 * MIB
 """Output beyond this, both streams together, ends a run: it is reading and counting for nothing."""
 INODES = 65_536
 """Files, all tmpfs together: more end a run. They live in kernel memory, which no size counts."""
+INODES_A_FILE = 2
+"""For each file that a workspace may have, where that comes to more: directories, and files for a
+while."""
 TMPFS_INODES = INODES + INODES // 4
 """Files in one tmpfs, held by the kernel itself: what can be made between two looks at the sum."""
 OWN_INODES = 4_096
@@ -236,6 +239,16 @@ def work_bytes(limits: Limits) -> int:
     return limits.workspace_bytes + limits.workspace_files * PAGE_BYTES
 
 
+def inodes(limits: Limits) -> int:
+    """The files that a run may have, of every kind and in all places."""
+    return max(INODES, INODES_A_FILE * limits.workspace_files)
+
+
+def work_inodes(limits: Limits) -> int:
+    """The same for `/work`, held by the kernel: what can be made between two looks at the sum."""
+    return inodes(limits) + inodes(limits) // 4
+
+
 def rlimits(limits: Limits) -> dict[str, tuple[int, int]]:
     """Limits of each process, as (soft, hard), by their names in Python's `resource`.
 
@@ -293,7 +306,7 @@ def isolation(host_env: HostEnvironment) -> str:
         _place("/tmp", "1777", TMPFS_INODES, TMP_BYTES),  # noqa: S108
         _place("/dev/shm", "1777", OWN_INODES, SHM_BYTES),  # noqa: S108
         _place("/run", "0755", OWN_INODES, RUN_BYTES),
-        _place("/work", "0755", TMPFS_INODES, None),
+        "tmpfs /work mode=0755",
     )
     over = (*host_env.masked, ("/proc/stat", False))
     lies = {"/proc/stat": AGENT_STAT}
@@ -315,7 +328,6 @@ def proc_stat(processors: int, booted: int) -> str:
     return "".join(f"{name} 0 0 0 0 0 0 0 0 0 0\n" for name in names) + f"btime {booted}\n"
 
 
-def _place(at: str, mode: str, inodes: int, size: int | None) -> str:
-    """A tmpfs of the sandbox; one without a size gets it when the sandbox is made."""
-    sized = "" if size is None else f",size={size}"
-    return f"tmpfs {at} mode={mode},nr_inodes={inodes}{sized}"
+def _place(at: str, mode: str, inodes: int, size: int) -> str:
+    """A tmpfs of the sandbox."""
+    return f"tmpfs {at} mode={mode},nr_inodes={inodes},size={size}"

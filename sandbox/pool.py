@@ -65,6 +65,15 @@ class Instance(Protocol):
         """Bound it for its run. Raises SandboxUnavailable."""
         ...
 
+    @property
+    def acceptors(self) -> int:
+        """How many connections are waited for at a time, where it has a proxy."""
+        ...
+
+    async def accept(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Wait for the next connection to its proxy. Raises OSError, SandboxUnavailable."""
+        ...
+
     async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:
         """How it fared in a run that failed, or (None) gave no answer; `cut` where its connection
         ended instead. Raises SandboxLost.
@@ -92,10 +101,12 @@ class Session(Protocol):
         """Wait for what makes the command's run cheaper. Raises SandboxUnavailable."""
         ...
 
-    async def make(self, limits: Limits, *, load: bool, layers: tuple[str, ...] = ()) -> Instance:
-        """A new sandbox, whose `/work` begins with `layers`; `load` where it is to stand ready,
-        with libraries loaded. Of one that fails or is cancelled nothing is left. Raises
-        SandboxUnavailable.
+    async def make(
+        self, limits: Limits, *, load: bool, layers: tuple[str, ...] = (), proxy: bool = False
+    ) -> Instance:
+        """A new sandbox, whose `/work` begins with `layers`, with a `proxy` to connect to or
+        without; `load` where it is to stand ready, with libraries loaded. Of one that fails or is
+        cancelled nothing is left. Raises SandboxUnavailable.
         """
         ...
 
@@ -145,18 +156,25 @@ class Pool:
         self.fill()
 
     async def take(
-        self, limits: Limits, *, fresh: bool = False, layers: tuple[str, ...] = ()
+        self,
+        limits: Limits,
+        *,
+        fresh: bool = False,
+        layers: tuple[str, ...] = (),
+        proxy: bool = False,
     ) -> Instance:
         """One for a run with these limits: at once where one that fits stands ready, else a new
-        one; always a new one where it is to be `fresh` or has `layers`. Raises SandboxUnavailable.
+        one; always a new one where it is to be `fresh`, or has `layers` or a `proxy`. Raises
+        SandboxUnavailable.
         """
         self._discard()
-        if self._ready and self._ready[0][0].fits(limits) and not (fresh or layers):
+        is_special = fresh or layers or proxy
+        if self._ready and self._ready[0][0].fits(limits) and not is_special:
             found, _ = self._ready.pop(0)
             self._refill_in(REFILL_SECONDS)
         else:
             self.fill()
-            found = await self._make(limits, load=False, layers=layers)
+            found = await self._make(limits, load=False, layers=layers, proxy=proxy)
         self._taken.add(found)
         try:
             await self._start(found, limits)
@@ -205,13 +223,17 @@ class Pool:
         self._ready.clear()
         await asyncio.gather(*self._endings.values(), return_exceptions=True)
 
-    async def _make(self, limits: Limits, *, load: bool, layers: tuple[str, ...] = ()) -> Instance:
+    async def _make(
+        self, limits: Limits, *, load: bool, layers: tuple[str, ...] = (), proxy: bool = False
+    ) -> Instance:
         """One that is made in a task of its own: it ends whole or undone, whether it is this pool
         that is closed meanwhile, or who asked for it that is cancelled.
         """
         if self._closed:
             raise _closed()
-        making = asyncio.create_task(self._session.make(limits, load=load, layers=layers))
+        making = asyncio.create_task(
+            self._session.make(limits, load=load, layers=layers, proxy=proxy)
+        )
         self._makings.add(making)
         making.add_done_callback(self._makings.discard)
         try:

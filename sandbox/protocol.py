@@ -7,6 +7,8 @@ A run's expected ends are values (`End`); only broken infrastructure raises:
 
 The workspace is a value too: regular files by relative path go in with the command, and what the
 run changed comes out with the result. No path of the host is shared with the code, but for layers.
+No network is there but the run's own loopback; where a command says so, one port of it is answered
+by the caller.
 
 A *layer* is a directory tree on the worker's machine that many runs begin with: too large to go in
 with each command. It lies below the one directory of layers that the backend was given, is whole
@@ -19,9 +21,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
 
 MIB = 1024 * 1024
+
+PROXY_PORT = 3128
+"""Of 127.0.0.1 in a sandbox: what connects to it is answered by `Command.proxy`."""
 
 
 class SandboxError(Exception):
@@ -57,6 +65,14 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
+class ConnectionHandler(Protocol):
+    """Answers a connection that a run has made. What it reads is the code's word."""
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, /) -> None:
+        """Answer one connection, which is closed afterwards."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One program to run in a fresh sandbox, in the directory `/work`.
@@ -83,6 +99,13 @@ class Command:
     removed: frozenset[str] = frozenset()
     """Paths of the layers that are not there: a file, or a directory with all that is in it. A
     directory that this leaves empty is not there either."""
+    proxy: ConnectionHandler | None = None
+    """Answers what the code connects to 127.0.0.1:`PROXY_PORT`, each connection in a task of its
+    own, so many at a time (`proxy.CONNECTIONS`); further ones wait. Nothing else of a network is
+    there. At the run's end all are cut, and the tasks cancelled. A run that is made once more,
+    because its sandbox was lost, connects once more. None: nobody listens there."""
+    collect: bool = True
+    """False: nothing comes out of `/work`; `changed`, `deleted` and `refused` are empty."""
 
     @classmethod
     def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:

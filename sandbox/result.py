@@ -128,6 +128,8 @@ def _answer(
 ) -> Answer:
     changed, sizes = _files(fields["changed"], limits)
     deleted, refused = fields["deleted"], fields["refused"]
+    if not command.collect:
+        _require(not (changed or deleted or refused), "files that nobody wants")
     _require_deleted(deleted, changed, command)
     paths.require((command.files.keys() - set(deleted)) | set(changed))
     _require(len(refused) <= paths.REFUSALS + 1, "too many refusals")

@@ -89,14 +89,13 @@ class Isolation:
             *filter_calls(filter_),
         )
 
-    def apply(self, work_bytes: int, base: Base | None = None) -> int | None:
+    def apply(self, work_bytes: int, work_inodes: int, base: Base | None = None) -> int | None:
         """All of them, in the only order that works; returns a descriptor of the table of locks for
         the monitor, where this kernel has one. Opens the directories of a `base`, and closes it to
         everybody else. Raises OSError with the step's name.
         """
-        work: Iterable[Step] = (
-            _mount("tmpfs", "/work", "tmpfs", _NOSUID | _NODEV, f"{self._work},size={work_bytes}"),
-        )
+        options = f"{self._work},size={work_bytes},nr_inodes={work_inodes}"
+        work: Iterable[Step] = (_mount("tmpfs", "/work", "tmpfs", _NOSUID | _NODEV, options),)
         if base is not None:
             work = join_layers(base, self._layers, *work)
         table: int | None = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from sandbox.agent import program, wire
-from sandbox.agent.collect import collect
+from sandbox.agent.collect import Collected, collect
 from sandbox.agent.resource_monitor import ResourceMonitor
 from sandbox.agent.supervise import Observed, RunSupervisor
 from sandbox.agent.walk import Base
@@ -54,6 +54,7 @@ class Order:
         self.stdin = b""
         self.code: bytes | None = None
         self.seed: str | None = None
+        self.collect = True
         self.limits: dict[str, float] = {}
         self.rlimits: dict[str, tuple[int, int]] = {}
         for key, value in wire.receive_lines(control):
@@ -73,6 +74,8 @@ class Order:
                 self.rlimits[name] = int(soft), int(hard)
             elif key == "seed":
                 self.seed = value
+            elif key == "collect":
+                self.collect = False
             else:
                 self.limits[key] = float(value)
 
@@ -91,15 +94,20 @@ def serve(
     waiting: program.Waiting | None,
     monitor: ResourceMonitor,
     base: Base | None = None,
+    listening: int | None = None,
 ) -> None:
     """Say that the sandbox is ready, take one order, run it, answer. Returns also where no order
     came before the end of `read_fd`; the caller ends the process.
 
     Neither descriptor may be inheritable, and the process must be hardened. `waiting` is a process
     that waits to take the order (`interpreter.prepare`); without one, a new process is started.
-    `base` is what `/work` is made of, where it has layers.
+    `base` is what `/work` is made of, where it has layers. `listening` is a socket that is handed
+    over with the word that the sandbox is ready; `write_fd` is a socket then.
     """
-    wire.write_all(write_fd, wire.READY)
+    if listening is None:
+        wire.write_all(write_fd, wire.READY)
+    else:
+        wire.hand_over(write_fd, wire.READY, listening)
     try:
         order = Order(read_fd)
     except EOFError:
@@ -161,7 +169,9 @@ def modules(paths: Iterable[str]) -> set[str]:
 
 
 def _answer(control: int, seen: Observed, order: Order, base: Base | None) -> None:
-    left = collect(program.WORK, order.files, order.limits, base, order.removed)
+    left = Collected()
+    if order.collect:
+        left = collect(program.WORK, order.files, order.limits, base, order.removed)
     kept = (seen.stdout, seen.stderr)
 
     def header() -> Iterator[str]:

@@ -53,6 +53,17 @@ def send(control: int, header: Iterable[str], blobs: Iterable[bytes]) -> None:
         write_all(control, blob)
 
 
+def hand_over(fd: int, data: bytes, descriptor: int) -> None:
+    """Write a little over the socket `fd`, and with it a descriptor, which is closed here."""
+    import socket  # noqa: PLC0415  (which few agents need)
+
+    try:
+        with socket.socket(fileno=os.dup(fd)) as out:
+            socket.send_fds(out, [data], [descriptor])
+    finally:
+        os.close(descriptor)
+
+
 def write_sized(fd: int, data: bytes) -> None:
     """Write the length of `data`, and it."""
     write_all(fd, len(data).to_bytes(4, "big") + data)

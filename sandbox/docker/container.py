@@ -75,6 +75,12 @@ class DockerInstance:
         """See `pool.Instance.start`; its bounds are those that it was made with."""
         self._session.begin(self.id, self._run_events)
 
+    acceptors = 0
+
+    async def accept(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """See `pool.Instance.accept`."""
+        raise SandboxUnavailable("the backend docker has no proxies")
+
     async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:
         """See `pool.Instance.report`. The agent shares the code's uid: one that falls silent or
         lies was its code's doing, unless the engine was lost, or who stands between cut the

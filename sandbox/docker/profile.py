@@ -47,7 +47,7 @@ class ContainerLimits:
     work_bytes: int
     memory_bytes: int
     processes: int
-    work_files: int = policy.TMPFS_INODES
+    work_files: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,7 @@ def container_limits(limits: Limits) -> ContainerLimits:
         work_bytes=policy.work_bytes(limits),
         memory_bytes=policy.group_bytes(limits) + LOADED_BYTES,
         processes=limits.processes + OWN_PROCESSES,
+        work_files=policy.work_inodes(limits),
     )
 
 

@@ -8,7 +8,6 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox import policy
 from sandbox.docker import container, garbage_collection, image, profile
 from sandbox.docker.container import DockerInstance
 from sandbox.docker.container_events import EVENTS, RunEvents
@@ -54,7 +53,7 @@ class DockerSession:
         holds it: without a user namespace of its own the kernel counts that one over the machine.
         """
         files = 0 if self._images is None else self._images.files(command.layers)
-        whole = order(command, limits, image.PYTHON, inodes=policy.INODES + files)
+        whole = order(command, limits, image.PYTHON, base_files=files)
         if "pids" not in self.facts.bounds:
             return whole
         lines = whole.header.split("\n")
@@ -62,9 +61,11 @@ class DockerSession:
         return replace(whole, header="\n".join(kept))
 
     async def make(
-        self, limits: Limits, *, load: bool, layers: tuple[str, ...] = ()
+        self, limits: Limits, *, load: bool, layers: tuple[str, ...] = (), proxy: bool = False
     ) -> DockerInstance:
         """See `pool.Session.make`."""
+        if proxy:
+            raise SandboxUnavailable("the backend docker has no proxies")
         mark = uuid.uuid4().hex
         self._held.add(mark)
         try:

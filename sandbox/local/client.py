@@ -21,7 +21,7 @@ from sandbox import policy
 from sandbox.local.supervisor import MESSAGE_BYTES
 from sandbox.order import Order, order
 from sandbox.pool import SandboxLost, to_its_end
-from sandbox.protocol import Command, Limits, RunResult, SandboxUnavailable
+from sandbox.protocol import PROXY_PORT, Command, Limits, RunResult, SandboxUnavailable
 from sandbox.result import ExitReport
 from sandbox.zygote.preload import INSTALLED
 
@@ -39,10 +39,10 @@ def _future() -> asyncio.Future[Any]:
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """What is waited for of one number: a socket, its start, its end."""
+    """What is waited for of one number: its socket, with that of its proxy, its start, its end."""
 
     libraries: bool = False
-    made: asyncio.Future[socket.socket] = field(default_factory=_future)
+    made: asyncio.Future[list[socket.socket]] = field(default_factory=_future)
     started: asyncio.Future[None] = field(default_factory=_future)
     ended: asyncio.Future[ExitReport] = field(default_factory=_future)
 
@@ -109,23 +109,25 @@ class LocalSession:
         *,
         load: bool,  # noqa: ARG002
         layers: tuple[str, ...] = (),
+        proxy: bool = False,
     ) -> LocalInstance:
         """See `pool.Session.make`; what has libraries loaded is the supervisor's choice."""
         if self.lost:
             raise SandboxLost(_LOST)
         number, entry = next(self._numbers), _Entry()
         self._entries[number] = entry
-        size = policy.work_bytes(limits)
+        size = _work_size(limits)
         try:
-            order = {"number": number, "size": size, "layers": layers}
-            await self.send({"do": "make", **order})
-            made = await entry.made
+            port = PROXY_PORT if proxy else 0
+            wanted = {"number": number, **size, "layers": layers, "proxy_port": port}
+            await self.send({"do": "make", **wanted})
+            made, *listening = await entry.made
             streams = await asyncio.open_unix_connection(sock=made, limit=_BUFFER_BYTES)
         except BaseException:
             _close_made(entry)
             await to_its_end(asyncio.create_task(self.end(number)))
             raise
-        return LocalInstance(self, number, entry, size, *streams)
+        return LocalInstance(self, number, entry, size, listening, *streams)
 
     def notice(self, error: SandboxUnavailable) -> None:
         """See `pool.Session.notice`: its socket says it earlier."""
@@ -202,7 +204,7 @@ class LocalSession:
 
     def _receive(self) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, 1)
+            data, fds, _, _ = socket.recv_fds(self._socket, MESSAGE_BYTES, 2)
         except BlockingIOError:
             return
         except OSError:
@@ -212,7 +214,7 @@ class LocalSession:
             return
         match json.loads(data):
             case {"made": number, "libraries": libraries}:
-                made = socket.socket(fileno=fds[0])
+                made = [socket.socket(fileno=fd) for fd in fds]
                 self._arrived(self._entries.get(number), made, libraries=libraries)
             case {"warm": _}:
                 _settle(self._warm, None)
@@ -235,11 +237,13 @@ class LocalSession:
             case {"ended": number, "report": report} if number in self._entries:
                 self._ended(number, ExitReport(**report))
 
-    def _arrived(self, entry: _Entry | None, made: socket.socket, *, libraries: bool) -> None:
+    def _arrived(self, entry: _Entry | None, made: list[socket.socket], *, libraries: bool) -> None:
         if entry is None or entry.made.done():
-            made.close()
+            for each in made:
+                each.close()
         else:
-            made.setblocking(False)
+            for each in made:
+                each.setblocking(False)
             entry.libraries = libraries
             entry.made.set_result(made)
 
@@ -280,16 +284,18 @@ class LocalInstance:
         session: LocalSession,
         number: int,
         entry: _Entry,
-        work_bytes: int,
+        work_size: dict[str, int],
+        listening: list[socket.socket],
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
         self._session, self._number, self._entry = session, number, entry
-        self._work_bytes, self.reader, self.writer = work_bytes, reader, writer
+        self._work_size, self.reader, self.writer = work_size, reader, writer
+        self._listening = listening
 
     def fits(self, limits: Limits) -> bool:
         """See `pool.Instance.fits`: all but `/work` is bounded when a run begins."""
-        return self._work_bytes == policy.work_bytes(limits)
+        return self._work_size == _work_size(limits)
 
     @property
     def lost(self) -> bool:
@@ -300,6 +306,17 @@ class LocalInstance:
     async def start(self, limits: Limits) -> None:
         """See `pool.Instance.start`."""
         await self._session.start(self._number, limits)
+
+    acceptors = 1
+
+    async def accept(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """See `pool.Instance.accept`."""
+        connection, _ = await asyncio.get_running_loop().sock_accept(self._listening[0])
+        try:
+            return await asyncio.open_connection(sock=connection)
+        except BaseException:
+            connection.close()
+            raise
 
     async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:  # noqa: ARG002
         """See `pool.Instance.report`: its control group says it when it has ended."""
@@ -312,6 +329,12 @@ class LocalInstance:
             await self._session.end(self._number)
         finally:
             self.writer.close()
+            for each in self._listening:
+                each.close()
+
+
+def _work_size(limits: Limits) -> dict[str, int]:
+    return {"bytes": policy.work_bytes(limits), "inodes": policy.work_inodes(limits)}
 
 
 def _names_a_library(command: Command) -> bool:
@@ -336,7 +359,8 @@ def _close_made(entry: _Entry) -> None:
     """Close the socket of a sandbox that nobody wants any more."""
     made = entry.made
     if made.done() and not made.cancelled() and made.exception() is None:
-        made.result().close()
+        for each in made.result():
+            each.close()
     else:
         made.cancel()
 

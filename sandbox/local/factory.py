@@ -19,7 +19,7 @@ from typing import Any
 from sandbox.local import remedies
 from sandbox.local.cgroups.groups import Cgroups, SandboxGroup
 from sandbox.local.rootfs import RootfsSpec
-from sandbox.local.zygote import Instance, Zygote
+from sandbox.local.zygote import Instance, Wanted, Zygote
 from sandbox.result import ExitReport
 
 LINGER_SECONDS = 1.0
@@ -46,8 +46,7 @@ class Factory:
         self._spec, self._groups, self._rotation = spec, groups, rotation
         self._selector = selector
         self._all: dict[int, Instance] = {}
-        # Numbers, sizes and layers, for want of a zygote.
-        self._waiting: deque[tuple[int, int, list[str]]] = deque()
+        self._waiting: deque[Wanted] = deque()  # for want of a zygote
         self._current: Zygote | None = None
         self._next: Zygote | None = None
         self._zygotes: list[Zygote] = []
@@ -55,11 +54,9 @@ class Factory:
         self._libraries = False  # whether it loads them
         self.outbox: list[tuple[dict[str, Any], Instance | None]] = []
 
-    def make(self, number: int, size: int, layers: list[str]) -> None:
-        """Make a sandbox with a `/work` of `size` bytes over `layers`, as soon as there is a
-        zygote.
-        """
-        self._waiting.append((number, size, layers))
+    def make(self, wanted: Wanted) -> None:
+        """Make a sandbox, as soon as there is a zygote."""
+        self._waiting.append(wanted)
         if self._current is not None and self._current.lost():
             self._current = None  # it is dying, as will be noticed
         if self._current is None:
@@ -100,7 +97,7 @@ class Factory:
             instance.kill()
             return
         before = len(self._waiting)
-        self._waiting = deque(each for each in self._waiting if each[0] != number)
+        self._waiting = deque(each for each in self._waiting if each.number != number)
         if len(self._waiting) < before:
             self._ended(number, ExitReport())
 
@@ -133,15 +130,15 @@ class Factory:
         if zygote is None or not zygote.ready:
             return
         while self._waiting:
-            number, size, layers = self._waiting.popleft()
+            wanted = self._waiting.popleft()
             group: SandboxGroup | None = None
             try:
                 group = None if self._groups is None else self._groups.take()
-                self._all[number] = zygote.make(number, size, layers, group)
+                self._all[wanted.number] = zygote.make(wanted, group)
             except OSError as error:
                 if self._groups is not None and group is not None:
                     self._groups.give_back(group)
-                self._fail(number, str(error))
+                self._fail(wanted.number, str(error))
         if zygote.made >= self._rotation and self._next is None:
             self._next_at = min(self._next_at, time.monotonic())
 
@@ -250,7 +247,7 @@ class Factory:
 
     def _fail_waiting(self, stderr_text: str, *, lost: bool) -> None:
         while self._waiting:
-            self._fail(self._waiting.popleft()[0], stderr_text, lost=lost)
+            self._fail(self._waiting.popleft().number, stderr_text, lost=lost)
 
     def _fail(self, number: int, stderr_text: str, *, lost: bool = False) -> None:
         why = stderr_text if lost else remedies.explain(stderr_text, remedies.look())

@@ -7,9 +7,10 @@ handed over (SCM_RIGHTS). The worker chooses the numbers.
 
     open {python, bwrap, uid, rotation, private, programs, layers}
                              -> {"open": {...}} or {"unavailable": why}
-    make {number, size, layers}
+    make {number, bytes, inodes, layers, proxy_port}
                              -> {"made": number, "libraries"} + descriptor, when its agent is
-                                ready; or {"failed": number, "why", "lost"}
+                                ready, and another of the listening socket of a proxy; or
+                                {"failed": number, "why", "lost"}
     start {number, seconds, memory, processes, cpus}
                              -> {"started": number}, or {"failed": ...}
     end {number}             -> {"ended": number, "report": {...}}
@@ -35,6 +36,7 @@ from typing import Any
 from sandbox.local import host, orphans, rootfs, stepdown
 from sandbox.local.cgroups.groups import Cgroups
 from sandbox.local.factory import Factory
+from sandbox.local.zygote import Wanted
 from sandbox.protocol import SandboxUnavailable
 
 MESSAGE_BYTES = 64 * 1024
@@ -88,14 +90,14 @@ class Supervisor:
                 self._send(message)
                 continue
             try:
-                self._send(message, instance.control.fileno())
+                self._send(message, instance.control.fileno(), *instance.listening)
             except (BrokenPipeError, ConnectionResetError):
                 raise  # there is nobody to give it to
             except OSError as error:  # too many descriptors are on their way
                 instance.kill()
                 why = f"one could not be handed over: {error}"
                 self._send({"failed": instance.number, "why": why, "lost": False})
-            instance.control.close()
+            instance.give_away()
 
     def _receive(self) -> None:
         data = self._control.recv(MESSAGE_BYTES)
@@ -107,7 +109,7 @@ class Supervisor:
             case "open", None:
                 self._open(**message)
             case "make", Factory() as factory:
-                factory.make(**message)
+                factory.make(Wanted(**message))
             case "start", Factory() as factory:
                 factory.start(**message)
             case "end", Factory() as factory:

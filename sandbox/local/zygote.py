@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import policy
@@ -31,6 +32,19 @@ _STDERR_BYTES = 4096
 _REAP_SECONDS = 5.0
 _ENDED = (BrokenPipeError, ConnectionResetError)
 """What asking a zygote that has ended raises, whose end is noticed in its own way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one sandbox is to be: its `/work` of so many bytes and inodes over layers, and with
+    the port of a proxy or 0.
+    """
+
+    number: int
+    bytes: int
+    inodes: int
+    layers: Sequence[str]
+    proxy_port: int
 
 
 class Zygote:
@@ -71,21 +85,19 @@ class Zygote:
             self.pidfd = os.pidfd_open(self._bwrap.pid)
             own.pop_all()  # all of it is there, and `close` closes it
 
-    def make(
-        self, number: int, size: int, layers: Sequence[str], group: SandboxGroup | None
-    ) -> Instance:
-        """Ask for a sandbox that puts itself into `group`, with a `/work` of `size` bytes over
-        `layers`. It is made as soon as the zygote gets to it; or never, where that has ended, as
-        will be noticed. Raises OSError where this process is short of something.
+    def make(self, wanted: Wanted, group: SandboxGroup | None) -> Instance:
+        """Ask for a sandbox that puts itself into `group`. It is made as soon as the zygote gets to
+        it; or never, where that has ended, as will be noticed. Raises OSError where this process is
+        short of something.
         """
         given: list[int] = []
         try:
             given += [] if group is None else group.member_lists()
             clock = None if group is None else group.clock()
             given += [] if clock is None else [clock]
-            words = ("make", f"{size}", f"{clock is not None:d}", *layers)
-            message = " ".join(words).encode()
-            instance = Instance(number, self, group)
+            numbers = (wanted.bytes, wanted.inodes, wanted.proxy_port, int(clock is not None))
+            message = " ".join(("make", *map(str, numbers), *wanted.layers)).encode()
+            instance = Instance(wanted.number, self, group)
             try:
                 with instance.inside as inside, contextlib.suppress(*_ENDED):
                     socket.send_fds(self.talk, [message], [inside.fileno(), *given])
@@ -194,7 +206,8 @@ class Instance:
     ready when its agent says so; gone when `pidfd` is readable, for the kernel ends its first
     process after all others.
 
-    `control` is the agent's socket, until it is given away; `inside` its other end. `group` is the
+    `control` is the agent's socket, until it is given away; `inside` its other end. `listening` is
+    what the agent handed over when it was ready: where its code finds a proxy. `group` is the
     control group that it puts itself into, where there are any. `doomed` is one that was killed: it
     may be there for a moment longer. `until` is when it is overdue, on the monotonic clock.
     """
@@ -202,6 +215,7 @@ class Instance:
     def __init__(self, number: int, zygote: Zygote, group: SandboxGroup | None) -> None:
         self.number, self.zygote, self.group = number, zygote, group
         self.control, self.inside = socket.socketpair()
+        self.listening: list[int] = []
         self.pidfd: int | None = None
         self.ready = self.doomed = False
         self.until = float("inf")
@@ -217,13 +231,21 @@ class Instance:
         which may be the empty string.
         """
         try:
-            text = self.control.recv(_STDERR_BYTES)
+            text, self.listening, _, _ = socket.recv_fds(
+                self.control, _STDERR_BYTES, 1, socket.MSG_CMSG_CLOEXEC
+            )
         except OSError as error:
             return str(error)
         if text == READY:
             self.ready, self.until = True, float("inf")
             return None
         return text.removeprefix(BROKEN).decode(errors="replace")
+
+    def give_away(self) -> None:
+        """Close the sockets that somebody else has now, or that nobody wants."""
+        self.control.close()
+        while self.listening:
+            os.close(self.listening.pop())
 
     def kill(self) -> None:
         """Kill everything in it."""
@@ -246,7 +268,7 @@ class Instance:
         """Close what is left of it, once it has ended."""
         hits = ExitReport() if self.group is None else self.group.outcome()
         lost = self.zygote.lost()
-        self.control.close()
+        self.give_away()
         if self.pidfd is not None:
             os.close(self.pidfd)
         self.zygote.living -= 1

@@ -1,13 +1,14 @@
 """The zygote: an interpreter that has its libraries loaded, and is copied into every sandbox.
 
 It is the first process of the base container, has one thread, holds no secret and never receives a
-byte of a job: a datagram from the supervisor says how large `/work` is to be and which layers it
-begins with, and brings the socket that the sandbox's agent will talk over, descriptors of its
-control group's member lists, and where CLOCK is 1 that group's count of processor time; the answer
-brings a pidfd of the sandbox's first process. The job comes over that socket, whose one end is in
-the sandbox and whose other end is the worker's.
+byte of a job: a datagram from the supervisor says how large `/work` is to be, which port is to be
+listened on for a proxy (0: none) and which layers `/work` begins with; and it brings the socket
+that the sandbox's agent will talk over, descriptors of its control group's member lists, and where
+CLOCK is 1 that group's count of processor time. The answer brings a pidfd of the sandbox's first
+process. The job comes over that socket, whose one end is in the sandbox and whose other end is the
+worker's.
 
-    make BYTES CLOCK [LAYER ...] + descriptors    -> made + descriptor, or failed WHY
+    make BYTES INODES PORT CLOCK [LAYER ...] + descriptors    -> made + descriptor, or failed WHY
 
 Before that the zygote says `ready` once. When the supervisor is gone it ends, and the kernel ends
 every sandbox with it, for they are in pid namespaces below its own.
@@ -35,12 +36,24 @@ MESSAGE_BYTES = 4096
 _DESCRIPTORS = 8
 """At most: a sandbox's socket, a member list for each hierarchy of control groups, and a clock."""
 
+_BACKLOG = 64
+"""Connections to a proxy that nobody has taken yet."""
+
 # linux/sched.h: NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET; NEWCGROUP comes with `isolation`.
 _NAMESPACES = 0x20000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
 _PIDFD = 0x1000
 _FLAGS = ctypes.c_ulong(_NAMESPACES | _PIDFD | int(signal.SIGCHLD))
 _CLONE = ctypes.c_long({"x86_64": 56, "aarch64": 220}[os.uname().machine])
 _clone = ctypes.PyDLL(None, use_errno=True).syscall  # holds the interpreter's lock during a call
+
+
+class _Wanted:
+    """What one sandbox is to be."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.work_bytes, self.work_inodes = int(words[0]), int(words[1])
+        self.proxy_port = int(words[2])
+        self.layers = words[4:]
 
 
 class _Context:
@@ -61,9 +74,9 @@ def main(control: int, *, libraries: bool) -> NoReturn:
     _live(*_serve(control, libraries=libraries))
 
 
-def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], int, Sequence[str], _Context]:
+def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], _Wanted, _Context]:
     """Make the sandboxes that are asked for. Returns in each of them: its socket, the member lists
-    of its control group, the size of its `/work`, its layers, and what all of them are given.
+    of its control group, what it is to be, and what all of them are given.
     """
     os.set_inheritable(control, False)
     # The kernel reaps sandboxes that have ended; the supervisor learns of it by their pidfds.
@@ -82,10 +95,10 @@ def _serve(control: int, *, libraries: bool) -> tuple[int, list[int], int, Seque
             os._exit(0)
         if _make(talk, fds):
             sandbox, *groups = fds
-            _, size, has_clock, *layers = data.decode().split()
-            if has_clock == "1":
+            words = data.decode().split()[1:]
+            if words[3] == "1":
                 context.monitor.cpu.clock = groups.pop()
-            return sandbox, groups, int(size), layers, context
+            return sandbox, groups, _Wanted(words), context
 
 
 def _make(talk: socket.socket, given: list[int]) -> bool:
@@ -135,28 +148,37 @@ def _copy() -> int | None:
     return pidfd.value if pid else None
 
 
-def _live(
-    sandbox: int, groups: list[int], work_bytes: int, layers: Sequence[str], context: _Context
-) -> NoReturn:
+def _live(sandbox: int, groups: list[int], wanted: _Wanted, context: _Context) -> NoReturn:
     """The whole life of a sandbox, in its first process; never returns.
 
     In the process that `prepare` forks it is left by `interpreter.Begin`, up to the bottom of the
     stack, where the code then runs: so nothing stands around that call.
     """
-    base = Base(layers) if layers else None
+    base = Base(wanted.layers) if wanted.layers else None
     try:
         for group in groups:  # what is charged from here on is the sandbox's
             os.write(group, b"0")
             os.close(group)
-        context.monitor.locks = context.isolation.apply(work_bytes, base)
+        context.monitor.locks = context.isolation.apply(wanted.work_bytes, wanted.work_inodes, base)
+        listening = _listen(wanted.proxy_port) if wanted.proxy_port else None
         _write_files(context.isolation.fonts, context.fonts)
         os.dup2(1, 2)  # from here on nobody reads its stderr
     except OSError as error:
         os.write(sandbox, wire.BROKEN + str(error).encode()[:MESSAGE_BYTES])
         os._exit(1)
     waiting = interpreter.prepare(context.given)
-    serve.serve(sandbox, sandbox, context.given, waiting, context.monitor, base)
+    serve.serve(sandbox, sandbox, context.given, waiting, context.monitor, base, listening)
     os._exit(0)
+
+
+def _listen(port: int) -> int:
+    """Listen where the code finds its proxy. Whoever is given the socket answers, in whatever
+    network namespace he is.
+    """
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", port))
+    listening.listen(_BACKLOG)
+    return listening.detach()
 
 
 def _require_no_descriptors(control: int) -> None:

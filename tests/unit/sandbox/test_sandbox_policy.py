@@ -44,9 +44,12 @@ def test_what_a_sandbox_writes_lies_in_a_tmpfs_of_bounded_size_and_count() -> No
         "/dev/shm": policy.SHM_BYTES,
         "/tmp": policy.TMP_BYTES,
         "/run": policy.RUN_BYTES,
-        "/work": 0,  # sized for each sandbox
+        "/work": 0,  # sized for each sandbox, as is its count
     }
-    assert all(int(each["nr_inodes"]) <= policy.TMPFS_INODES for each in options.values())
+    counts = {at: int(each["nr_inodes"]) for at, each in options.items() if at != "/work"}
+    assert all(count <= policy.TMPFS_INODES for count in counts.values())
+    assert policy.work_inodes(Limits()) == policy.TMPFS_INODES
+    assert policy.work_inodes(Limits(workspace_files=60_000)) > 2 * 60_000
     assert policy.TMPFS_INODES > policy.INODES  # so that a run is ended for it
 
 

@@ -1,0 +1,215 @@
+"""What every backend does for a run with a proxy: one port, which the caller answers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+import time
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from sandbox import policy
+from sandbox.local import LocalSandbox
+from sandbox.protocol import MIB, PROXY_PORT, Command, ConnectionHandler, End, Limits, Sandbox
+from sandbox.proxy import CONNECTIONS
+
+PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+QUICK = Limits(wall_seconds=60.0)
+CALL = f"""
+import socket
+def call(said=b''):
+    with socket.create_connection(('127.0.0.1', {PROXY_PORT})) as made:
+        made.sendall(said)
+        made.shutdown(socket.SHUT_WR)
+        return made.makefile('rb').read()
+"""
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["local"])
+async def sandbox() -> AsyncIterator[Sandbox]:
+    backend = LocalSandbox(PYTHON)
+    yield backend
+    await backend.close()
+
+
+def python(code: str, proxy: ConnectionHandler | None) -> Command:
+    return Command(("python", "-c", CALL + code), proxy=proxy)
+
+
+async def echo(reader: StreamReader, writer: StreamWriter) -> None:
+    writer.write(b"heard " + await reader.read())
+    await writer.drain()
+
+
+async def test_each_connection_is_answered_by_the_caller(sandbox: Sandbox) -> None:
+    code = "print([call(b'%d' % number) for number in range(3)])"
+    result = await sandbox.run(python(code, echo), QUICK)
+    assert result.stdout.text == "[b'heard 0', b'heard 1', b'heard 2']\n", result.stderr
+
+
+async def test_much_goes_through_both_ways_at_once(sandbox: Sandbox) -> None:
+    data = bytes(range(256)) * 4096 * 8
+
+    async def send_back(reader: StreamReader, writer: StreamWriter) -> None:
+        while part := await reader.read(1 << 16):
+            writer.write(part)
+            await writer.drain()
+
+    code = f"""
+import hashlib, threading
+data = bytes(range(256)) * 4096 * 8
+made = socket.create_connection(('127.0.0.1', {PROXY_PORT}))
+def send():
+    made.sendall(data)
+    made.shutdown(socket.SHUT_WR)
+threading.Thread(target=send).start()
+print(hashlib.sha256(made.makefile('rb').read()).hexdigest())
+"""
+    result = await sandbox.run(python(code, send_back), QUICK)
+    assert result.stdout.text.strip() == hashlib.sha256(data).hexdigest(), result.stderr
+
+
+async def test_nobody_listens_on_any_other_port_nor_without_a_proxy(sandbox: Sandbox) -> None:
+    code = """
+def answers(port):
+    with socket.socket() as made:
+        # One that happens to get the port it asks for is connected with itself.
+        connected = made.connect_ex(('127.0.0.1', port)) == 0
+        return connected and made.getsockname() != made.getpeername()
+print([port for port in range(1, 65536) if answers(port)])
+"""
+    with_one = await sandbox.run(python(code, echo), QUICK)
+    assert with_one.stdout.text == f"[{PROXY_PORT}]\n", with_one.stderr
+    without = await sandbox.run(python(code, None), QUICK)
+    assert without.stdout.text == "[]\n", without.stderr
+
+
+async def test_runs_at_the_same_time_have_each_their_own(sandbox: Sandbox) -> None:
+    both = asyncio.Barrier(2)
+
+    async def named(name: bytes) -> str:
+        async def answer(_: StreamReader, writer: StreamWriter) -> None:
+            await both.wait()  # neither run ends before the other is here
+            writer.write(name)
+
+        result = await sandbox.run(python("print(call().decode())", answer), QUICK)
+        return result.stdout.text
+
+    assert await asyncio.gather(named(b"one"), named(b"two")) == ["one\n", "two\n"]
+
+
+async def test_so_many_are_answered_at_a_time_and_the_others_wait(sandbox: Sandbox) -> None:
+    at_once = most = 0
+
+    async def answer(reader: StreamReader, writer: StreamWriter) -> None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await echo(reader, writer)
+        await asyncio.sleep(0.01)
+        at_once -= 1
+
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(100) as pool:
+    said = list(pool.map(call, [b'x'] * 200))
+print(said.count(b'heard x'))
+"""
+    limits = Limits(wall_seconds=100.0, processes=128)
+    result = await sandbox.run(python(code, answer), limits)
+    assert result.stdout.text == "200\n", result.stderr
+    assert 1 < most <= CONNECTIONS
+
+
+async def test_a_handler_that_fails_costs_its_own_connection(sandbox: Sandbox) -> None:
+    errors: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: errors.append(told))
+
+    async def answer(reader: StreamReader, writer: StreamWriter) -> None:
+        if await reader.read() == b"bad":
+            raise RuntimeError("no")
+        writer.write(b"fine")
+
+    result = await sandbox.run(python("print(call(b'bad'), call())", answer), QUICK)
+    asyncio.get_running_loop().set_exception_handler(None)
+    assert result.stdout.text == "b'' b'fine'\n", result.stderr
+    assert len(errors) == 1
+
+
+async def test_a_handler_that_hangs_does_not_hold_the_runs_end(sandbox: Sandbox) -> None:
+    cancelled = asyncio.Event()
+    let_go = asyncio.Event()
+
+    async def answer(_: StreamReader, writer: StreamWriter) -> None:
+        writer.write(b"x")
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.set()
+            await let_go.wait()  # and does not even care
+
+    code = f"socket.create_connection(('127.0.0.1', {PROXY_PORT})).recv(1)"
+    started = time.monotonic()
+    result = await sandbox.run(python(code, answer), QUICK)
+    assert result.succeeded, result.stderr
+    assert cancelled.is_set()
+    assert time.monotonic() - started < 30
+    let_go.set()
+
+
+async def test_a_cancelled_run_cuts_its_connections(sandbox: Sandbox) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def answer(reader: StreamReader, _: StreamWriter) -> None:
+        begun.set()
+        try:
+            await reader.read()
+        finally:
+            ended.set()
+
+    code = f"socket.create_connection(('127.0.0.1', {PROXY_PORT})).recv(1)"
+    run = asyncio.create_task(sandbox.run(python(code, answer), QUICK))
+    await begun.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert ended.is_set()
+
+
+async def test_what_nobody_collects_stays_where_it_is(sandbox: Sandbox) -> None:
+    code = "import os; os.unlink('there'); os.symlink('x', 'link'); open('new', 'w').close()"
+    command = Command(("python", "-c", code), {"there": b""}, collect=False)
+    result = await sandbox.run(command, QUICK)
+    assert result.succeeded, result.stderr
+    assert (result.changed, result.deleted, result.refused) == ({}, frozenset(), ())
+
+
+async def test_a_workspace_may_be_as_large_as_its_limits(sandbox: Sandbox) -> None:
+    limits = Limits(
+        wall_seconds=100.0,
+        memory_bytes=1024 * MIB,
+        file_bytes=256 * MIB,
+        workspace_bytes=512 * MIB,
+        workspace_files=40_000,
+    )
+    code = f"""
+import os
+for number in range({policy.INODES + 5_000}):
+    if number % 20 == 0:
+        os.mkdir(f'{{number // 20}}')
+    os.close(os.open(f'{{number // 20}}/{{number}}', os.O_CREAT))
+with open('large', 'wb') as file:
+    for _ in range(250):
+        file.write(bytes({MIB}))
+print('done')
+"""
+    command = Command(("python", "-c", code), collect=False)
+    result = await sandbox.run(command, limits)
+    assert (result.end, result.stdout.text) == (End.EXITED, "done\n"), result
