@@ -62,6 +62,10 @@ class SandboxSettings(FettleSettings):
         min_length=1,
         description="`docker`: image of the sandboxes; `deploy/sandbox-image.sh` makes one",
     )
+    sandbox_images: Names = Field(
+        (),
+        description="`docker`: images that jobs may ask for by `image`, made by the same script",
+    )
     sandbox_engine: str | None = Field(
         None,
         pattern=r"^(unix:///.+|tcp://[^/]+:\d+)$",
@@ -102,6 +106,12 @@ class SandboxSettings(FettleSettings):
         if run_seconds is None and self.run_cpu_seconds is not None:
             return self.run_cpu_seconds
         return math.ceil((run_seconds or self.run_seconds) * max(1.0, self.run_cpus)) + SPARE
+
+    @model_validator(mode="after")
+    def _images_of_an_engine(self) -> Self:
+        if self.sandbox_images and self.sandbox is not Backend.DOCKER:
+            raise ValueError("FETTLE_SANDBOX_IMAGES goes with FETTLE_SANDBOX=docker")
+        return self
 
     @model_validator(mode="after")
     def _tls_of_an_engine(self) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,9 +16,7 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.router import AUTO, Routes
 from agents.ports import Bounds, Ports
-from agents.ports.environment import Environment
 from agents.ports.network import Packages, Pages
-from agents.runs.environment import describe
 from agents.spending.rate_limit import Pace
 from agents.tools.registry import Body
 from jobs.blobs import manifest
@@ -29,7 +28,7 @@ from jobs.store import LeaseRef
 from jobs.store.blob_index import PinnedBlobs
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore
-from sandbox.protocol import DEFAULT_LIMITS, Limits, Sandbox
+from sandbox.protocol import Limits, Sandbox
 from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits
 from worker.adapters.budget import Spending
@@ -39,7 +38,7 @@ from worker.adapters.rate_limit import RedisRateLimit
 from worker.adapters.recordings import Recordings, redaction
 from worker.adapters.repository import base_of, facts_of
 from worker.adapters.routing import routed, routes
-from worker.adapters.sandbox import Bounded, Readiness, watch_pool
+from worker.adapters.sandbox import Bounded, Readiness, Sandboxes, watch_pool
 from worker.adapters.tokens import LiveTokens
 from worker.adapters.tools import packages, tools
 from worker.adapters.workspace import ManifestWorkspace
@@ -61,7 +60,7 @@ class WorkerContext:
 
     store: RedisStore
     blobs: Blobs
-    sandbox: Sandbox
+    sandboxes: Sandboxes
     readiness: Readiness
     models: ModelPool
     chains: Chains
@@ -77,7 +76,6 @@ class WorkerContext:
     author: str
     patience: float
     retries: int
-    environment: Environment | None = None
     graph: Any = field(init=False)
     live: LiveTokens = field(init=False)
     saver: RedisSaver = field(init=False)
@@ -113,7 +111,7 @@ class WorkerContext:
             ledger.refer(workspace.digests())  # the job that they come from may be removed first
         if workspace.digest != record.workspace or record.graph == ANEW:
             ledger.start_from(workspace.digest)
-        environment = await self._environment()
+        environment = await self.sandboxes.environment(spec.image)
         models = models_of(self.models, _named(record), self.chains)
         ports = Ports(
             journal=ledger,
@@ -122,7 +120,7 @@ class WorkerContext:
             prices=self.spending.prices,
             cancel=StoreCancel(self.store, ledger),
             workspace=workspace,
-            sandbox=self.sandbox,
+            sandbox=self.sandboxes.of(spec.image),
             models=models,
             limits=self.limits(spec),
             environment=environment,
@@ -158,13 +156,6 @@ class WorkerContext:
         """The blob store, where what is put is kept as long as the job."""
         return PinnedBlobs(self.blobs, self._pin, lambda digest: ledger.refer([digest]))
 
-    async def _environment(self) -> Environment:
-        """What the sandbox has, asked for once a process, and not by a job's own limits. Raises
-        what the sandbox raises."""
-        if self.environment is None:
-            self.environment = await describe(self.sandbox, DEFAULT_LIMITS)
-        return self.environment
-
     async def _pin(self, digests: Sequence[str]) -> Sequence[str]:
         """Pin the files of a run, and wait for a store that is away: the run would be repeated
         otherwise."""
@@ -186,7 +177,7 @@ class WorkerContext:
 
     async def close(self) -> None:
         """Destroy sandboxes, close connections to providers."""
-        await self.sandbox.close()
+        await self.sandboxes.close()
         await self.live.close()
         await self.models.aclose()
 
@@ -214,13 +205,18 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         store.redis, paces, settings.rate_wait_seconds, settings.model_wait_seconds
     )
     repositories = Repositories.over(settings)
-    own = backend(settings, settings.data_dir, layers=repositories.layers)
-    sandbox = Bounded(own, settings.runs_at_once, figures)
+    opened = partial(backend, settings, settings.data_dir, layers=repositories.layers)
+    own, free = opened(), asyncio.Semaphore(settings.runs_at_once)
+    sandbox = Bounded(own, free, figures)
+
+    def of_image(image: str) -> Sandbox:
+        return Bounded(opened(image=image), free, figures)
+
     watch_pool(lambda: own.pool, figures)
     return WorkerContext(
         store=store,
         blobs=open_blobs(settings.blobs_dir, settings.bucket()),
-        sandbox=sandbox,
+        sandboxes=Sandboxes(sandbox, settings.sandbox_images, of_image),
         readiness=Readiness(sandbox, settings.sandbox),
         models=ModelPool(model_options(settings), rate_limit, figures),
         chains=chains(settings),

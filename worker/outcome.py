@@ -20,6 +20,7 @@ from jobs.model.record import Reason, Result, Wait
 from jobs.model.spec import JobSpec, OnExhausted
 from jobs.view import job as view
 from sandbox.protocol import SandboxUnavailable
+from worker.adapters.sandbox import ImageRefused
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
 
@@ -104,6 +105,8 @@ def _failure(error: Exception) -> Fail:
             return Fail(Reason.MODEL_UNAVAILABLE, str(error))
         case RepositoryRefused():
             return Fail(Reason.REPOSITORY, str(error))
+        case ImageRefused():
+            return Fail(Reason.SANDBOX_UNAVAILABLE, str(error))
         case _:
             return Fail(Reason.INTERNAL, _named(error), unforeseen=True)
 

@@ -73,6 +73,7 @@ class Spec(ResponseModel):
     run_memory_bytes: int | None = Field(None, description="memory limit of one run")
     max_steps: int | None = Field(None, description="limit of the model calls of one revision")
     repo: Repo | None = Field(None, description="the repository that the work starts from")
+    image: str | None = Field(None, description="the image of its sandboxes")
 
 
 class Route(RoutedData):

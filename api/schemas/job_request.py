@@ -45,6 +45,12 @@ class Terms(RequestModel):
         ge=LEAST_RUN_MEMORY,
         description="limit of the memory of one run of code; else the worker's setting",
     )
+    image: str | None = Field(
+        None,
+        pattern=patterns.IMAGE,
+        description="the image of its sandboxes, from the operator's list, where the sandbox is "
+        "Docker; else the worker's own",
+    )
     max_steps: int | None = Field(
         None,
         ge=1,

@@ -35,7 +35,7 @@ async def fly(jobs: int, seconds: float) -> float:
     settings = WorkerSettings()
     pool = ModelPool(model_options(settings))
     pool_backend = backend(settings)
-    sandbox = Bounded(pool_backend, settings.runs_at_once, Figures(slots=jobs))
+    sandbox = Bounded(pool_backend, asyncio.Semaphore(settings.runs_at_once), Figures(slots=jobs))
     graph, bounds = build(None), limits(settings)
 
     async def run(name: str) -> None:

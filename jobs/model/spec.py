@@ -81,6 +81,7 @@ class JobSpec:
     person before it plans; after `questions_expire_seconds` its own defaults count (None: it waits
     for ever). With `parallel`, independent steps of the plan run side by side.
     With `repo` the work starts from a commit of a git repository, with `workspace` over it.
+    `image` is the image of its sandboxes, from the worker's list; None: the worker's own.
     """
 
     task: str
@@ -117,6 +118,7 @@ class JobSpec:
     run_memory_bytes: int | None = None
     max_steps: int | None = None
     repo: Repo | None = None
+    image: str | None = None
 
     @property
     def shows_each_run(self) -> bool:

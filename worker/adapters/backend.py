@@ -17,10 +17,12 @@ def backend(
     *private: Path,
     ready_for: Limits | None = None,
     layers: Path | None = None,
+    image: str | None = None,
 ) -> LocalSandbox | DockerSandbox:
     """The backend that FETTLE_SANDBOX names; there is no other to fall back to. It makes no run
     where code would see a `private` path, the working directory or the configuration. Commands name
-    layers in the directory `layers`.
+    layers in the directory `layers`. An `image`, for the backend docker alone, stands in for the
+    settings' own; no sandboxes of it stand ready.
 
     Its sandboxes stand `ready_for` runs with these limits, else with the settings' own. Nothing is
     started yet: its first run, or `check`, reports what is missing.
@@ -40,8 +42,8 @@ def backend(
             )
         case Backend.DOCKER:
             return DockerSandbox(
-                settings.sandbox_image,
-                pool_size=settings.sandbox_rooms,
+                image or settings.sandbox_image,
+                pool_size=settings.sandbox_rooms if image is None else 0,
                 engine=settings.sandbox_engine,
                 tls=settings.sandbox_engine_tls,
                 runtime=settings.sandbox_runtime,

@@ -1,4 +1,4 @@
-"""Sandboxes as attempts use them: only while they work, few runs at once, and counted."""
+"""Sandboxes as attempts use them: only while they work, few runs at once, counted, and by image."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 
+from agents.ports.environment import Environment
+from agents.runs.environment import describe
 from sandbox.protocol import (
+    DEFAULT_LIMITS,
     Command,
     Layer,
     Limits,
@@ -125,12 +129,13 @@ class Bounded:
     A worker holds hundreds of jobs, since most of them wait for a model. Runs of code need a
     processor and memory: all at once they would end no sooner, and would use up each other's wall
     time. A run that waits here has no sandbox yet, and its clock has not started. A run that is
-    cancelled counts as under way while it lasts, and nowhere else.
+    cancelled counts as under way while it lasts, and nowhere else. Sandboxes may share what is
+    `free`.
     """
 
-    def __init__(self, sandbox: Sandbox, at_once: int, figures: Figures) -> None:
+    def __init__(self, sandbox: Sandbox, free: asyncio.Semaphore, figures: Figures) -> None:
         self._sandbox = sandbox
-        self._free = asyncio.Semaphore(at_once)
+        self._free = free
         self._figures = figures
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
@@ -153,6 +158,48 @@ class Bounded:
     async def close(self) -> None:
         """See Sandbox."""
         await self._sandbox.close()
+
+
+class ImageRefused(Exception):
+    """A job asks for an image that this worker does not offer. Its text says which there are."""
+
+
+@dataclass(slots=True)
+class Sandboxes:
+    """`own` is for jobs that name no image. `opened` makes the sandbox of an image of the list
+    `offered`, when a job first asks for it; it is kept from then on."""
+
+    own: Sandbox
+    offered: tuple[str, ...]
+    opened: Callable[[str], Sandbox]
+    _of_images: dict[str, Sandbox] = field(default_factory=dict)
+    _environments: dict[str | None, Environment] = field(default_factory=dict)
+
+    def of(self, image: str | None) -> Sandbox:
+        """The sandbox with this image. Raises ImageRefused."""
+        if image is None:
+            return self.own
+        if image not in self.offered:
+            raise ImageRefused(
+                f"the job asks for the image {image}, and this worker offers "
+                f"{', '.join(self.offered) or 'none'} (FETTLE_SANDBOX_IMAGES)"
+            )
+        if image not in self._of_images:
+            self._of_images[image] = self.opened(image)
+        return self._of_images[image]
+
+    async def environment(self, image: str | None) -> Environment:
+        """What the code finds in it, asked for once a process, and not by a job's own limits.
+
+        Raises ImageRefused, and what the sandbox raises.
+        """
+        if image not in self._environments:
+            self._environments[image] = await describe(self.of(image), DEFAULT_LIMITS)
+        return self._environments[image]
+
+    async def close(self) -> None:
+        """Destroy every sandbox."""
+        await asyncio.gather(self.own.close(), *(each.close() for each in self._of_images.values()))
 
 
 def watch_pool(pool: Callable[[], PoolCount], figures: Figures) -> None:

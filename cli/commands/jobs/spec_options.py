@@ -75,6 +75,11 @@ TERMS: tuple[Option, ...] = (
         help="Bound on the memory of one run, as in 2G.",
     ),
     click.option(
+        "--image",
+        metavar="NAME",
+        help="The image of its sandboxes, from the operator's list; on the backend docker.",
+    ),
+    click.option(
         "--max-steps",
         type=click.IntRange(1),
         metavar="N",

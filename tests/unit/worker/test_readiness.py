@@ -141,7 +141,7 @@ async def settled() -> None:
 
 async def test_no_more_go_on_than_are_allowed_over_all_jobs() -> None:
     slow = Slow()
-    sandbox = Bounded(slow, 2, Figures(slots=5))
+    sandbox = Bounded(slow, asyncio.Semaphore(2), Figures(slots=5))
     asked = [asyncio.create_task(sandbox.run(COMMAND, LIMITS)) for _ in range(5)]
     await settled()
     assert slow.under_way == 2
