@@ -57,6 +57,10 @@ class PooledSandbox(ABC, Generic[S]):
     def _layers(self, session: S, found: str) -> tuple[Layer, ...]:
         """The layers of isolation, from what a probe has printed."""
 
+    @abstractmethod
+    def _way(self, session: S) -> str:
+        """How a run begins with the layers of its command."""
+
     @property
     def pool(self) -> PoolCount:
         """The sandboxes that no run has; from any thread."""
@@ -91,13 +95,10 @@ class PooledSandbox(ABC, Generic[S]):
             raise SandboxUnavailable(f"a first run failed: {result.end}: {result.stderr.text}")
         session, _ = await self._opened()
         found = self._layers(session, result.stdout.text)
-        return found if self._layers_at is None else (*found, await self._try_layers())
-
-    async def _try_layers(self) -> Layer:
-        try:
-            return layered_trial.report(await self.run(layered_trial.COMMAND, self._limits))
-        except SandboxUnavailable as error:
-            return layered_trial.report(str(error))
+        if self._layers_at is None:
+            return found
+        fault = await layered_trial.fault(lambda: self.run(layered_trial.COMMAND, self._limits))
+        return (*found, layered_trial.report(fault, self._way(session)))
 
     async def warmed(self) -> None:
         """Wait until as many sandboxes as are kept stand ready. Raises SandboxUnavailable."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from sandbox.layers import layer
-from sandbox.protocol import Command, Layer, RunResult
+from sandbox.protocol import Command, Layer, RunResult, SandboxUnavailable
 
 NAME = "trial"
 _FILE = "directory/file"
@@ -24,6 +24,13 @@ os.rmdir('directory')
 os.mkdir('directory')
 open('directory/other', 'w').close()
 """
+OVERLAY = (
+    "overlay: a run begins with a repository's files, shared and read-only below what it writes"
+)
+COPIES = (
+    "copies: each run begins with a copy of the repository's files, which takes as much memory as "
+    "they do, beside the run's own"
+)
 COMMAND = Command(("python", "-c", _CODE), layers=(NAME,))
 
 
@@ -41,16 +48,18 @@ def make(top: Path, finish: Callable[[Path], None]) -> None:
     shutil.rmtree(made, ignore_errors=True)
 
 
-def report(result: RunResult | str) -> Layer:
-    """What became of the trial: its result, or why there was none."""
-    loss = result if isinstance(result, str) else f"{result.end}: {result.stderr.text}"
-    well = not isinstance(result, str) and (result.changed, result.deleted) == (
-        {"directory/other": b""},
-        frozenset({_FILE}),
-    )
-    return layer(
-        "repositories",
-        "a run begins with a repository's files, shared and read-only below what it writes",
-        f"jobs on repositories cannot run here: {loss}",
-        active=well,
-    )
+async def fault(run: Callable[[], Awaitable[RunResult]]) -> str | None:
+    """What is wrong with a run of the trial; None where it is as it must be."""
+    try:
+        result = await run()
+    except SandboxUnavailable as error:
+        return str(error)
+    if (result.changed, result.deleted) == ({"directory/other": b""}, frozenset({_FILE})):
+        return None
+    return f"{result.end}: {result.stderr.text}"
+
+
+def report(found: str | None, way: str) -> Layer:
+    """The layer, from the `fault` that was found and the way in which runs begin with layers."""
+    loss = f"jobs on repositories cannot run here: {found}"
+    return layer("repositories", way, loss, active=found is None)

@@ -156,7 +156,7 @@ GRACE_SECONDS = 10.0
 READY_SECONDS = 20.0
 """How long a sandbox may take to stand ready; it takes about 0.01 s on an idle machine."""
 COPIED_SECONDS = 120.0
-"""The same for a container that copies layers first: half a GiB takes some 3 s."""
+"""The same for one that copies layers first: half a GiB takes some 3 s."""
 WARM_SECONDS = 120.0
 """How long a zygote may take to load its libraries; it takes about 2 s."""
 

@@ -1,4 +1,6 @@
-"""A copy of a tree into `/work`, where layers cannot be shown in any other way."""
+"""A copy of layers into `/work`, where they cannot be shown in any other way: in a container, and
+where the kernel mounts no overlay that can be written over a tmpfs.
+"""
 
 # ruff: noqa: PTH102, PTH115, PTH211
 
@@ -9,16 +11,13 @@ import os
 from sandbox.agent.walk import Base
 
 
-def copy_base(source: str, work: str) -> Base:
-    """Fill `work`, which is empty, with what is in `source`: files with their modes and times,
-    links as links, and nothing else. Returns what a run's changes are found by.
+def copy_layers(base: Base, work: str) -> None:
+    """Fill `work`, which is empty, with what the layers of `base` have: files with their modes and
+    times, links as links, and nothing else. Notes `since` in `base`.
     """
-    _copy(source, work)
-    base = Base(())
-    base.layers, base.upper = os.open(source, os.O_RDONLY | os.O_CLOEXEC), None
+    _copy(f"/proc/self/fd/{base.layers}", work)
     os.utime(work)
     base.since = os.stat(work).st_ctime_ns  # noqa: PTH116
-    return base
 
 
 def _copy(source: str, target: str) -> None:

@@ -21,6 +21,7 @@ import struct
 from functools import partial
 
 from sandbox.agent import landlock, wire
+from sandbox.agent.copy import copy_layers
 from sandbox.agent.walk import Base
 
 TYPE_CHECKING = False
@@ -100,7 +101,10 @@ class Isolation:
             work = join_layers(base, self._layers, *work)
         table: int | None = None
         for name, take in (*self._before, *work, *self._after):
-            answer = take()
+            try:
+                answer = take()
+            except OSError as error:
+                raise OSError(error.errno, f"{name}: {error.strerror}") from error
             if answer == -1:
                 number = ctypes.get_errno()
                 raise OSError(number, f"{name}: {os.strerror(number)}")
@@ -163,9 +167,9 @@ def part_trees(trees: list[str]) -> Iterator[Step]:
 
 
 def join_layers(base: Base, place: str, tmpfs: Step) -> Iterator[Step]:
-    """A `/work` that shows layers, and takes what is written into a tmpfs of its own: an overlay.
-    Each of the three mounts here covers the one before. `place`, the directory of all layers, is
-    covered by the sandbox's own `/run` afterwards.
+    """A `/work` that shows layers, and takes what is written into a tmpfs of its own: an overlay,
+    or where the base says so a copy. Each of the mounts here covers the one before. `place`, the
+    directory of all layers, is covered by the sandbox's own `/run` afterwards.
     """
     lower = f"userxattr,lowerdir={':'.join(f'{place}/{name}' for name in base.names)}"
     flags = _NOSUID | _NODEV
@@ -185,6 +189,9 @@ def join_layers(base: Base, place: str, tmpfs: Step) -> Iterator[Step]:
     yield _mount("overlay", "/work", "overlay", _RDONLY | flags, f"{lower}:/work")
     yield "open layers", open_layers
     yield tmpfs
+    if base.copies:
+        yield "copy layers", partial(copy_layers, base, "/work")
+        return
     yield "extended attributes of tmpfs", open_upper
     upper = "upperdir=/work/upper,workdir=/work/work"
     yield _mount("overlay", "/work", "overlay", flags, f"{lower},{upper}")

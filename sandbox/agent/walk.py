@@ -36,8 +36,8 @@ class Base:
     is a copy, in which whatever was written has a change time (ns) of `since` or later.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
+    def __init__(self, names: Sequence[str], *, copies: bool = False) -> None:
+        self.names, self.copies = names, copies
         self.layers = -1
         self.upper: int | None = None
         self.since = 0

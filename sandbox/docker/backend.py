@@ -71,3 +71,6 @@ class DockerSandbox(PooledSandbox[DockerSession]):
 
     def _layers(self, session: DockerSession, found: str) -> tuple[Layer, ...]:
         return layers(found, session.facts, session.template)
+
+    def _way(self, session: DockerSession) -> str:  # noqa: ARG002
+        return f"{layered_trial.COPIES}, because a container may mount no overlay"

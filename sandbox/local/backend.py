@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sandbox import layered_trial, policy
-from sandbox.backend import PooledSandbox
+from sandbox.backend import PooledSandbox, run_once
 from sandbox.layers import layers
 from sandbox.local.client import LocalSession
 from sandbox.local.stepdown import give
+from sandbox.pool import Pool
 from sandbox.protocol import DEFAULT_LIMITS, Layer, Limits
 
 
@@ -26,7 +27,9 @@ class LocalSandbox(PooledSandbox[LocalSession]):
     interpreter instead of taking a copy of the zygote's. Where a `private` path lies in a tree that
     code sees, no run is made. `programs` are names of this machine's programs that code finds
     beside those of `sandbox.programs`. Below the directory `layers` are those that commands may
-    name; each was given to the user that sandboxes are outside (`stepdown.give`).
+    name; each was given to the user that sandboxes are outside (`stepdown.give`). A run begins with
+    an overlay of its layers, or with a copy where this kernel mounts none (or, for tests, without
+    `overlays`).
 
     The supervisor starts with the first run, and again where it has died. Make this after a fork,
     not before: a child that inherits its socket would keep the sandboxes alive.
@@ -46,13 +49,15 @@ class LocalSandbox(PooledSandbox[LocalSession]):
         programs: Iterable[str] = (),
         layers: Path | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        overlays: bool = True,
     ) -> None:
         super().__init__(pool_size, limits, None if layers is None else layers.absolute())
         self._own_interpreter = own_interpreter
         self._private = tuple(map(os.path.realpath, private))
         self._programs = tuple(programs)
         self._python, self._bwrap, self._uid = python.absolute(), bwrap, uid
-        self._rotation, self._cpus = rotation, cpus
+        self._rotation, self._cpus, self._overlays = rotation, cpus, overlays
+        self._no_overlay = ""
 
     async def _start(self) -> LocalSession:
         if self._layers_at is not None:
@@ -73,6 +78,28 @@ class LocalSandbox(PooledSandbox[LocalSession]):
             await session.close()
             raise
         return session
+
+    async def _try_out(self, session: LocalSession, pool: Pool) -> None:
+        """Choose how runs of this session begin with layers: with an overlay where one works, else
+        with a copy where that does.
+        """
+
+        async def fault() -> str | None:
+            return await layered_trial.fault(
+                lambda: run_once(session, pool, layered_trial.COMMAND, self._limits)
+            )
+
+        if self._layers_at is None:
+            return
+        self._no_overlay = (await fault() if self._overlays else "none is wanted") or ""
+        if self._no_overlay:
+            session.copies = True
+            session.copies = await fault() is None
+
+    def _way(self, session: LocalSession) -> str:
+        if session.copies:
+            return f"{layered_trial.COPIES}. No overlay can be mounted: {self._no_overlay}"
+        return layered_trial.OVERLAY
 
     def _layers(self, session: LocalSession, found: str) -> tuple[Layer, ...]:
         return layers(found, session.facts)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import policy
+from sandbox.local.layer_sizes import Size, size_of
 from sandbox.local.supervisor import MESSAGE_BYTES
 from sandbox.order import Order, order
 from sandbox.pool import SandboxLost, to_its_end
@@ -42,6 +43,7 @@ class _Entry:
     """What is waited for of one number: its socket, with that of its proxy, its start, its end."""
 
     libraries: bool = False
+    copied_bytes: int = 0
     made: asyncio.Future[list[socket.socket]] = field(default_factory=_future)
     started: asyncio.Future[None] = field(default_factory=_future)
     ended: asyncio.Future[ExitReport] = field(default_factory=_future)
@@ -68,8 +70,12 @@ class LocalSession:
         self._entries: dict[int, _Entry] = {}
         self._warm: asyncio.Future[None] = self._loop.create_future()
         self._loading_ends = 0.0  # by the loop's clock; 0: nobody has asked for libraries
+        self._layers: Path | None = None
+        self._sizes: dict[tuple[str, ...], Size] = {}
         self.facts: dict[str, Any] = {}
         self.lost = False
+        self.copies = False
+        """Whether a sandbox begins with a copy of its layers, not with an overlay of them."""
 
     @property
     def pid(self) -> int:
@@ -94,14 +100,19 @@ class LocalSession:
         program = None if bwrap is None else str(bwrap)
         begin = {"python": str(python), "bwrap": program, "uid": uid, "rotation": rotation}
         lists = {"private": list(private), "programs": list(programs)}
-        at = None if layers is None else str(layers)
+        self._layers, at = layers, None if layers is None else str(layers)
         await self.send({"do": "open", **begin, **lists, "layers": at})
         self.facts = await self._opened
 
     def order(self, command: Command, limits: Limits) -> Order:
         """See `pool.Session.order`."""
-        python = self.facts["python"]
-        return order(command, limits, python, own_interpreter=self._own_interpreter)
+        return order(
+            command,
+            limits,
+            self.facts["python"],
+            own_interpreter=self._own_interpreter,
+            base_files=self._sizes.get(command.layers, Size()).files,
+        )
 
     async def make(
         self,
@@ -114,13 +125,15 @@ class LocalSession:
         """See `pool.Session.make`; what has libraries loaded is the supervisor's choice."""
         if self.lost:
             raise SandboxLost(_LOST)
-        number, entry = next(self._numbers), _Entry()
+        copies = bool(layers) and self.copies
+        copied = await self._copied(layers) if copies else Size()
+        number, entry = next(self._numbers), _Entry(copied_bytes=copied.bytes)
         self._entries[number] = entry
-        size = _work_size(limits)
+        size = _work_size(limits, copied)
         try:
             port = PROXY_PORT if proxy else 0
-            wanted = {"number": number, **size, "layers": layers, "proxy_port": port}
-            await self.send({"do": "make", **wanted})
+            wanted = {"number": number, **size, "layers": layers, "copies": copies}
+            await self.send({"do": "make", **wanted, "proxy_port": port})
             made, *listening = await entry.made
             streams = await asyncio.open_unix_connection(sock=made, limit=_BUFFER_BYTES)
         except BaseException:
@@ -128,6 +141,12 @@ class LocalSession:
             await to_its_end(asyncio.create_task(self.end(number)))
             raise
         return LocalInstance(self, number, entry, size, listening, *streams)
+
+    async def _copied(self, layers: tuple[str, ...]) -> Size:
+        """What a copy of these layers takes."""
+        if self._layers is not None and layers not in self._sizes:
+            self._sizes[layers] = await asyncio.to_thread(size_of, self._layers, layers)
+        return self._sizes[layers]
 
     def notice(self, error: SandboxUnavailable) -> None:
         """See `pool.Session.notice`: its socket says it earlier."""
@@ -159,15 +178,15 @@ class LocalSession:
 
     async def start(self, number: int, limits: Limits) -> None:
         """Bound the sandbox for its run. Raises SandboxLost, SandboxUnavailable."""
-        bounds = {
-            "seconds": limits.wall_seconds + policy.GRACE_SECONDS,
-            "memory": policy.group_bytes(limits),
-            "processes": policy.group_processes(limits),
-            "cpus": self._cpus,
-        }
         entry = self._entries.get(number)
         if entry is None:
             raise SandboxLost("a sandbox ended before its run began")
+        bounds = {
+            "seconds": limits.wall_seconds + policy.GRACE_SECONDS,
+            "memory": policy.group_bytes(limits) + entry.copied_bytes,
+            "processes": policy.group_processes(limits),
+            "cpus": self._cpus,
+        }
         await self.send({"do": "start", "number": number, **bounds})
         await entry.started
 
@@ -295,7 +314,7 @@ class LocalInstance:
 
     def fits(self, limits: Limits) -> bool:
         """See `pool.Instance.fits`: all but `/work` is bounded when a run begins."""
-        return self._work_size == _work_size(limits)
+        return self._work_size == _work_size(limits, Size())
 
     @property
     def lost(self) -> bool:
@@ -333,8 +352,11 @@ class LocalInstance:
                 each.close()
 
 
-def _work_size(limits: Limits) -> dict[str, int]:
-    return {"bytes": policy.work_bytes(limits), "inodes": policy.work_inodes(limits)}
+def _work_size(limits: Limits, copied: Size) -> dict[str, int]:
+    return {
+        "bytes": policy.work_bytes(limits) + copied.bytes,
+        "inodes": policy.work_inodes(limits) + copied.files,
+    }
 
 
 def _names_a_library(command: Command) -> bool:

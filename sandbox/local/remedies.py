@@ -20,7 +20,7 @@ _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv", "/var/run/secrets/kuber
 
 _REFUSED = ("namespace", "uid map", "Permission denied", "Operation not permitted", "unshare")
 _PROC, _ROOT = ("mount proc", "mounting proc"), ("pivot_root", "make / slave", "bind mount")
-_LAYERS = ("overlay /work", "extended attributes of tmpfs")
+_LAYERS, _UPPER = "overlay /work", "extended attributes of tmpfs"
 _FULL = ("No space left on device", "Resource temporarily unavailable")
 _CONTAINER = (
     "let the container make namespaces: docker run --security-opt "
@@ -66,10 +66,13 @@ def explain(stderr_text: str, host: Host) -> str:
 
 
 def _advice(said: str, host: Host) -> Iterator[str]:
-    if any(word in said for word in _LAYERS):
+    if _UPPER in said:
+        yield "a kernel from 6.6 on, where an overlay takes what is written into a tmpfs"
+        return
+    if _LAYERS in said:
         yield (
-            "a kernel from 6.6 on, where a user may mount an overlay over a tmpfs, or the docker "
-            "backend: runs on layers, as jobs on repositories make them, need it. Others do not"
+            "a kernel from 5.11 on, where a user may mount an overlay, or the docker backend: runs "
+            "on layers, as jobs on repositories make them, need it. Others do not"
         )
         return
     if not any(word in said for word in (*_REFUSED, *_PROC, *_ROOT, *_FULL)):

@@ -7,7 +7,7 @@ handed over (SCM_RIGHTS). The worker chooses the numbers.
 
     open {python, bwrap, uid, rotation, private, programs, layers}
                              -> {"open": {...}} or {"unavailable": why}
-    make {number, bytes, inodes, layers, proxy_port}
+    make {number, bytes, inodes, layers, copies, proxy_port}
                              -> {"made": number, "libraries"} + descriptor, when its agent is
                                 ready, and another of the listening socket of a proxy; or
                                 {"failed": number, "why", "lost"}

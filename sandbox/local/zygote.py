@@ -36,14 +36,15 @@ _ENDED = (BrokenPipeError, ConnectionResetError)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What one sandbox is to be: its `/work` of so many bytes and inodes over layers, and with
-    the port of a proxy or 0.
+    """What one sandbox is to be: its `/work` of so many bytes and inodes over layers, or with a
+    copy of them, and with the port of a proxy or 0.
     """
 
     number: int
     bytes: int
     inodes: int
     layers: Sequence[str]
+    copies: bool
     proxy_port: int
 
 
@@ -95,7 +96,8 @@ class Zygote:
             given += [] if group is None else group.member_lists()
             clock = None if group is None else group.clock()
             given += [] if clock is None else [clock]
-            numbers = (wanted.bytes, wanted.inodes, wanted.proxy_port, int(clock is not None))
+            flags = int(clock is not None), int(wanted.copies)
+            numbers = (wanted.bytes, wanted.inodes, wanted.proxy_port, *flags)
             message = " ".join(("make", *map(str, numbers), *wanted.layers)).encode()
             instance = Instance(wanted.number, self, group)
             try:
@@ -107,7 +109,8 @@ class Zygote:
         finally:
             for each in given:
                 os.close(each)
-        instance.until = time.monotonic() + policy.READY_SECONDS
+        seconds = policy.COPIED_SECONDS if wanted.copies else policy.READY_SECONDS
+        instance.until = time.monotonic() + seconds
         self._asked.append(instance)
         self.made += 1
         self.living += 1

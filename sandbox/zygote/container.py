@@ -12,8 +12,9 @@ import os
 import signal
 
 from sandbox.agent import landlock, program, serve
-from sandbox.agent.copy import copy_base
+from sandbox.agent.copy import copy_layers
 from sandbox.agent.resource_monitor import ResourceMonitor
+from sandbox.agent.walk import Base
 from sandbox.zygote import interpreter
 
 FONTS = "/agent/fonts"
@@ -34,7 +35,7 @@ def main(*, load: bool, base: str | None = None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     landlock.restrict()
     serve.harden()
-    copied = None if base is None else copy_base(base, program.WORK)
+    copied = None if base is None else _copied(base)
     monitor = ResourceMonitor()
     waiting = interpreter.prepare(given)
     serve.serve(*control, given, waiting, monitor, copied)
@@ -49,6 +50,13 @@ def _control() -> tuple[int, int]:
         os.dup2(null, fd)
     os.close(null)
     return control
+
+
+def _copied(place: str) -> Base:
+    base = Base(())
+    base.layers = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    copy_layers(base, program.WORK)
+    return base
 
 
 def _given() -> serve.AgentContext:

@@ -2,13 +2,13 @@
 
 It is the first process of the base container, has one thread, holds no secret and never receives a
 byte of a job: a datagram from the supervisor says how large `/work` is to be, which port is to be
-listened on for a proxy (0: none) and which layers `/work` begins with; and it brings the socket
-that the sandbox's agent will talk over, descriptors of its control group's member lists, and where
-CLOCK is 1 that group's count of processor time. The answer brings a pidfd of the sandbox's first
-process. The job comes over that socket, whose one end is in the sandbox and whose other end is the
-worker's.
+listened on for a proxy (0: none) and which layers `/work` begins with, as a copy of them where COPY
+is 1; and it brings the socket that the sandbox's agent will talk over, descriptors of its control
+group's member lists, and where CLOCK is 1 that group's count of processor time. The answer brings a
+pidfd of the sandbox's first process. The job comes over that socket, whose one end is in the
+sandbox and whose other end is the worker's.
 
-    make BYTES INODES PORT CLOCK [LAYER ...] + descriptors    -> made + descriptor, or failed WHY
+    make BYTES INODES PORT CLOCK COPY [LAYER ...] + descriptors -> made + descriptor, or failed WHY
 
 Before that the zygote says `ready` once. When the supervisor is gone it ends, and the kernel ends
 every sandbox with it, for they are in pid namespaces below its own.
@@ -53,7 +53,7 @@ class _Wanted:
     def __init__(self, words: Sequence[str]) -> None:
         self.work_bytes, self.work_inodes = int(words[0]), int(words[1])
         self.proxy_port = int(words[2])
-        self.layers = words[4:]
+        self.base = Base(words[5:], copies=words[4] == "1") if words[5:] else None
 
 
 class _Context:
@@ -154,7 +154,7 @@ def _live(sandbox: int, groups: list[int], wanted: _Wanted, context: _Context) -
     In the process that `prepare` forks it is left by `interpreter.Begin`, up to the bottom of the
     stack, where the code then runs: so nothing stands around that call.
     """
-    base = Base(wanted.layers) if wanted.layers else None
+    base = wanted.base
     try:
         for group in groups:  # what is charged from here on is the sandbox's
             os.write(group, b"0")

@@ -53,9 +53,12 @@ def top() -> Iterator[Path]:
         yield place
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["local", *engines.BACKENDS])
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="module", params=["local", "local copies", *engines.BACKENDS]
+)
 async def sandbox(request: pytest.FixtureRequest, top: Path) -> AsyncIterator[Sandbox]:
-    backend: LocalSandbox | DockerSandbox = LocalSandbox(PYTHON, layers=top)
+    overlays = request.param != "local copies"
+    backend: LocalSandbox | DockerSandbox = LocalSandbox(PYTHON, layers=top, overlays=overlays)
     if request.param == "docker":
         host = request.getfixturevalue("docker_engine").host
         backend = DockerSandbox(engines.IMAGE, engine=host, layers=top)
@@ -290,7 +293,7 @@ with open('a.txt') as file:
 
 
 async def test_a_layer_that_is_made_later_is_found(sandbox: Sandbox, top: Path) -> None:
-    name = f"later-{type(sandbox).__name__.lower()}"
+    name = f"later-{secrets.token_hex(4)}"
     with pytest.raises(SandboxUnavailable, match=f"no layer {name}"):
         await run(sandbox, "pass", names=(name,))
     make(top, name, {"x": b"later"})
