@@ -91,6 +91,7 @@ def environment() -> Environment:
         inline=prose.line,
         unified=difference.unified,
         numbered=patch.numbered,
+        folded=patch.folded,
         path=quote,
     )
     made.globals.update(asset=static.address, STATUS=words.STATUS)

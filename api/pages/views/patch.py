@@ -13,11 +13,9 @@ from api.pages.visitor import Reader, Visitor
 from api.problems import Refused
 from api.services import Services, ServicesDep, find_job
 from jobs.view import patch as view
+from jobs.view.patch_text import MOST_BYTES
 
 router = APIRouter(prefix="/jobs/{job_id}/changes")
-
-MOST_BYTES = 4 * 1024 * 1024
-"""A longer patch is not read for a page."""
 
 
 @router.get("")

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.format.patch import MOST_LINES, numbered, read, shown, tree
+from api.pages.format.patch import folded, numbered, shown, tree
 from api.pages.rendering import drawn
 from jobs.model.record import PatchRef
+from jobs.view.patch_text import MOST_LINES, read
 
 OWN = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -117,7 +118,7 @@ def test_what_looks_like_a_header_in_a_file_is_a_line_of_it(patch):
 )
 def test_large_and_generated_files_are_folded(patch, path, content, why):
     (file,) = read(patch({}, {path: content}))
-    assert file.folded == why
+    assert folded(file) == why
 
 
 def test_a_line_is_cut_where_nobody_reads_on(patch):
