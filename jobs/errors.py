@@ -10,6 +10,7 @@ JobsError
   +-- Contended          a record kept changing under a decision, or an id is taken; try again
   +-- BlobMissing        bytes that a digest names are not in the store
   +-- PathRefused        a path that a workspace cannot hold
+  +-- NotShown           a comment is on a line that the patch does not show
 """
 
 from __future__ import annotations
@@ -65,3 +66,7 @@ class BlobMissing(JobsError):
 
 class PathRefused(JobsError, ValueError):
     """A path that could leave the workspace, or that no archive could carry."""
+
+
+class NotShown(JobsError):
+    """A comment is on a file or a line that the patch does not show; the text says which."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -29,6 +30,7 @@ from jobs.model.spec import JobSpec, Kind
 from jobs.service import Operations
 from jobs.store import ConversationEntry, LeaseRef
 from jobs.transitions.lifecycle import Refusal
+from jobs.view.comments import marked
 from worker.adapters.repository import Delivered, anew, delivered
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.context import WorkerContext
@@ -154,11 +156,21 @@ class GraphRunner:
         if "questions" not in payload:
             asks = ReviewKind.REVIEW
             change = await self._change(ledger, workspace, payload["answer"])
+            payload = {**payload, "decisions": await self._marked(payload["decisions"], change)}
             if change is not None:
-                payload = {**payload, "patch": asdict(change.patch), "bundle": change.bundle}
+                payload |= {"patch": asdict(change.patch), "bundle": change.bundle}
         await ledger.flush()
         await self.context.write_down(self.record)
         return await self.ask(Review(interrupt.id, asks, payload))
+
+    async def _marked(
+        self, decisions: list[dict[str, Any]], change: Delivered | None
+    ) -> list[dict[str, Any]]:
+        """The decisions, whose comments say whether their lines are still as they were."""
+        if not any(each.get("comments") for each in decisions):
+            return decisions
+        patch = await self.context.blobs.get(change.patch.digest) if change else None
+        return await asyncio.to_thread(marked, decisions, patch)
 
     async def _change(self, ledger: Ledger, workspace: Workspace, answer: str) -> Delivered | None:
         blobs, author = self.context.pinned(ledger), self.context.author

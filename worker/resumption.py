@@ -10,7 +10,7 @@ Why: docs/decisions/0052-a-retry-continues.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from agents.evidence.verdict import CRITIC
 from agents.graph.checkpoint_format import READS, WRITES
 from jobs.model.graph_format import ANEW, GraphFormat
 from jobs.model.record import JobRecord
-from jobs.model.review import Action, Decision, Review
+from jobs.model.review import Action, Comment, Decision, Review
 from jobs.store.redis_store import RedisStore
 from jobs.transitions import upgrade
 
@@ -91,8 +91,14 @@ def _answered(decision: Decision) -> Command[Any]:
         "code": decision.code,
         "by": decision.by,
         "override": decision.override,
+        "comments": [_plain(comment) for comment in decision.comments],
     }
     return Command(resume={decision.review_id: answer})
+
+
+def _plain(comment: Comment) -> dict[str, Any]:
+    """As a checkpoint keeps it: readable without this code."""
+    return {**asdict(comment), "side": str(comment.side), "excerpt": list(comment.excerpt)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,23 @@ class Answers(TypedDict):
     answers: list[str]
 
 
+class Comment(TypedDict):
+    """A comment on a line of the patch; `excerpt` are the lines of the patch around it, each with
+    its sign, and `at` is the line's place among them, from 0. `base` is its number before the
+    change, None of an added line."""
+
+    path: str
+    line: int
+    side: Literal["old", "new"]
+    text: str
+    excerpt: list[str]
+    at: int
+    base: int | None
+
+
 class Decision(TypedDict):
     """The resume value of a review. LangGraph validates it: a wrong one raises, and the job stays
-    paused. `by` is the person's name; `feedback` goes with revise, `code` with edit.
+    paused. `by` is the person's name; `feedback` and `comments` go with revise, `code` with edit.
     """
 
     action: Literal["approve", "revise", "edit", "delegate"]
@@ -36,3 +50,4 @@ class Decision(TypedDict):
     feedback: NotRequired[str]
     code: NotRequired[str]
     override: NotRequired[bool]
+    comments: NotRequired[list[Comment]]

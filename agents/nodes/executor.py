@@ -93,10 +93,20 @@ def _request(state: State, ports: Ports) -> Prompt:
         for run in state.get("runs", [])
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]
+    said = {"by": feedback["by"], "text": feedback["text"], "comments": _comments(state)}
     if is_paused(state) and feedback["by"] != CRITIC:
-        return prompt("executor/go_on", edits=edits, by=feedback["by"], text=feedback["text"])
-    review = {"by": feedback["by"], "text": feedback["text"], **failing(state)}
+        return prompt("executor/go_on", edits=edits, **said)
+    review = {**said, **failing(state)}
     return prompt("executor/feedback", edits=edits, verified=_failed_verification(state), **review)
+
+
+def _comments(state: State) -> list[dict[str, Any]]:
+    """Those on lines that came with a person's feedback."""
+    decisions, feedback = state.get("decisions"), state["feedback"]
+    if not decisions or feedback is None or feedback["by"] == CRITIC:
+        return []
+    found: list[dict[str, Any]] = decisions[-1].get("comments", [])
+    return found
 
 
 def _failed_verification(state: State) -> dict[str, Any] | None:

@@ -36,6 +36,7 @@ def decision_update(decision: Decision, *, proven: bool) -> dict[str, Any]:
                 "feedback": decision.get("feedback", ""),
                 "code": decision.get("code", ""),
                 "override": override,
+                "comments": decision.get("comments", []),
             }
         ]
     }

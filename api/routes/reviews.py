@@ -18,10 +18,12 @@ from api.problems import Refused
 from api.refusals import from_refusal
 from api.routes.jobs import changed_answer
 from api.schemas.job import JobReceipt
+from api.schemas.line_comments import all_written
 from api.schemas.problem import FieldError
 from api.schemas.review import Decided, DecidedList, ReviewRequest
 from api.services import Services, ServicesDep, find_job
 from api.submission.job_requests import refuse
+from api.submission.line_comments import on_lines
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
 from jobs.model.review import Action, Decision, Review, ReviewKind
@@ -66,6 +68,10 @@ async def decide(
     Where the payload says `paused`, the work is not finished: `revise` lets it go on, with or
     without feedback.
 
+    `comments` go with `revise`, each on a line that the review's patch shows; the model gets them
+    with the lines around. In the payload of the next review each has `outdated`: whether its line
+    is no longer as it was.
+
     Work that is not verified can be approved; that is recorded as an override. A review of kind
     `upgrade` takes `approve` (start the job over), `delegate` (leave it to a worker that can read
     its checkpoint) and `reject`. One of kind `questions` takes `answer` and `reject`.
@@ -82,8 +88,10 @@ async def settle(
     """Apply a decision to the job's open review. Raises Refused: 403, 409, 422."""
     job_id = loaded.record.id
     review = _open_review(loaded.record)
-    if asked.action is Action.REVISE and not (asked.feedback.strip() or review.paused):
-        refuse([FieldError(field="feedback", message="revise needs feedback")])
+    said = asked.feedback.strip() or asked.comments or review.paused
+    if asked.action is Action.REVISE and not said:
+        refuse([FieldError(field="feedback", message="revise needs feedback or comments")])
+    named = asked.review_id in (None, review.id) and asked.digest in (None, digest_of(review))
     judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
     override = judges and not review.proven
     decision = Decision(
@@ -96,6 +104,7 @@ async def settle(
         key_id=caller.id,
         digest=asked.digest or "",
         answers=tuple(asked.answers),
+        comments=await on_lines(services.blobs, review, asked.comments if named else ()),
     )
     decided = await services.operations.decide(job_id, decision, loaded)
     if isinstance(decided, Refusal):
@@ -168,7 +177,8 @@ async def listing(
     rows = [decisions.row(each, iso(each.event.at)) for each in found]
     if form == "csv":
         headers = {"X-Total-Count": str(total)}
-        return as_csv("fettle-decisions", decisions.COLUMNS, rows, headers)
+        words = ({**row, "comments": all_written(row["comments"])} for row in rows)
+        return as_csv("fettle-decisions", decisions.COLUMNS, words, headers)
     shown = [Decided(**row) for row in rows]
     return as_json(DecidedList(decisions=shown, total=total, limit=limit, offset=offset))
 

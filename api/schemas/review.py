@@ -8,10 +8,12 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
+from api.schemas.line_comments import LineComment, SentComment
 from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.model.review import Action, ReviewKind
 
 _NEEDS = {Action.EDIT: "code", Action.REJECT: "feedback"}
+_ONLY = {"code": Action.EDIT, "answers": Action.ANSWER, "comments": Action.REVISE}
 
 
 class ReviewRequest(RequestModel):
@@ -22,6 +24,10 @@ class ReviewRequest(RequestModel):
             "examples": [
                 {"action": "approve"},
                 {"action": "revise", "feedback": "Handle the empty list too"},
+                {
+                    "action": "revise",
+                    "comments": [{"path": "src/dates.py", "line": 12, "text": "Why not divmod?"}],
+                },
                 {"action": "edit", "code": "print('by hand')"},
                 {"action": "reject", "feedback": "Not what I asked for"},
                 {"action": "delegate"},
@@ -36,7 +42,8 @@ class ReviewRequest(RequestModel):
     feedback: str = Field(
         "",
         max_length=20_000,
-        description="required by reject, and by revise where the work is not `paused`",
+        description="required by reject, and by revise where the work is not `paused` and there "
+        "are no comments",
     )
     code: str = Field("", max_length=200_000, description="required by edit: the code to run")
     review_id: str | None = Field(
@@ -56,20 +63,21 @@ class ReviewRequest(RequestModel):
         "takes the default",
     )
 
+    comments: list[SentComment] = Field(
+        default_factory=list,
+        max_length=50,
+        description="of `revise`: on lines of the patch that this review shows",
+    )
+
     @model_validator(mode="after")
     def _complete(self) -> ReviewRequest:
-        if self.code and self.action is not Action.EDIT:
-            raise PydanticCustomError(
-                "not_wanted",
-                "{action} takes no code, only edit does",
-                {"action": self.action, "field": "code"},
-            )
-        if self.answers and self.action is not Action.ANSWER:
-            raise PydanticCustomError(
-                "not_wanted",
-                "{action} takes no answers, only answer does",
-                {"action": self.action, "field": "answers"},
-            )
+        for name, action in _ONLY.items():
+            if getattr(self, name) and self.action is not action:
+                raise PydanticCustomError(
+                    "not_wanted",
+                    "{action} takes no {field}, only {only} does",
+                    {"action": self.action, "field": name, "only": action},
+                )
         needed = _NEEDS.get(self.action)
         if needed and not getattr(self, needed).strip():
             raise PydanticCustomError(
@@ -117,6 +125,7 @@ class Decision(ResponseModel):
     digest_named: bool = Field(False, description="whether the author named the digest")
     approvals: list[str] = Field(default_factory=list, description="everyone who approved it")
     answers: list[str] | None = Field(None, description="to questions, in their order")
+    comments: list[LineComment] | None = Field(None, description="on lines of the patch")
 
 
 class Decided(ResponseModel):
@@ -135,6 +144,7 @@ class Decided(ResponseModel):
     digest: str | None
     digest_named: bool | None = Field(description="whether the author named the digest")
     feedback: str | None
+    comments: list[LineComment] | None = Field(description="on lines of the patch")
 
 
 class DecidedList(ResponseModel):

@@ -7,6 +7,7 @@ from typing import Any
 
 from api.http.foreign_text import first_line
 from api.quantities import duration, money, plural
+from api.schemas.line_comments import place
 from cli.client.events import Event
 from cli.render.checks import checked_parts, questions_parts, written_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
@@ -65,14 +66,27 @@ def plan_parts(data: Data, _detail: Detail) -> Iterator[Part]:
 def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     """What a person has decided."""
     override = ", overriding failed evidence" if data["override"] else ""
-    action = "go on" if data["action"] == "revise" and not data["feedback"] else data["action"]
+    said = data["feedback"] or data.get("comments")
+    action = "go on" if data["action"] == "revise" and not said else data["action"]
     yield Line("decided", f"{action}, by {printable(data['by'])}{override}", Tone.ASK)
     if data["feedback"]:
         yield Prose(printable(data["feedback"]))
     for answer in data.get("answers") or ():
         yield Line("answer", printable(answer) or "(the default)")
+    for comment in data.get("comments") or ():
+        yield from _comment_parts(comment)
     if data.get("ends"):
         yield Line("ends here", printable(data["ends"]), Tone.WARN)
+
+
+def _comment_parts(comment: Data) -> Iterator[Part]:
+    """A comment on a line, the line, and in a later review whether it is as it was."""
+    stands = ""
+    if "outdated" in comment:
+        stands = "the line has changed" if comment["outdated"] else "the line is as it was"
+    yield Line("comment", printable(place(comment)) + (f" ({stands})" if stands else ""), Tone.ASK)
+    yield Code(printable(comment["excerpt"][comment["at"]]), "diff")
+    yield Prose(printable(comment["text"]))
 
 
 def _voted(data: Data, _detail: Detail) -> Iterator[Part]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from api.schemas.line_comments import SentComment
 from cli.client.events import Event
 from cli.client.files import as_text
 from cli.client.service import Job, Service
@@ -40,8 +41,8 @@ START = "start"
 class Original:
     """A finished job, its recording (YAML), what it was submitted with, and what people decided.
 
-    A decision is {action, feedback, code?} by the name of a key. `bundle`: a repository that was
-    sent with the job.
+    A decision is {action, feedback, code?, comments?} by the name of a key. `bundle`: a repository
+    that was sent with the job.
     """
 
     job: Job
@@ -147,6 +148,10 @@ def _decision(
     said: dict[str, Any] = {"action": data["action"], "feedback": data["feedback"] or ""}
     if answers := data.get("answers"):
         said["answers"] = answers
+    if comments := data.get("comments"):
+        said["comments"] = [
+            {name: one[name] for name in SentComment.model_fields} for one in comments
+        ]
     if data["action"] == "edit":
         runs = (event.data for event in after if event.kind == "run_finished")
         run = next((run for run in runs if run["by"] != EXECUTOR), None)

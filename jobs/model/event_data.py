@@ -20,7 +20,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypeAliasType, TypedDict
 
 from jobs.model.record import Reason
-from jobs.model.review import Action, ReviewKind
+from jobs.model.review import Action, ReviewKind, Side
 from jobs.model.run_data import (
     ArtifactData,
     CheckReportData,
@@ -278,13 +278,26 @@ class VotedData(_PersonsData):
     approvals_needed: int
 
 
+class CommentData(TypedDict):
+    """A comment on a line of the patch, see `model.review.Comment`."""
+
+    path: str
+    line: int
+    side: Side
+    text: str
+    excerpt: list[str]
+    at: int
+    base: int | None
+
+
 class DecidedData(_PersonsData):
     """A review is closed; `approvals` are the names of everyone who approved, `answers` those to
-    questions."""
+    questions, `comments` those on lines of the patch."""
 
     action: Action
     approvals: NotRequired[list[str]]
     answers: NotRequired[list[str]]
+    comments: NotRequired[list[CommentData]]
 
 
 class BegunAnewData(TypedDict):

@@ -49,7 +49,8 @@ class Review:
     `id` is the graph's interrupt id where the graph asks. payload of a `review`: {plan: [str],
     answer: str, code: str, runs: [run], artifacts: [artifact], critiques: [critique],
     decisions: [decision], revision: int, checks: report or null, paused: bool}, and of a job on a
-    repository {patch: PatchRef's fields, bundle: digest}, where there are; of `questions`:
+    repository {patch: PatchRef's fields, bundle: digest}, where there are; there each comment of
+    an earlier decision has `outdated` and `now` (see jobs.view.comments); of `questions`:
     {task: str, questions: [{question, default}]}; of an `upgrade`: see jobs.transitions.upgrade.
     `opened_at` (ms) is set as it is put on record. At `expires_at` an event says once that it has
     expired; `expired`: that was done, and it stays open. At `remind_at` and `escalate_at` an event
@@ -86,6 +87,31 @@ class Review:
         return min((time for time in times if time is not None), default=None)
 
 
+class Side(StrEnum):
+    """Which of a line's two numbers is meant: that before the change, or after it."""
+
+    OLD = "old"
+    NEW = "new"
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A person's comment on a line of the patch that a Review shows.
+
+    `excerpt` are the lines of the patch around it, each with its sign (` `, `+` or `-`); `at` is
+    the line's place among them, from 0. `base` is the line's number in the job's commit, None of
+    an added line.
+    """
+
+    path: str
+    line: int
+    side: Side
+    text: str
+    excerpt: tuple[str, ...] = ()
+    at: int = 0
+    base: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A person's answer to the Review `review_id`; `by` is the name of the key that gave it, which
@@ -104,3 +130,5 @@ class Decision:
     digest: str = ""
     answers: tuple[str, ...] = ()
     """To questions, in their order; a blank or a missing one leaves it to the default."""
+    comments: tuple[Comment, ...] = ()
+    """Of `revise`: on lines of the patch."""

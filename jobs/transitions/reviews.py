@@ -8,7 +8,7 @@ critic is not possible then. Every other answer closes the Review at once, from 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from jobs.model.credentials import Person
@@ -155,6 +155,8 @@ def _close(
     }
     if decision.action is Action.ANSWER:
         data["answers"] = list(decision.answers)
+    if decision.comments:
+        data["comments"] = [asdict(comment) for comment in decision.comments]
     events = [NewEvent(f"decided:{record.epoch}", "decided", data)]
     upgrades = review.kind is ReviewKind.UPGRADE
     if upgrades:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from api.schemas.line_comments import parsed
 from cli.client.service import Service
 from cli.context import open_service
 from cli.follow.review_prompt import whole_code
@@ -33,6 +34,13 @@ from cli.render.review import CHOICES
     multiple=True,
     help="For answer: one for each question, in their order; an empty one is the default.",
 )
+@click.option(
+    "--comment",
+    "comments",
+    metavar="PATH:LINE:TEXT",
+    multiple=True,
+    help="For revise: on a line of the patch; PATH:-LINE:TEXT is a line before the change.",
+)
 @click.option("--review-id", metavar="ID", help="The review to decide; refused if another is open.")
 @click.option(
     "--digest", metavar="SHA256", help="The digest of what you saw, as the review shows it."
@@ -47,16 +55,16 @@ def command(
     feedback: str | None,
     code_file: Path | None,
     answers: tuple[str, ...],
+    comments: tuple[str, ...],
     review_id: str | None,
     digest: str | None,
     as_json: bool,
 ) -> None:
     """Decide the open review of the job ID.
 
-    approve takes the work as it is; revise sends it back with TEXT, or lets a job that pauses at
-    every run go on; edit runs your own code
-    instead; reject ends the job; delegate lets the critic decide this time, unless two people's
-    approval is needed.
+    approve takes the work as it is; revise sends it back with TEXT and comments on lines, or lets a
+    job that pauses at every run go on; edit runs your own code instead; reject ends the job;
+    delegate lets the critic decide this time, unless two people's approval is needed.
 
     Where the job has questions, answer answers them, and reject ends it.
 
@@ -69,6 +77,8 @@ def command(
         raise click.UsageError("--code goes with edit")
     if answers and action != "answer":
         raise click.UsageError("--answer goes with answer")
+    if comments and action != "revise":
+        raise click.UsageError("--comment goes with revise")
     with open_service(flags) as service:
         decision = {
             "action": action,
@@ -76,6 +86,7 @@ def command(
             "review_id": review_id,
             "digest": digest,
             "answers": list(answers) or None,
+            "comments": [_comment(each) for each in comments] or None,
         }
         if action == "edit":
             decision["code"] = _code(service, job_id, code_file)
@@ -85,6 +96,13 @@ def command(
         print_json(job)
     else:
         Screen().line("decided", f"{action}; {_where(job)}")
+
+
+def _comment(text: str) -> Mapping[str, Any]:
+    found = parsed(text)
+    if found is None:
+        raise click.UsageError(f"--comment {text!r} is not PATH:LINE:TEXT, as in a.py:12:too slow")
+    return found
 
 
 def _where(job: Mapping[str, Any]) -> str:

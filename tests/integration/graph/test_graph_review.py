@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.graph.graphs import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
 
 from agents.graph.job_input import JobInput
@@ -61,6 +62,41 @@ async def test_feedback_makes_another_pass_and_another_pause(tmp_path: Path) -> 
     assert [run["id"] for run in shown["runs"]] == ["r1", "r2"]
     assert only(second["__interrupt__"]).id != only(first["__interrupt__"]).id
     assert sandbox.ran == ["one", "two"]
+
+
+COMMENT = {
+    "path": "a.py",
+    "line": 2,
+    "side": "old",
+    "text": "Why not 3?",
+    "excerpt": [" x = 1", "-y = 2", "+y = 4"],
+    "at": 1,
+    "base": 2,
+}
+HEARD = """
+Comment on line 2 of `a.py` as it was before your change, marked with `>` in the change:
+
+```diff
+   x = 1
+> -y = 2
+  +y = 4
+```
+
+Why not 3?
+
+"""
+
+
+@pytest.mark.parametrize(("feedback", "before"), [("Use three.", "Use three.\n"), ("", "back:\n")])
+async def test_comments_come_with_the_lines_around_them(
+    tmp_path: Path, feedback: str, before: str
+) -> None:
+    again = turn("executor", before + HEARD + "Fix this", "Second.", after=2)
+    journey, _ = paused(tmp_path, again)
+    await journey.begin(JOB)
+    second = await journey.decide("revise", feedback=feedback, comments=[COMMENT])
+    shown = only(second["__interrupt__"]).value
+    assert (shown["answer"], only(shown["decisions"])["comments"]) == ("Second.", [COMMENT])
 
 
 async def test_a_person_s_code_is_run_as_it_is(tmp_path: Path) -> None:

@@ -149,7 +149,9 @@ def test_a_request_that_is_refused_is_bad_usage(fettle, tiny):
 
 @pytest.mark.parametrize(
     "args", [[], ["frobnicate"], ["run"], ["review", "j1", "applaud"], ["review", "j1", "reject"],
-             ["review", "j1", "approve", "--code", __file__], ["list", "--limit", "0"]],
+             ["review", "j1", "approve", "--code", __file__],
+             ["review", "j1", "approve", "--comment", "a.py:1:x"],
+             ["review", "j1", "revise", "--comment", "a.py: no line"], ["list", "--limit", "0"]],
 )  # fmt: skip
 def test_bad_usage_exits_2(fettle, args):
     assert fettle(*args)[0] == 2
@@ -239,10 +241,19 @@ def test_review_sends_the_decision(fettle, tiny, tmp_path):
     assert fettle("review", "j1", "approve")[1] == "decided: approve; the job is queued\n"
     fettle("review", "j1", "revise", "-m", "smaller", "--review-id", "v1")
     fettle("review", "j1", "edit", "--code", str(tmp_path / "mine.py"))
+    comments = ("--comment", "a b.py:12: see c.py:3: why?", "--comment", "a.py:-7:No\nway.")
+    assert fettle("review", "j1", "revise", *comments)[0] == 0
     assert [asked.body for asked in tiny.asked] == [
         {"action": "approve"},
         {"action": "revise", "feedback": "smaller", "review_id": "v1"},
         {"action": "edit", "code": "print(1)\n"},
+        {
+            "action": "revise",
+            "comments": [
+                {"path": "a b.py", "line": 12, "side": "new", "text": "see c.py:3: why?"},
+                {"path": "a.py", "line": 7, "side": "old", "text": "No\nway."},
+            ],
+        },
     ]
 
 

@@ -10,7 +10,7 @@ from langgraph.types import Command, Interrupt, PregelTask, StateSnapshot
 from support.jobs.job_examples import queued
 
 from jobs.model.record import JobRecord
-from jobs.model.review import Action, Decision
+from jobs.model.review import Action, Comment, Decision, Side
 from jobs.model.spec import JobSpec
 from jobs.transitions import lifecycle
 from worker.resumption import Asked, Begin, Ended, GoOn, reopening, resumption
@@ -44,7 +44,9 @@ def test_between_two_steps_it_goes_on() -> None:
 
 
 def test_a_decision_answers_the_pause_that_it_names() -> None:
-    decision = Decision("pause-2", Action.REVISE, "ann", feedback="more tests")
+    comment = Comment("a.py", 2, Side.NEW, "Why?", ("-1", "+2"), 1)
+    words = {"feedback": "more tests", "comments": (comment,)}
+    decision = Decision("pause-2", Action.REVISE, "ann", **words)
     resumed = resumption(a_record(decision), a_snapshot({"plan": []}, ("gate",), (PAUSE,)))
     answer = {
         "action": "revise",
@@ -52,6 +54,17 @@ def test_a_decision_answers_the_pause_that_it_names() -> None:
         "code": "",
         "by": "ann",
         "override": False,
+        "comments": [
+            {
+                "path": "a.py",
+                "line": 2,
+                "side": "new",
+                "text": "Why?",
+                "excerpt": ["-1", "+2"],
+                "at": 1,
+                "base": None,
+            }
+        ],
     }
     assert resumed == GoOn(Command(resume={"pause-2": answer}))
 

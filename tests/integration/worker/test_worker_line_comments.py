@@ -1,0 +1,95 @@
+"""Comments on lines of a patch, by a real worker: the model reads them, the next review says where
+they stand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.graph.repository_job import ANSWER, REPLIES, TASK, RepairingModel, project
+from support.processes.deployment import Deployment, running_deployment
+from support.processes.fronts import front
+
+from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from cli.client.service import Service
+from settings.base import DEVELOPMENT_KEY
+
+SPEC = {"task": TASK, "model": "groq:llama-3.3-70b-versatile", "review": True, "run_seconds": 60}
+OPEN = {"path": "days/count.py", "line": 6, "text": "Say what a negative number means."}
+DONE = {"path": "tests/test_count.py", "line": 9, "text": "And 1970 itself?"}
+AFTER = {
+    "path": "tests/test_count.py",
+    "old_text": "years(1969) == -1",
+    "new_text": "years(1970) == 0",
+}
+
+
+class RevisingModel(RepairingModel):
+    """After the first review it edits the test that a comment is on."""
+
+    def turn(self, request: Request) -> Turn:
+        said = sum(message.speaker == "assistant" for message in request.messages)
+        if request.forced_tool is None and said == len(REPLIES) + 1:
+            self.seen.append(request)
+            return Reply(
+                tool_calls=(
+                    ToolCall("edit_file", AFTER),
+                    ToolCall("verify", {"command": ["pytest"]}),
+                )
+            )
+        return super().turn(request)
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, GROQ_API_KEY="a") as made:
+        yield made
+
+
+def reviewed(service: Service, job_id: str, other_than: str, deployment: Deployment) -> Any:
+    """The job with its next open review."""
+    end = time.monotonic() + 60
+    while True:
+        job: Mapping[str, Any] = service.job(job_id)
+        if job["review"] and job["review"]["id"] != other_than:
+            return job
+        assert time.monotonic() < end, deployment.logs()
+        time.sleep(0.02)
+
+
+def test_comments_reach_the_model_and_are_marked_in_the_next_review(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    model = RevisingModel()
+    repository = project(tmp_path / "project")
+    with ProviderServer(model.turn) as server:
+        deployment.worker(groq_base_url=server.groq_url)
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            spec = {**SPEC, "repo": {"ref": "main"}}
+            job_id = str(service.submit(spec, bundle=repository.bundle())["id"])
+            first = reviewed(service, job_id, "", deployment)["review"]
+            named = {"review_id": first["id"], "digest": first["digest"]}
+            service.decide(job_id, {"action": "revise", "comments": [OPEN, DONE], **named})
+            job = reviewed(service, job_id, first["id"], deployment)
+    heard = _heard(model)
+    assert "Comment on line 6 of `days/count.py`, marked with `>` in the change:" in heard
+    assert "\n  -    return abs(year - EPOCH)\n> +    return year - EPOCH\n```" in heard
+    assert "```\n\nSay what a negative number means.\n" in heard
+    (decision,) = job["review"]["payload"]["decisions"]
+    assert decision["feedback"] == ""
+    told = [(each["text"], each["outdated"], each["now"]) for each in decision["comments"]]
+    assert told == [(OPEN["text"], False, 6), (DONE["text"], True, None)]
+    assert [each["text"] for each in job["decisions"][0]["comments"]] == [
+        OPEN["text"],
+        DONE["text"],
+    ]
+    assert job["review"]["payload"]["answer"] == ANSWER
+
+
+def _heard(model: RepairingModel) -> str:
+    """What the model was sent with the decision."""
+    every = (message.text for request in model.seen for message in request.messages)
+    return next(text for text in every if "Comment on line" in text)

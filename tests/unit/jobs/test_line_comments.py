@@ -1,0 +1,102 @@
+"""Comments on lines of a patch: the lines around them, and whether they are as they were."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from difflib import unified_diff
+
+import pytest
+
+from jobs.errors import NotShown
+from jobs.model.review import Comment, Side
+from jobs.view.comments import anchored, marked
+from jobs.view.patch_text import read
+
+BASE = [f"line {number}" for number in range(1, 31)]
+
+
+def patch(after: list[str], path: str = "src/a.py") -> bytes:
+    """The change from BASE to these lines, as git writes it."""
+    lines = unified_diff(BASE, after, f"a/{path}", f"b/{path}", lineterm="")
+    return "\n".join([f"diff --git a/{path} b/{path}", *lines, ""]).encode()
+
+
+def changed(**lines: str | None) -> list[str]:
+    """BASE with lines replaced, as `_12="new"`; None deletes one."""
+    asked = {int(name[1:]): text for name, text in lines.items()}
+    every = [asked.get(number, text) for number, text in enumerate(BASE, 1)]
+    return [line for text in every if text is not None for line in text.split("\n")]
+
+
+def on(content: bytes, line: int, side: Side = Side.NEW, path: str = "src/a.py") -> Comment:
+    return anchored(Comment(path, line, side, "Why?"), read(content))
+
+
+def stands(comment: Comment, later: bytes | None) -> tuple[bool, int | None]:
+    (decision,) = marked([{"by": "ada", "comments": [asdict(comment)]}], later)
+    (told,) = decision["comments"]
+    assert told["text"] == "Why?"
+    return told["outdated"], told["now"]
+
+
+def test_a_comment_has_the_lines_around_it() -> None:
+    content = patch(changed(_12="twelve\ntwelve and a half"))
+    comment = on(content, 13)
+    around = (" line 11", "-line 12", "+twelve", "+twelve and a half")
+    assert comment.excerpt == (*around, " line 13", " line 14", " line 15")
+    assert (comment.at, comment.base) == (3, None)
+    removed = on(content, 12, Side.OLD)
+    assert (removed.excerpt[removed.at], removed.base) == ("-line 12", 12)
+    first = on(content, 9)
+    assert (first.excerpt, first.at) == ((" line 9", " line 10", " line 11", "-line 12"), 0)
+    assert (first.base, on(content, 14).base) == (9, 13)
+
+
+@pytest.mark.parametrize(
+    ("line", "side", "path", "why"),
+    [
+        (1, Side.NEW, "src/a.py", r"does not show line 1 of src/a.py \(after the change\)"),
+        (13, Side.OLD, "src/b.py", "does not change src/b.py"),
+        (31, Side.OLD, "src/a.py", r"does not show line 31 of src/a.py \(before the change\)"),
+    ],
+)
+def test_a_comment_on_what_is_not_shown_says_so(line, side, path, why) -> None:
+    with pytest.raises(NotShown, match=why):
+        on(patch(changed(_12="twelve")), line, side, path)
+
+
+def test_a_file_without_lines_takes_no_comments() -> None:
+    content = b"diff --git a/x.png b/x.png\nnew file mode 100644\nGIT binary patch\nliteral 1\n"
+    with pytest.raises(NotShown, match=r"shows no line of x\.png"):
+        on(content, 1, path="x.png")
+
+
+FIRST = patch(changed(_12="twelve", _20=None))
+
+
+@pytest.mark.parametrize(
+    ("line", "side", "later", "expected"),
+    [
+        # an added line is known by its text
+        (12, Side.NEW, patch(changed(_12="twelve", _20=None)), (False, 12)),
+        (12, Side.NEW, patch(changed(_2="2\n2.5\n2.6", _12="twelve")), (False, 14)),
+        (12, Side.NEW, patch(changed(_12="a dozen")), (True, None)),
+        (12, Side.NEW, patch(changed(_12="twelve", _25="twelve")), (False, 12)),
+        # a line of the commit by its number
+        (20, Side.OLD, patch(changed(_2="2\n2.5", _20=None)), (False, 20)),
+        (20, Side.OLD, patch(changed(_21="21")), (True, None)),
+        (11, Side.NEW, patch(changed(_2="2\n2.5", _12="a dozen")), (False, 12)),
+        (11, Side.NEW, patch(changed(_11="eleven")), (True, None)),
+        (11, Side.OLD, patch(changed(_28="28")), (False, None)),
+        # its file is no longer changed, or nothing is
+        (11, Side.NEW, patch(changed(_12="twelve"), "other.py"), (True, None)),
+        (12, Side.NEW, None, (True, None)),
+    ],
+)
+def test_a_line_is_as_it_was_or_outdated(line, side, later, expected) -> None:
+    assert stands(on(FIRST, line, side), later) == expected
+
+
+def test_decisions_without_comments_stay_as_they_are() -> None:
+    old = {"by": "ada", "action": "revise", "feedback": "More."}
+    assert marked([old], FIRST) == [{**old, "comments": []}]
