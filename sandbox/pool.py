@@ -70,8 +70,15 @@ class Instance(Protocol):
         """How many connections are waited for at a time, where it has a proxy."""
         ...
 
+    @property
+    def connections(self) -> int:
+        """How many there can be at a time, those that are waited for included."""
+        ...
+
     async def accept(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Wait for the next connection to its proxy. Raises OSError, SandboxUnavailable."""
+        """Wait for the next connection to its proxy. Raises OSError, EOFError,
+        SandboxUnavailable.
+        """
         ...
 
     async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:

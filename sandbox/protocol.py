@@ -101,9 +101,10 @@ class Command:
     directory that this leaves empty is not there either."""
     proxy: ConnectionHandler | None = None
     """Answers what the code connects to 127.0.0.1:`PROXY_PORT`, each connection in a task of its
-    own, so many at a time (`proxy.CONNECTIONS`); further ones wait. Nothing else of a network is
-    there. At the run's end all are cut, and the tasks cancelled. A run that is made once more,
-    because its sandbox was lost, connects once more. None: nobody listens there."""
+    own. As many as a backend answers at a time (`local` 64, `docker` 16) are let in; further ones
+    wait. Nothing else of a network is there. At the run's end all are cut, and the tasks cancelled.
+    A run that is made once more, because its sandbox was lost, connects once more. None: nobody
+    listens there."""
     collect: bool = True
     """False: nothing comes out of `/work`; `changed`, `deleted` and `refused` are empty."""
 

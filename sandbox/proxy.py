@@ -14,8 +14,6 @@ from contextlib import asynccontextmanager
 from sandbox.pool import Instance
 from sandbox.protocol import ConnectionHandler, SandboxUnavailable
 
-CONNECTIONS = 64
-"""At one time, those that are waited for included. Others wait in the sandbox, in its memory."""
 _PAUSE_SECONDS = 1.0
 """After a connection could not be taken: this process may be short of descriptors for a while."""
 _END_SECONDS = 1.0
@@ -51,7 +49,7 @@ class _Proxy:
         while (
             not self._over
             and self._waiting < self._instance.acceptors
-            and len(self._tasks) < CONNECTIONS
+            and len(self._tasks) < self._instance.connections
         ):
             self._waiting += 1
             task = asyncio.create_task(self._take())
@@ -79,7 +77,7 @@ class _Proxy:
     async def _take(self) -> None:
         try:
             reader, writer = await self._instance.accept()
-        except (OSError, SandboxUnavailable):
+        except (OSError, EOFError, SandboxUnavailable):
             await asyncio.sleep(_PAUSE_SECONDS)
             return
         finally:

@@ -68,8 +68,8 @@ def numbers() -> list[int]:
 
 
 def processes() -> list[int]:
-    """The same, each by a number for what the process holds (`seen`)."""
-    return [seen(number)[0] for number in numbers()]
+    """The same without relays, each by a number for what the process holds (`seen`)."""
+    return [number for number, fields in map(seen, numbers()) if not is_relay(fields)]
 
 
 def seen(pid: int) -> tuple[int, list[bytes] | None]:
@@ -86,6 +86,13 @@ def seen(pid: int) -> tuple[int, list[bytes] | None]:
             return thread, others
         fields = stat(pid)
     return pid, fields
+
+
+def is_relay(fields: list[bytes] | None) -> bool:
+    """Whether an engine has put a process into the sandbox (`relay.py`): it has no parent here, as
+    nobody else has but the agent, or the init above it. What the code leaves behind is init's.
+    """
+    return fields is not None and fields[1] == b"0"
 
 
 def is_led_by_the_dead(fields: list[bytes] | None) -> bool:

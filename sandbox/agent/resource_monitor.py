@@ -17,7 +17,16 @@ import time
 
 from sandbox.agent.cpu_time import TICKS, CpuTime
 from sandbox.agent.landlock import WRITABLE
-from sandbox.agent.processes import PAGE, mapped, numbers, own_memory, processes, resident, seen
+from sandbox.agent.processes import (
+    PAGE,
+    is_relay,
+    mapped,
+    numbers,
+    own_memory,
+    processes,
+    resident,
+    seen,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +113,7 @@ class ResourceMonitor:
             ticks = int((times.children_user + times.children_system) * TICKS)
         for each in numbers():
             pid, fields = seen(each)
-            if fields is None:
+            if fields is None or (is_relay(fields) and pid != INIT):
                 continue
             # man 5 proc, from field 3: utime, stime, cutime, cstime, num_threads, vsize, rss
             ticks += sum(map(int, fields[13:15] if pid == INIT else fields[11:15]))

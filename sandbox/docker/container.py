@@ -11,16 +11,17 @@ from typing import Protocol
 
 from sandbox import policy
 from sandbox.agent.wire import READY
-from sandbox.docker import image, profile
+from sandbox.docker import image, profile, relays
 from sandbox.docker.address import Connection
 from sandbox.docker.container_events import RunEvents
 from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.garbage_collection import MARK
 from sandbox.docker.layered.image import LayeredImage
 from sandbox.docker.profile import UIDS, ContainerLimits, ContainerTemplate, container, name
+from sandbox.docker.relays import Relays
 from sandbox.docker.stream import Streams
 from sandbox.pool import to_its_end
-from sandbox.protocol import End, Limits, RunResult, SandboxUnavailable
+from sandbox.protocol import PROXY_PORT, End, Limits, RunResult, SandboxUnavailable
 from sandbox.result import ExitReport
 
 
@@ -50,8 +51,9 @@ class DockerInstance:
         mark: str,
         connection: Connection,
         streams: Streams,
+        relays: Relays | None,
     ) -> None:
-        self.id, self.reader = id_, streams
+        self.id, self.reader, self._relays = id_, streams, relays
         self._session, self._limits, self._mark = session, container_limits, mark
         self._connection, self._run_events = connection, RunEvents()
         self._ended = False
@@ -75,11 +77,13 @@ class DockerInstance:
         """See `pool.Instance.start`; its bounds are those that it was made with."""
         self._session.begin(self.id, self._run_events)
 
-    acceptors = 0
+    acceptors, connections = relays.ACCEPTORS, relays.CONNECTIONS
 
     async def accept(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """See `pool.Instance.accept`."""
-        raise SandboxUnavailable("the backend docker has no proxies")
+        if self._relays is None:
+            raise SandboxUnavailable("a container that was made without a proxy")
+        return await self._relays.accept()
 
     async def report(self, result: RunResult | None, *, cut: bool) -> ExitReport:
         """See `pool.Instance.report`. The agent shares the code's uid: one that falls silent or
@@ -103,6 +107,8 @@ class DockerInstance:
             return
         self._ended = True
         try:
+            if self._relays is not None:
+                await self._relays.end()
             await self._session.remove(self.id, self._mark)
         finally:
             self._connection.close()
@@ -115,9 +121,9 @@ class DockerInstance:
             raise EngineLost("the engine was lost during a run")
 
 
-def command(*, load: bool, base: str | None) -> tuple[str, ...]:
-    """What runs in it: the agent, with the usual libraries loaded beforehand or not, and a copy of
-    `base` in `/work` or none.
+def command(*, load: bool, base: str | None, port: int) -> tuple[str, ...]:
+    """What runs in it: the agent, with the usual libraries loaded beforehand or not, a copy of
+    `base` in `/work` or none, and a `port` whose connections are relayed, or 0.
 
     Started as the code's interpreter would be, because the code is forked from it.
     """
@@ -125,7 +131,7 @@ def command(*, load: bool, base: str | None) -> tuple[str, ...]:
         f"import sys; sys.path.insert(0, {policy.AGENT_ROOT!r}); "
         "from sandbox.zygote.interpreter import trampoline; "
         "from sandbox.zygote.container import main; "
-        f"trampoline(lambda: main(load={load}, base={base!r}))"
+        f"trampoline(lambda: main(load={load}, base={base!r}, port={port}))"
     )
     return (image.PYTHON, "-P", "-c", start)
 
@@ -137,30 +143,36 @@ async def make(
     *,
     load: bool,
     layered: LayeredImage | None = None,
+    proxy: bool = False,
 ) -> DockerInstance:
     """Make a container labelled with the mark, and wait until its agent is ready. Of one that
     fails, or is cancelled, nothing is left. Raises SandboxUnavailable.
     """
     engine = session.engine
     template = replace(session.template, labels={**session.template.labels, MARK: mark})
-    words = command(load=load, base=None if layered is None else image.BASE)
+    base = None if layered is None else image.BASE
+    words = command(load=load, base=base, port=PROXY_PORT if proxy else 0)
     if layered is not None:
         template = replace(template, image=layered.id)
         container_limits = profile.with_base(container_limits, layered.work_bytes, layered.files)
+    if proxy:
+        container_limits = profile.with_relays(container_limits, relays.CONNECTIONS)
     creating = asyncio.create_task(_create(engine, template, container_limits, words))
-    connection = None
+    connection = relaying = None
     try:
         made = await asyncio.shield(creating)
         connection = await engine.attach(made)
         await engine.start(made)
         streams = Streams(connection.reader)
         await _ready(streams, policy.READY_SECONDS if layered is None else policy.COPIED_SECONDS)
+        if proxy:
+            relaying = Relays(engine, made, await relays.start(engine, made))
     except BaseException:
         if connection is not None:
             connection.close()
         await to_its_end(asyncio.create_task(_undo(engine, creating)))
         raise
-    return DockerInstance(session, made, container_limits, mark, connection, streams)
+    return DockerInstance(session, made, container_limits, mark, connection, streams, relaying)
 
 
 async def _create(

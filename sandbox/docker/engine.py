@@ -188,6 +188,18 @@ class Engine:
         async with self._call(path):
             return await exchange.hijack(self.address, self._path(path), seconds=_SECONDS)
 
+    async def execute(self, container: str, command: Sequence[str]) -> Connection:
+        """Start a program in a running container; its streams, in both directions. It ends when
+        they are closed, if it minds its input.
+        """
+        attached = {f"Attach{name}": True for name in ("Stdin", "Stdout", "Stderr")}
+        body = {**attached, "Tty": False, "Cmd": list(command)}
+        made = self._fields(await self._expect("POST", f"/containers/{container}/exec", body))
+        path = f"/exec/{made['Id']}/start"
+        async with self._call(path):
+            body = {"Detach": False, "Tty": False}
+            return await exchange.hijack(self.address, self._path(path), body, seconds=_SECONDS)
+
     async def start(self, container: str) -> None:
         """Start it."""
         await self._expect("POST", f"/containers/{container}/start")

@@ -97,10 +97,10 @@ async def upload(
             connection.close()
 
 
-async def hijack(address: Address, path: str, *, seconds: float) -> Connection:
-    """A connection that is the container's streams from here on. Raises Broken, Refused."""
+async def hijack(address: Address, path: str, body: object = None, *, seconds: float) -> Connection:
+    """A connection that is a program's streams from here on. Raises Broken, Refused."""
     upgrade = {"Connection": "Upgrade", "Upgrade": "tcp"}
-    connection, _ = await _begin(address, "POST", path, upgrade, {101, 200}, seconds)
+    connection, _ = await _begin(address, "POST", path, upgrade, {101, 200}, seconds, body)
     return connection
 
 
@@ -147,13 +147,14 @@ async def _begin(
     fields: Mapping[str, str],
     wanted: set[int],
     seconds: float,
+    body: object = None,
 ) -> tuple[Connection, Head]:
     """A connection on which a request was answered with one of the `wanted` statuses."""
     connection = None
     try:
         async with asyncio.timeout(seconds):
             connection = await connect(address)
-            head = await _send(connection, method, path, None, fields)
+            head = await _send(connection, method, path, body, fields)
             if head.status not in wanted:
                 raise Refused(await _whole(connection, head))
     except _FAULTS as error:

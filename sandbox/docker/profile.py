@@ -33,6 +33,9 @@ OWN_PROCESSES = 1
 """The agent, which is the container's init: out of reach of the code's signals, and it reaps what
 the code leaves. The engine's own init would be one more process that the code can look at.
 """
+RELAY_BYTES = 8 * MIB
+RELAY_THREADS = 2
+"""What one relay takes (`agent/relay.py`)."""
 STOP_SECONDS = 1
 
 MASKED = (*policy.MASKED, "/proc/stat", "/sys")
@@ -86,6 +89,17 @@ def with_base(container_limits: ContainerLimits, work_bytes: int, files: int) ->
         work_bytes=container_limits.work_bytes + work_bytes,
         memory_bytes=container_limits.memory_bytes + work_bytes,
         work_files=container_limits.work_files + files,
+    )
+
+
+def with_relays(container_limits: ContainerLimits, relays: int) -> ContainerLimits:
+    """The shape of a sandbox with a proxy, in which so many relays may run: they are not the code's
+    processes.
+    """
+    return replace(
+        container_limits,
+        memory_bytes=container_limits.memory_bytes + relays * RELAY_BYTES,
+        processes=container_limits.processes + 1 + relays * RELAY_THREADS,
     )
 
 

@@ -15,7 +15,7 @@ from sandbox.docker.engine import Engine, EngineLost, Events, Facts
 from sandbox.docker.garbage_collection import MARK, OWNER, Owner
 from sandbox.docker.image import Image
 from sandbox.docker.layered.images import LayeredImages
-from sandbox.docker.profile import ContainerLimits, ContainerTemplate
+from sandbox.docker.profile import ContainerTemplate
 from sandbox.order import Order, order
 from sandbox.protocol import Command, Limits, SandboxUnavailable
 from sandbox.seccomp import engine_profile
@@ -64,12 +64,10 @@ class DockerSession:
         self, limits: Limits, *, load: bool, layers: tuple[str, ...] = (), proxy: bool = False
     ) -> DockerInstance:
         """See `pool.Session.make`."""
-        if proxy:
-            raise SandboxUnavailable("the backend docker has no proxies")
         mark = uuid.uuid4().hex
         self._held.add(mark)
         try:
-            return await self._make(profile.container_limits(limits), mark, load, layers)
+            return await self._make(limits, mark, load=load, layers=layers, proxy=proxy)
         except BaseException:
             self._held.discard(mark)
             raise
@@ -119,13 +117,16 @@ class DockerSession:
             self._held.discard(mark)  # gone, or a stray: the engine refused to remove it
 
     async def _make(
-        self, container_limits: ContainerLimits, mark: str, load: bool, layers: tuple[str, ...]
+        self, limits: Limits, mark: str, *, load: bool, layers: tuple[str, ...], proxy: bool
     ) -> DockerInstance:
+        container_limits = profile.container_limits(limits)
         try:
             layered = None
             if layers and self._images is not None:
                 layered = await self._images.image(layers, self._held)
-            return await container.make(self, container_limits, mark, load=load, layered=layered)
+            return await container.make(
+                self, container_limits, mark, load=load, layered=layered, proxy=proxy
+            )
         except EngineLost:
             raise
         except SandboxUnavailable as error:

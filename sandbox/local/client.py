@@ -29,6 +29,8 @@ from sandbox.zygote.preload import INSTALLED
 LOADING_SECONDS = 15.0
 """Runs wait so long at most for libraries that are being loaded; it takes about 2 s."""
 _EXIT_SECONDS = 10.0
+CONNECTIONS = 64
+"""To one run's proxy at a time. Others wait in the sandbox, in its memory."""
 _BUFFER_BYTES = 1024 * 1024
 _LIBRARIES = tuple(name.partition(".")[0].encode() for name in INSTALLED)
 _LOST = "the sandbox's supervisor has ended"
@@ -326,7 +328,7 @@ class LocalInstance:
         """See `pool.Instance.start`."""
         await self._session.start(self._number, limits)
 
-    acceptors = 1
+    acceptors, connections = 1, CONNECTIONS
 
     async def accept(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """See `pool.Instance.accept`."""

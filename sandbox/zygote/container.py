@@ -21,9 +21,10 @@ FONTS = "/agent/fonts"
 GIVEN = "/agent/given"
 
 
-def main(*, load: bool, base: str | None = None) -> None:
+def main(*, load: bool, base: str | None, port: int) -> None:
     """Serve one order; with the usual libraries loaded before saying that the sandbox is ready, or
-    without, which is quicker where an order waits already. `/work` begins as a copy of `base`.
+    without, which is quicker where an order waits already. `/work` begins as a copy of `base`. What
+    connects to `port` gets out by relays; 0: nobody listens.
     """
     control = _control()
     given = _given()
@@ -35,6 +36,10 @@ def main(*, load: bool, base: str | None = None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     landlock.restrict()
     serve.harden()
+    if port:
+        from sandbox.agent import relay  # noqa: PLC0415
+
+        relay.listen(port, control)
     copied = None if base is None else _copied(base)
     monitor = ResourceMonitor()
     waiting = interpreter.prepare(given)
