@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fastapi import Response
@@ -15,7 +15,9 @@ from api import quantities
 from api.http import foreign_text
 from api.pages import static
 from api.pages.format import code, difference, patch, prose, terminal, words
-from api.pages.visitor import Visitor
+
+if TYPE_CHECKING:  # refusals are pages, too, and the visitor's checks refuse
+    from api.pages.visitor import Visitor
 
 FOLDER = Path(__file__).parent / "templates"
 POLICY = (
@@ -90,8 +92,7 @@ def environment() -> Environment:
         prose=prose.shown,
         inline=prose.line,
         unified=difference.unified,
-        numbered=patch.numbered,
-        folded=patch.folded,
+        remark=patch.remark,
         path=quote,
     )
     made.globals.update(asset=static.address, STATUS=words.STATUS)

@@ -39,6 +39,7 @@ BUNDLES = {
         "js/keys.js",
         "js/parts.js",
         "js/lost.js",
+        "js/comments.js",
         "js/draft.js",
         "js/new.js",
     ),

@@ -12,12 +12,13 @@ from fastapi import Depends, Request
 
 from api import problems
 from api.auth.caller import admit, holder
+from api.pages.posted import posted
 from api.pages.session import COOKIE, Session
 from api.problems import Refused
 from api.services import Services, ServicesDep
 from jobs.model.credentials import Credential, Scope
 
-FORM_TOKEN = "x-form-token"  # noqa: S105 - a header's name
+FORM_TOKEN = "x-form-token"  # noqa: S105 - the name of a header, and of a field
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,21 @@ def posting(*scopes: Scope) -> Callable[..., Awaitable[Visitor]]:
     async def visitor(request: Request, services: ServicesDep) -> Visitor:
         check_origin(request)
         found = await look(request, services)
-        token = request.headers.get(FORM_TOKEN, "")
+        token = await _token(request, services)
         if not hmac.compare_digest(token.encode(), found.form_token.encode()):
             raise Refused(problems.FORBIDDEN, "this form has expired: reload the page")
         return found
 
     return visitor
+
+
+async def _token(request: Request, services: Services) -> str:
+    """From the header that scripts send, else from the form's field of this name."""
+    if (sent := request.headers.get(FORM_TOKEN)) is not None:
+        return sent
+    if request.headers.get("content-type") != "application/x-www-form-urlencoded":
+        return ""
+    return (await posted(request, services.settings)).get(FORM_TOKEN, [""])[-1]
 
 
 async def seen(request: Request, services: Services) -> Visitor | None:

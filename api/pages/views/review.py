@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
 from api.pages import form
@@ -17,8 +19,11 @@ from api.pages.format.difference import compared
 from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Reviewer
 from api.routes.reviews import settle
+from api.schemas import line_comments
+from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep, find_job
+from api.submission.job_requests import refuse
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
 from jobs.errors import BlobMissing
@@ -34,6 +39,7 @@ TURNS = 2
 """Entries of the conversation: the newest may be the job itself."""
 LISTS = frozenset({"answers"})
 DECISION = ("action", "feedback", "code", "review_id", "digest", *LISTS)
+COMMENTS = "comments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +59,29 @@ class Changed:
 async def decide(
     job_id: str, request: Request, services: ServicesDep, visitor: Reviewer
 ) -> Response:
-    """Decide; the page's stream shows the outcome."""
+    """Decide; the job's page shows the outcome."""
     loaded = await find_job(services, visitor.credential, job_id)
     sent = await form.fields(request, services.settings, lists=LISTS)
-    asked = form.checked(ReviewRequest, {name: sent[name] for name in DECISION if name in sent})
+    given = {name: sent[name] for name in DECISION if name in sent}
+    if sent.get(COMMENTS):
+        given[COMMENTS] = _comments(sent[COMMENTS])
+    asked = form.checked(ReviewRequest, given)
     await settle(services, visitor.credential, loaded, asked)
-    return Response(status_code=204)
+    job = f"/app/jobs/{job_id}"
+    if "hx-request" not in request.headers:
+        return RedirectResponse(job, 303)
+    there = urlsplit(request.headers.get("hx-current-url", job)).path == job
+    return Response(status_code=204, headers={} if there else {"HX-Redirect": job})
+
+
+def _comments(text: str) -> list[dict[str, Any]]:
+    """The comments of the form's field. Raises Refused: 422."""
+    found = {each: line_comments.parsed(each) for each in line_comments.split(text)}
+    wrong = next((each for each, comment in found.items() if comment is None), None)
+    if wrong is not None:
+        why = f"“{wrong[:80]}” is not PATH:LINE: TEXT, as in src/a.py:12: too slow"
+        refuse([FieldError(field=COMMENTS, message=why)])
+    return [comment for comment in found.values() if comment is not None]
 
 
 @router.get("/edit")

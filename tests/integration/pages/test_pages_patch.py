@@ -57,10 +57,11 @@ async def test_each_file_opens_by_itself_and_nothing_in_it_is_active(front):
     job_id = await front.patched(PATCH)
     async with visiting(front.app) as visit:
         html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
-        assert '<details class="change" id="change-1" open>' in html
-        assert '<details class="change" id="change-2">' in html  # a lock file
+        assert '<details class="change" id="change-1" data-path="src/dates.py" open>' in html
+        assert ' id="change-2" data-path="&lt;img src=x&gt;ü.lock">' in html  # a lock file
         assert html.count('href="#change-') == 2
-        assert '<span class="d-added" data-n="  2">+A = 2  # &lt;b&gt;</span>' in html
+        assert '<span class="d-added" data-n="  2">+<span class="n">A</span>' in html
+        assert '<span class="c1"># &lt;b&gt;</span></span>' in html
         assert "&lt;img src=x&gt;ü.lock" in html
         assert "<img src=x" not in html
 

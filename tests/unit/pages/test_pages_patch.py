@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.format.patch import folded, numbered, shown, tree
+from api.pages.format.patch import shown, tree
 from api.pages.rendering import drawn
 from jobs.model.record import PatchRef
 from jobs.view.patch_text import MOST_LINES, read
@@ -49,6 +50,11 @@ def patch(tmp_path):
     return made
 
 
+def lines_of(content: bytes, *comments, split: bool = False) -> str:
+    (file,) = shown(content, comments, split=split)["files"]
+    return str(file.lines)
+
+
 def by_path(content: bytes):
     return {file.path: file for file in read(content)}
 
@@ -84,22 +90,24 @@ def test_each_change_is_a_file_with_its_lines_and_notes(patch):
 
 def test_lines_have_the_numbers_that_they_have_in_both_files(patch):
     after = LINES.replace("line 12\n", "").replace("line 28\n", "line 28\nline 28.5\n")
-    (file,) = read(patch({"a": LINES}, {"a": after}))
+    content = patch({"a": LINES}, {"a": after})
+    (file,) = read(content)
     rows = [(row.old, row.new, row.text) for row in file.rows if row.kind != "place"]
     assert (12, None, "-line 12") in rows
     assert (13, 12, " line 13") in rows
     assert (None, 28, "+line 28.5") in rows
     assert (30, 30, " line 30") in rows
-    html = numbered(file.rows)
+    html = lines_of(content)
     assert '<span class="d-removed" data-n="12   ">-line 12</span>' in html
     assert html.count("<span") == len(file.rows)
 
 
 def test_what_looks_like_a_header_in_a_file_is_a_line_of_it(patch):
     evil = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-<script>\n+\u202ex\n"
-    (file,) = read(patch({"a.patch": "1\n"}, {"a.patch": evil}))
+    content = patch({"a.patch": "1\n"}, {"a.patch": evil})
+    (file,) = read(content)
     assert (file.path, file.insertions, file.deletions) == ("a.patch", 6, 1)
-    html = str(numbered(file.rows))
+    html = lines_of(content)
     assert "&lt;script&gt;" in html
     assert "\\u202e" in html
 
@@ -117,13 +125,12 @@ def test_what_looks_like_a_header_in_a_file_is_a_line_of_it(patch):
     ],
 )
 def test_large_and_generated_files_are_folded(patch, path, content, why):
-    (file,) = read(patch({}, {path: content}))
-    assert folded(file) == why
+    (file,) = shown(patch({}, {path: content}))["files"]
+    assert file.folded == why
 
 
 def test_a_line_is_cut_where_nobody_reads_on(patch):
-    (file,) = read(patch({}, {"a.js": "x" * 5_000}))
-    assert "4,001 more characters" in numbered(file.rows)
+    assert "4,001 more characters" in lines_of(patch({}, {"a.js": "x" * 5_000}))
 
 
 def test_the_tree_has_folders_with_one_folder_as_one(patch):
@@ -138,7 +145,7 @@ def test_the_tree_has_folders_with_one_folder_as_one(patch):
 def test_a_page_has_so_many_lines(patch):
     half = "x\n" * (MOST_LINES // 2)
     found = shown(patch({}, {"a": half, "b": half, "c": "1\n"}))
-    assert [bool(file.rows) for file in found["files"]] == [True, False, False]
+    assert [bool(file.lines) for file in found["files"]] == [True, False, False]
     assert found["insertions"] == MOST_LINES + 1
 
 
@@ -162,11 +169,65 @@ def test_bytes_that_are_no_text_differ_in_what_is_shown(patch):
     )
 )  # fmt: skip
 def test_whatever_a_patch_has_can_be_shown(lines):
-    found = shown("\n".join(lines).encode(errors="surrogatepass"))
+    content = "\n".join(lines).encode(errors="surrogatepass")
     patch = PatchRef("ab", 1, 1, 1, 1, "c" * 40)
-    assert "changed" in drawn("patch.html", job_id="j", patch=patch, found=found)
+    for split in (False, True):
+        found = shown(content, split=split)
+        html = drawn("patch.html", job_id="j", patch=patch, found=found, split=split)
+        assert "changed" in html
 
 
 @pytest.mark.parametrize("content", [b"", b"no patch", b"diff --git \n@@ -1 +1 @@", b"\xff\0"])
 def test_what_is_no_patch_has_no_files_and_is_no_error(content):
     assert shown(content)["insertions"] == 0
+
+
+def test_colours_are_those_of_each_side_of_the_whole_hunk(patch):
+    before = '"""One.\n\nTwo.\n"""\nA = 1\n'
+    html = lines_of(patch({"a.py": before}, {"a.py": before.replace("Two.", "def two():")}))
+    assert '+<span class="sd">def two():</span></span>' in html
+    assert ' <span class="n">A</span>' in html
+    large = lines_of(patch({}, {"a.py": "A = 1\n" * 600}))
+    assert 'class="n"' not in large, "it would take too long"
+
+
+def test_both_sides_stand_beside_each_other(patch):
+    after = LINES.replace("line 12\nline 13\n", "dozen\n").replace("line 28\n", "line 28\n28.5\n")
+    html = lines_of(patch({"a": LINES}, {"a": after}), split=True).split("\n")
+    cells = [re.sub("<[^>]*>", "", each) for each in html if "across" not in each]
+    pairs = list(zip(cells[::2], cells[1::2], strict=True))
+    assert ("-line 12", "+dozen") in pairs
+    assert ("-line 13", "") in pairs
+    assert ("", "+28.5") in pairs
+    assert (" line 14", " line 14") in pairs
+    assert '<span class="right d-same" data-n="13"> line 14</span>' in html
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_earlier_comments_stand_at_their_lines(patch, split):
+    content = patch({"a": LINES, "b": "1\n"}, {"a": LINES.replace("line 12\n", "x\n"), "b": "2\n"})
+
+    def comment(path: str, line: int, now: int | None, text: str):
+        lines = {"excerpt": ["+<x>"], "at": 0, "line": line, "now": now, "side": "new"}
+        return {**lines, "path": path, "text": text, "by": "<ada>", "outdated": now is None}
+
+    comments = [
+        comment("a", 10, 12, "Is it <b>?"),
+        comment("a", 2, None, "Gone."),
+        comment("c", 1, None, "Where?"),
+    ]
+    found = shown(content, comments, split=split)
+    first, second = found["files"]
+    lines = [re.sub("<[^>]*>", "", each) for each in str(first.lines).split("\n")]
+    place = next(i for i, line in enumerate(lines) if line.startswith("&lt;ada&gt;"))
+    assert (lines[place - 1], lines[place]) == (
+        "+x",
+        "&lt;ada&gt; on line 10: the line is as it was",
+    )
+    assert lines[place + 1] == "Is it &lt;b&gt;?"
+    assert [each["text"] for each in first.apart] == ["Gone."]
+    assert (second.apart, [each["text"] for each in found["apart"]]) == ((), ["Where?"])
+    reference = PatchRef("ab", 1, 2, 2, 2, "c" * 40)
+    html = drawn("patch.html", job_id="j", patch=reference, found=found, split=split)
+    assert "<code>+&lt;x&gt;</code>\nGone." in html
+    assert "c is no longer changed" in html

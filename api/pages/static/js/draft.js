@@ -39,7 +39,9 @@
     else localStorage.setItem(keyOf(field), valueOf(field));
   });
   document.addEventListener("htmx:afterRequest", (event) => {
-    if (event.detail.successful) forget(event.target.querySelectorAll(FIELDS));
+    const { successful, xhr } = event.detail;
+    const leaves = xhr && xhr.getResponseHeader("HX-Redirect");
+    if (successful || leaves) forget(event.target.querySelectorAll(FIELDS));
   });
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (event.detail.requestConfig.path !== "/app/sign-out") return;

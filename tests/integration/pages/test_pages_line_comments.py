@@ -1,0 +1,94 @@
+"""Comments on lines of a patch: the pages' forms, with and without scripts."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from support.pages.api_front import settings_for, started
+from support.pages.pages_browser import visiting
+
+PATCH = b"""\
+diff --git a/src/dates.py b/src/dates.py
+--- a/src/dates.py
++++ b/src/dates.py
+@@ -1,2 +1,2 @@
+ import time
+-A = 1
++A = 2
+"""
+WRITTEN = "src/dates.py:2: Why 2:\n  is it?\n\nsrc/dates.py:-2: It was 1."
+HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)">')
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+async def kept(front, job_id):
+    (decision,) = (await front.job(job_id))["decisions"]
+    return [(each["line"], each["side"], each["text"]) for each in decision["comments"]]
+
+
+async def test_the_form_needs_no_scripts(front):
+    job_id = await front.patched(PATCH)
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}/changes?view=split")).text
+        assert 'href="/app/jobs/' + job_id + '/changes">Unified</a>' in html
+        form = dict(HIDDEN.findall(html))
+        sent = {**form, "feedback": "", "comments": WRITTEN.replace("\n", "\r\n")}
+        answer = await visit.http.post(f"/app/jobs/{job_id}/review", data=sent)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/app/jobs/{job_id}")
+        page = (await visit.get(f"/app/jobs/{job_id}")).text
+    assert await kept(front, job_id) == [(2, "new", "Why 2:\nis it?"), (2, "old", "It was 1.")]
+    assert "Why 2:" in page
+
+
+async def test_without_its_token_a_form_is_refused(front):
+    job_id = await front.patched(PATCH)
+    async with visiting(front.app) as visit:
+        form = dict(HIDDEN.findall((await visit.get(f"/app/jobs/{job_id}/changes")).text))
+        for token in ({}, {"x-form-token": "other"}):
+            sent = {**form, "comments": WRITTEN, "x-form-token": ""} | token
+            answer = await visit.http.post(f"/app/jobs/{job_id}/review", data=sent)
+            assert (answer.status_code, "this form has expired" in answer.text) == (403, True)
+    assert (await front.job(job_id))["status"] == "awaiting_review"
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("src/dates.py: 2", "is not PATH:LINE: TEXT"),
+        ("src/dates.py:2: Why?\nand so on", "“and so on” is not PATH:LINE: TEXT"),
+        ("src/dates.py:7: Why?", "does not show line 7 of src/dates.py"),
+    ],
+)
+async def test_what_is_wrong_with_a_comment_is_said(front, written, why):
+    job_id = await front.patched(PATCH)
+    async with visiting(front.app) as visit:
+        sent = {"action": "revise", "comments": written}
+        answer = await visit.post(f"/app/jobs/{job_id}/review", data=sent)
+        assert (answer.status_code, why in answer.text) == (422, True)
+
+
+async def test_the_job_s_page_takes_them_with_scripts(front):
+    job_id = await front.patched(PATCH)
+    async with visiting(front.app) as visit:
+        assert 'name="comments"' in (await visit.get(f"/app/jobs/{job_id}")).text
+        sent = {"action": "revise", "feedback": "More.", "comments": WRITTEN}
+        answer = await visit.post(f"/app/jobs/{job_id}/review", data=sent)
+        assert (answer.status_code, answer.headers.get("hx-redirect")) == (204, None)
+    assert len(await kept(front, job_id)) == 2
+
+
+async def test_who_may_not_review_has_no_form(front):
+    job_id = await front.patched(PATCH)
+    secret = await front.key("read")
+    async with visiting(front.app, secret) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}/changes")).text
+        assert ("Side by side" in html, 'name="comments"' in html) == (True, False)
+    ended = await front.patched(PATCH, ended=True)
+    async with visiting(front.app) as visit:
+        assert 'name="comments"' not in (await visit.get(f"/app/jobs/{ended}/changes")).text
