@@ -13,7 +13,7 @@ from api.http import body
 from api.http.answers import as_json
 from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
-from api.schemas.models import Checked, CheckedModel, CheckRequest, Models
+from api.schemas.deployment.models import Checked, CheckedModel, CheckRequest, Models
 from api.services import Services, ServicesDep
 from api.submission.job_requests import is_allowed, not_allowed
 

@@ -17,7 +17,7 @@ from api.http.answers import as_json
 from api.openapi import responses
 from api.problems import Refused
 from api.routes.webhooks import undelivered
-from api.schemas.system import Finding, RedisState, System, Worker
+from api.schemas.deployment.system import Finding, RedisState, System, Worker
 from api.services import Services, ServicesDep
 from api.submission import job_requests
 from jobs.model.credentials import Credential

@@ -1,0 +1,1 @@
+"""Answers about the deployment as a whole: models, statistics, the system."""
