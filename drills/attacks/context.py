@@ -17,7 +17,7 @@ from drills.attacks.environment.baseline import BaselineSandbox
 from drills.attacks.environment.host import HostEnvironment
 from drills.attacks.outcome import Observation
 from drills.attacks.probes.program import program, report
-from sandbox.protocol import Command, Limits, Sandbox
+from sandbox.protocol import Command, ConnectionHandler, Limits, Sandbox
 
 LEFT_SECONDS = 3.0
 """A process of a run that lives longer than this after the answer has outlived it."""
@@ -35,6 +35,8 @@ class Context:
     is_control: bool = False
     layers: tuple[str, ...] = ()
     """What each run begins with."""
+    proxy: ConnectionHandler | None = None
+    """Who answers each run's port of a proxy (a baseline has none)."""
     mark: str = field(default_factory=lambda: f"mark-{secrets.token_hex(8)}")
 
     async def run(
@@ -50,8 +52,9 @@ class Context:
         every = {**self.host.facts(self.mark), **attack.given, **(given or {})}
         code = program(probe or attack.probe, every)
         files = attack.files if files is None else files
+        words = ("python", "-c", code)
         return await self.command(
-            Command(("python", "-c", code), files, attack.stdin, layers=self.layers),
+            Command(words, files, attack.stdin, layers=self.layers, proxy=self.proxy),
             limits or self.limits,
         )
 
