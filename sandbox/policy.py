@@ -6,7 +6,8 @@
   `/home`, `/var`, `/sys`, and no other file of the host.
 - It sees, in `/work`: the layers that its command names, shared and read-only below what it writes.
 - It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
-- It reaches: its own loopback. Its network namespace has no other interface.
+- It reaches: its own loopback. Its network namespace has no other interface. Where its command has
+  a proxy, the caller answers at one port of that loopback.
 - It is: a user without capabilities, who cannot gain any, in namespaces of his own (user, pid,
   network, ipc, uts, mount, cgroup), under Landlock and the system call filter of `seccomp/`,
   which names each value that fcntl, prctl, ioctl and setsockopt take (`allowed_arguments.py`).
