@@ -179,15 +179,22 @@ class Operations:
         return await self._commits.own(held, fail)
 
     async def retry(
-        self, held: LeaseRef, reason: Reason, wait: Wait, asked_seconds: float = 0.0
+        self,
+        held: LeaseRef,
+        reason: Reason,
+        wait: Wait,
+        asked_seconds: float = 0.0,
+        result: Result | None = None,
     ) -> JobRecord | Refusal:
-        """Infrastructure trouble: retry later, or fail after enough tries."""
+        """Infrastructure trouble: retry later, or fail after enough tries, with the result so
+        far."""
         retry = partial(
             lifecycle.retry,
             reason=reason,
             wait=wait,
             policy=self.policy,
             asked_ms=int(asked_seconds * 1000),
+            result=result,
         )
         return await self._commits.own(held, retry)
 

@@ -139,6 +139,24 @@ Url = Annotated[
 Ref = Annotated[str, Field(pattern=patterns.REF), AfterValidator(_is_ref)]
 
 
+class DeliverRequest(RequestModel):
+    """What becomes of an approved change in the repository that it was fetched from."""
+
+    branch: bool = Field(True, description="push it as the branch `fettle/ID`")
+    pull_request: bool = Field(
+        False, description="open a pull request from that branch (GitLab: a merge request)"
+    )
+
+    @model_validator(mode="after")
+    def _has_a_branch(self) -> DeliverRequest:
+        if not self.branch:
+            raise PydanticCustomError(
+                "deliver",
+                "a pull request is made of the branch: leave `branch` out, or leave out `deliver`",
+            )
+        return self
+
+
 class RepoRequest(RequestModel):
     """The git repository that the work starts from: a `url`, or a bundle of another job, or the
     part `bundle` beside the JSON."""

@@ -36,6 +36,24 @@ class Patch(ResponseModel):
     base: str = Field(description="the commit that it applies to")
 
 
+class Deliver(ResponseModel):
+    """What an approved change becomes in the repository that it was fetched from."""
+
+    branch: bool
+    pull_request: bool
+
+
+class Delivery(ResponseModel):
+    """What was pushed to the repository that the job was fetched from."""
+
+    branch: str | None = Field(description="null: nothing was delivered, see `note`")
+    commit: str | None
+    pull_request: str | None = Field(description="the address of the pull or merge request")
+    base: str | None = Field(description="the branch that the change is for")
+    base_moved: bool = Field(description="`base` is no longer at the commit that the job began at")
+    note: str = Field(description="why nothing was delivered, or what to do where `base` moved")
+
+
 class Spec(ResponseModel):
     """The job's request."""
 
@@ -74,6 +92,7 @@ class Spec(ResponseModel):
     max_steps: int | None = Field(None, description="limit of the model calls of one revision")
     repo: Repo | None = Field(None, description="the repository that the work starts from")
     image: str | None = Field(None, description="the image of its sandboxes")
+    deliver: Deliver | None = Field(None, description="what an approved change becomes there")
 
 
 class Route(RoutedData):
@@ -113,6 +132,7 @@ class Result(ResponseModel):
     bundle: str | None = Field(
         None, description="the digest of the change as a git bundle, see `GET /jobs/{id}/bundle`"
     )
+    delivery: Delivery | None = Field(None, description="of a job that delivers its change")
 
 
 class Spend(ResponseModel):

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
 from api.schemas.checks import ChecksRequest
-from api.schemas.fields import Dollars, KeptFile, Label, RepoRequest, Verify
+from api.schemas.fields import DeliverRequest, Dollars, KeptFile, Label, RepoRequest, Verify
 from api.schemas.wire import RequestModel
 from jobs.model.spec import Evidence, OnExhausted, OnExpiry, Pause, Priority
 
@@ -171,6 +171,11 @@ class JobRequest(Terms):
         None,
         description="the git repository that the work starts from; `files` lie over it, and the "
         "result is a patch. Not together with a conversation, checks, `write_tests` or `parallel`",
+    )
+    deliver: DeliverRequest | None = Field(
+        None,
+        description="push the change to the repository's url when it is approved, to a host that "
+        "the operator lists for it",
     )
     conversation_id: str | None = Field(
         None,

@@ -84,6 +84,7 @@ def to_spec(
         "workspace": workspace,
         "checks": kept,
         "repo": repo,
+        "deliver": asked.deliver and asked.deliver.model_dump(),
         "labels": tuple(dict.fromkeys(asked.labels)),
         "questions_expire_seconds": questions_expire(asked, settings),
     }

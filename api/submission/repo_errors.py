@@ -16,6 +16,9 @@ NOT_WITH_IT = ("conversation_id", "checks", "write_tests", "parallel")
 def errors(asked: JobRequest, bundle: bytes | None) -> Iterator[FieldError]:
     """The errors in the repository, by field; `bundle` came beside the JSON."""
     repo = asked.repo
+    if asked.deliver is not None and (repo is None or repo.url is None):
+        message = "a change is delivered to the repository's url: name it as repo.url"
+        yield FieldError(field="deliver", message=message)
     if repo is None and bundle is None:
         return
     named = repo is not None and (repo.url is not None or repo.bundle is not None)

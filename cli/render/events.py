@@ -200,6 +200,18 @@ def _review_escalated(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("review", f"still waits, for {waits}: escalated", Tone.WARN)
 
 
+def delivery_parts(data: Data | None, _detail: Detail | None = None) -> Iterator[Part]:
+    """Where the change is now."""
+    if data is None:
+        return
+    if data["branch"]:
+        yield Line("branch", f"{data['branch']}, at {data['commit'][:12]}", Tone.GOOD)
+    if data["pull_request"]:
+        yield Line("request", printable(data["pull_request"]), Tone.GOOD)
+    if data["note"]:
+        yield Line("note", printable(data["note"]), Tone.WARN)
+
+
 def _given_back(data: Data, _detail: Detail) -> Iterator[Part]:
     if data["why"] == "retry":
         waits = f"waits for {printable(data['waits_for'])}, " if data.get("waits_for") else ""
@@ -256,6 +268,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "voted": _voted,
     "decided": decision_parts,
     "critiqued": critique_parts,
+    "delivered": delivery_parts,
     "given_back": _given_back,
     "lease_lost": _lease_lost,
     "succeeded": _succeeded,

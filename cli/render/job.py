@@ -8,7 +8,13 @@ from typing import Any
 
 from api.quantities import duration
 from cli.render.checks import checked_parts, questions_parts
-from cli.render.events import ACCEPTED, critique_parts, decision_parts, plan_parts
+from cli.render.events import (
+    ACCEPTED,
+    critique_parts,
+    decision_parts,
+    delivery_parts,
+    plan_parts,
+)
 from cli.render.parts import Line, Part, Prose, Tone
 from cli.render.runs import Detail, artifact_text, run_parts
 from cli.render.verification import verified_parts
@@ -53,6 +59,7 @@ def outcome_parts(job: Job) -> Iterator[Part]:
         yield from answer_parts(job["result"]["answer"])
         if patch := job["result"].get("patch"):
             yield Line("patch", f"{patch_text(patch)}; `fettle apply {job['id']}`")
+        yield from delivery_parts(job["result"].get("delivery"))
         for artifact in job["result"]["artifacts"]:
             yield Line("file", artifact_text(artifact))
     yield cost_line(job)
@@ -62,7 +69,9 @@ def _heading(job: Job) -> Iterator[Part]:
     """What a result is worth that comes from a job without success."""
     if job["status"] in ("failed", "cancelled"):
         approved = job["result"]["approved_by"] is not None
-        yield Line("result", f"the best so far{'' if approved else ', not approved'}", Tone.WARN)
+        undelivered = approved and job["reason"] == "delivery"
+        worth = "approved, not delivered" if undelivered else "the best so far"
+        yield Line("result", f"{worth}{'' if approved else ', not approved'}", Tone.WARN)
 
 
 def status_line(job: Job) -> Line:

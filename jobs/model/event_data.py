@@ -336,6 +336,17 @@ class SummarizedData(TypedDict):
     text: str
 
 
+class DeliveredData(TypedDict):
+    """The change was pushed as `branch`; see `jobs.model.record.Delivery`."""
+
+    branch: str
+    commit: str
+    pull_request: str | None
+    base: str | None
+    base_moved: bool
+    note: str
+
+
 class GivenBackData(TypedDict):
     """A worker has returned the job to the queue: because it drains or cannot go on (`drained`, not
     counted as a try), or to try again in `delay_ms` (`retry`); `waits_for` names what was not
@@ -393,6 +404,7 @@ WORK: Data = {
     "verified": VerifiedData,
     "critiqued": CritiquedData,
     "summarized": SummarizedData,
+    "delivered": DeliveredData,
 }
 LIFE: Data = {
     "submitted": SubmittedData,

@@ -46,6 +46,7 @@ class Reason(StrEnum):
     UNAPPROVED = "unapproved"
     INCOMPATIBLE = "incompatible"
     REPOSITORY = "repository"
+    DELIVERY = "delivery"
     INTERNAL = "internal"
 
 
@@ -88,13 +89,29 @@ class PatchRef:
 
 
 @dataclass(frozen=True, slots=True)
+class Delivery:
+    """What a job has pushed to the repository that it was fetched from: one `commit`, as `branch`
+    (both None: nothing). `pull_request` is the address of the one that was opened, `base` the
+    branch that the change is for, and `base_moved` whether that is no longer at the commit that the
+    job began with. `note` says why nothing was delivered, or what to do now."""
+
+    branch: str | None = None
+    commit: str | None = None
+    pull_request: str | None = None
+    base: str | None = None
+    base_moved: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What a job hands back. `approved_by` is `critic`, a key's name, or None.
 
     artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced. `checks`
     is the last report of its acceptance checks, `verification` the data of the event `verified` of
     these files (see `jobs.model.event_data`); None where there is none. A job on a repository has
-    a `patch`, and `bundle` is the digest of the same change as a git bundle of one commit.
+    a `patch`, and `bundle` is the digest of the same change as a git bundle of one commit; one that
+    delivers it has a `delivery`, also where that failed half-way.
     """
 
     answer: str
@@ -105,6 +122,7 @@ class Result:
     verification: Mapping[str, Any] | None = None
     patch: PatchRef | None = None
     bundle: str | None = None
+    delivery: Delivery | None = None
 
 
 @dataclass(frozen=True, slots=True)

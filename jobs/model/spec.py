@@ -80,7 +80,8 @@ class JobSpec:
     approve; with `write_tests` a tester writes some first. With `questions` the planner may ask a
     person before it plans; after `questions_expire_seconds` its own defaults count (None: it waits
     for ever). With `parallel`, independent steps of the plan run side by side.
-    With `repo` the work starts from a commit of a git repository, with `workspace` over it.
+    With `repo` the work starts from a commit of a git repository, with `workspace` over it; with
+    `deliver` an approved change is pushed to it.
     `image` is the image of its sandboxes, from the worker's list; None: the worker's own.
     """
 
@@ -119,6 +120,7 @@ class JobSpec:
     max_steps: int | None = None
     repo: Repo | None = None
     image: str | None = None
+    deliver: Deliver | None = None
 
     @property
     def shows_each_run(self) -> bool:
@@ -147,3 +149,12 @@ class Repo:
     url: str | None = None
     ref: str | None = None
     bundle: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """What becomes of an approved change in the repository that it was fetched from: a branch of
+    its own, and a pull request from it (GitLab: a merge request)."""
+
+    branch: bool = True
+    pull_request: bool = False

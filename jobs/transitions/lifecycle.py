@@ -186,8 +186,10 @@ def retry(
     wait: Wait,
     policy: Policy,
     asked_ms: int = 0,
+    result: Result | None = None,
 ) -> Change | Refusal:
-    """Infrastructure trouble: try again after a delay, a bounded number of times, then fail.
+    """Infrastructure trouble: try again after a delay, a bounded number of times, then fail with
+    the `result` so far.
 
     The delay is never shorter than `asked_ms`, for which the provider asked. Progress of an attempt
     resets the count, so that a long job may be retried more often. An attempt without progress has
@@ -199,7 +201,7 @@ def retry(
     before = 0 if progressed else record.retries
     if before >= policy.retries:
         detail = f"{wait.why}; given up after {before + 1} tries (FETTLE_RETRIES)"
-        return ended(record, now, Status.FAILED, reason=reason, detail=detail)
+        return ended(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
     growing = min(policy.retry_ms * 2 ** min(before, 32), policy.longest_retry_ms)
     delay = _spread(record.id, max(growing, asked_ms))
     after = release_lease(

@@ -238,6 +238,7 @@ def _result(result: Result | None) -> dict[str, Any] | None:
         "artifacts": [dict(artifact) for artifact in result.artifacts],
         "patch": asdict(result.patch) if result.patch else None,
         "bundle": result.bundle,
+        "delivery": asdict(result.delivery) if result.delivery else None,
     }
 
 

@@ -25,6 +25,11 @@ _EVIDENCE = {
     Evidence.RUN: "a command that verifies the work",
     Evidence.NONE: "none: the work cannot be executed, such as documents",
 }
+_DELIVER = {
+    "": "it stays here, as a patch",
+    "branch": "push it to the URL, as a branch",
+    "pull_request": "push it, and open a pull request",
+}
 Choices = Mapping[str, str]
 """Texts by the value that the form sends; the first is the default."""
 
@@ -41,5 +46,6 @@ def choices(settings: ApiSettings) -> Mapping[str, Choices]:
         | {way: text for way, text in _ON_EXPIRY.items() if way != expiry},
         "on_exhausted": {str(way): text for way, text in _ON_EXHAUSTED.items()},
         "evidence": {str(way): text for way, text in _EVIDENCE.items()},
+        "deliver": _DELIVER,
         "priority": {str(p): str(p) for p in (Priority.NORMAL, Priority.HIGH, Priority.LOW)},
     }

@@ -25,7 +25,7 @@ from api.submission import job_requests
 
 router = APIRouter()
 
-OTHERS = ("labels", "steps", "files", "checks", "repo")
+OTHERS = ("labels", "steps", "files", "checks", "repo", "deliver")
 """Fields with their own format in the form."""
 LEFT_OUT = {
     "workspace": "it is made from the files",
@@ -94,6 +94,8 @@ def _asked(texts: Mapping[str, str]) -> dict[str, Any]:
     repo = {"url": texts.get("repo", "").strip(), "ref": texts.get("ref", "").strip()}
     if repo := {name: text for name, text in repo.items() if text}:
         asked["repo"] = repo
+    if deliver := texts.get("deliver"):
+        asked["deliver"] = {"pull_request": deliver == "pull_request"}
     if cases := texts.get("cases", "").strip():
         asked["checks"] = {**asked.get("checks", {}), "cases": _cases(cases)}
     return asked

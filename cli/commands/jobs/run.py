@@ -21,8 +21,9 @@ from cli.follow.follow import to_the_end
 from cli.output import Screen, print_json
 from cli.repository.source import Source, source
 
-OF_OTHERS = frozenset({"check_command", "cases", "ref", "dirty"})
-"""Options that are part of the field `checks` or `repo`; every other has the name of its field."""
+OF_OTHERS = frozenset({"check_command", "cases", "ref", "dirty", "branch", "pull_request"})
+"""Options that are part of the field `checks`, `repo` or `deliver`; every other has the name of its
+field."""
 
 
 @click.command(epilog=HELP)
@@ -84,8 +85,18 @@ def _say_left_out(files: InputFiles, repository: Source) -> None:
 
 def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:
     task = sys.stdin.read() if asked["task"] == "-" else asked["task"]
-    spec = {**asked, "task": task, "files": None, "checks": _checks(asked)}
+    spec = {**asked, "task": task, "files": None}
+    spec |= {"checks": _checks(asked), "deliver": _deliver(asked)}
     return given({name: value for name, value in spec.items() if name not in OF_OTHERS})
+
+
+def _deliver(asked: Mapping[str, Any]) -> dict[str, bool] | None:
+    if not (asked["branch"] or asked["pull_request"]):
+        return None
+    if "url" not in (asked["repo"] or {}):
+        option = "--pull-request" if asked["pull_request"] else "--branch"
+        raise click.UsageError(f"{option} goes with --repo URL: a worker pushes to that address")
+    return {"branch": True, "pull_request": asked["pull_request"]}
 
 
 def _can_be_written(path: Path, *, no_wait: bool) -> bool:

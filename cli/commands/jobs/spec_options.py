@@ -113,6 +113,16 @@ WORK: tuple[Option, ...] = (
         help="With what is not committed in DIR: changed and new files, without ignored ones.",
     ),
     click.option(
+        "--branch",
+        is_flag=True,
+        help="Push the approved change to the URL as the branch fettle/JOB.",
+    ),
+    click.option(
+        "--pull-request",
+        is_flag=True,
+        help="Open a pull request from that branch, too (GitLab: a merge request).",
+    ),
+    click.option(
         "--conversation",
         "conversation_id",
         metavar="ID",

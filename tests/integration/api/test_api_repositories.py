@@ -9,7 +9,7 @@ import pytest
 from support.pages.api_front import RESULT, done, settings_for, started
 
 from jobs.blobs.manifest import Manifest
-from jobs.model.spec import Repo
+from jobs.model.spec import Deliver, Repo
 from jobs.retention import Retention, remove_unreferenced
 from jobs.store import Writes
 
@@ -195,6 +195,25 @@ async def test_a_retry_keeps_the_repository(front):
     assert (await front.client.delete(f"/jobs/{job_id}")).status_code == 204
     await remove_unreferenced(front.services.store, front.services.blobs, AT_ONCE)
     assert await front.services.blobs.get(DIGEST) == BUNDLE
+
+
+async def test_a_change_is_delivered_to_the_url_alone_and_a_retry_delivers_it_too(front):
+    job_id = await front.submit(repo={"url": URL}, deliver={"pull_request": True})
+    assert (await front.job(job_id))["spec"]["deliver"] == {"branch": True, "pull_request": True}
+    await front.client.post(f"/jobs/{job_id}/cancel")
+    again = (await front.client.post(f"/jobs/{job_id}/retry")).json()["id"]
+    kept = (await front.services.store.load(again)).record.spec.deliver
+    assert kept == Deliver(pull_request=True)
+    plain = await front.submit(repo={"url": URL}, deliver={})
+    assert (await front.job(plain))["spec"]["deliver"] == {"branch": True, "pull_request": False}
+    for fields in (
+        {"deliver": {"branch": True}},
+        {"repo": {"url": URL}, "deliver": {"branch": False}},
+    ):
+        status, errors = await refused_json(front, **fields)
+        assert (status, list(errors)) == (422, ["deliver"])
+    answer = await upload(front, *parts(deliver={"pull_request": True}))
+    assert "repo.url" in (await refused(answer))[1]["deliver"]
 
 
 @pytest.mark.parametrize("ended", [True, False])

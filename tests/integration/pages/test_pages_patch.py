@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 import pytest
-from support.pages.api_front import done, settings_for, started
+from support.pages.api_front import RESULT, done, settings_for, started
 from support.pages.pages_browser import visiting
 
 from jobs.blobs.manifest import FileEntry, Manifest
+from jobs.model.events import NewEvent
+from jobs.model.record import Delivery, Reason
 from jobs.model.review import Action, Decision, Review, ReviewKind
 from jobs.store import Writes
 
@@ -51,6 +55,22 @@ async def test_review_and_result_lead_to_the_changes(front, ended):
         if not ended:
             changes = await visit.get(f"/app/jobs/{job_id}/review/changes")
             assert (changes.status_code, "No file has changed" in changes.text) == (200, False)
+
+
+async def test_the_result_leads_to_where_it_was_delivered(front):
+    url = "https://git.example.org/team/app/pull/7"
+    there = Delivery("fettle/j1", "c" * 40, url, "main", base_moved=True, note="main <b> moved")
+    job_id = await front.submit()
+    held = await front.claim(job_id)
+    store, operations = front.services.store, front.services.operations
+    event = NewEvent("d", "delivered", asdict(there))
+    await store.write(job_id, held.epoch, Writes(events=[event]))
+    result = replace(RESULT, delivery=there)
+    done(await operations.fail(held, Reason.DELIVERY, "declined", result))
+    async with visiting(front.app) as visit:
+        html = (await visit.get(f"/app/jobs/{job_id}")).text
+    assert html.count(f'<a href="{url}" rel="noopener noreferrer nofollow">{url}</a>') == 2
+    assert ("main &lt;b&gt; moved" in html, "not delivered" in html) == (True, True)
 
 
 async def test_each_file_opens_by_itself_and_nothing_in_it_is_active(front):
@@ -111,6 +131,10 @@ async def test_the_form_takes_a_repository(front):
             "bundle": None,
         }
         assert (await asked(("bundle", ("a.bundle", bundle)), ref="v1"))["ref"] == "v1"
+        data = {"task": "t", "repo": url, "deliver": "pull_request"}
+        sent = await visit.post("/app/new", data=data, files=[none])
+        spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]
+        assert spec["deliver"] == {"branch": True, "pull_request": True}
         wrong = await visit.post("/app/new", data={"task": "t", "repo": "/etc"}, files=[none])
         assert (wrong.status_code, "begins with https://" in wrong.text) == (422, True)
 

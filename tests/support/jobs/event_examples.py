@@ -64,6 +64,8 @@ EXAMPLES = {
     "critiqued": CRITIQUED,
     "routed": {"difficulty": "hard", "model": "m", "reason": "r", "by": "rules"},
     "summarized": {"text": "t"},
+    "delivered": {"branch": "fettle/j", "commit": "c" * 40, "pull_request": "https://x.test/pull/1",
+                  "base": "main", "base_moved": True, "note": "n"},
     "given_back": {"why": "retry", "detail": "d", "delay_ms": 10},
     "lease_lost": {"worker": "w", "crashes": 1},
     "succeeded": {"approved_by": "a"},

@@ -83,6 +83,30 @@ def sent(fettle, finished, tiny, tmp_path):
     return run_it
 
 
+def test_a_change_is_delivered_to_a_url_alone(fettle, finished, tiny, theirs):
+    url = "https://git.example.org/team/app.git"
+    assert fettle("run", "x", "--repo", url, "--pull-request")[0] == 0
+    assert fettle("run", "x", "--repo", url, "--branch")[0] == 0
+    sent = [asked.body["deliver"] for asked in tiny.asked if asked.path == "/jobs"]
+    assert sent == [{"branch": True, "pull_request": each} for each in (True, False)]
+    for option in ("--branch", "--pull-request"):
+        code, _, err = fettle("run", "x", "--repo", str(theirs.folder), option)
+        assert (code, f"{option} goes with --repo URL" in err) == (2, True)
+
+
+def test_where_a_change_was_delivered_is_shown(fettle, tiny):
+    done = {"branch": "fettle/j1", "commit": "c" * 40, "base": "main", "base_moved": True}
+    done |= {"pull_request": "https://git.example.org/team/app/pull/7", "note": "main has moved"}
+    result = {**job()["result"], "delivery": done}
+    tiny.on("GET /jobs/j1", Answer(200, job(result=result)))
+    out = fettle("show", "j1")[1]
+    for said in ("fettle/j1, at cccccccccccc", done["pull_request"], "main has moved"):
+        assert said in out
+    failed = {"status": "failed", "reason": "delivery", "detail": "declined", "result": result}
+    tiny.on("GET /jobs/j1", Answer(200, job(**failed)))
+    assert "approved, not delivered" in fettle("show", "j1")[1]
+
+
 def test_a_directory_is_sent_with_its_history_and_tags(sent, theirs):
     before = theirs.state()
     clone, body = sent("--repo", str(theirs.folder / "pkg"))

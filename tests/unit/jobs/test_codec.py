@@ -60,7 +60,8 @@ def test_a_record_of_an_older_release_has_no_repository_and_no_patch():
     record = replace(queued(), result=Result("42", "critic"))
     fields = record_fields(record, new=True)
     spec, state = json.loads(fields["spec"]), json.loads(fields["state"])
-    del spec["repo"], state["result"]["patch"], state["result"]["bundle"]
+    del spec["repo"], spec["deliver"]
+    del state["result"]["patch"], state["result"]["bundle"], state["result"]["delivery"]
     assert read_record({**fields, "spec": json.dumps(spec), "state": json.dumps(state)}) == record
 
 
