@@ -3,10 +3,12 @@ layer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from worker.repositories import patches
+from worker.repositories.git import Git
 from worker.repositories.ignored import ignored
 from worker.repositories.mirrors import Mirror
 from worker.repositories.patches import Change, Patch
@@ -59,6 +61,13 @@ class Base:
         Raises GitFailed."""
         signed = patches.Signature(message, author, at)
         return await patches.bundle(self._change(changed, removed), branch, signed)
+
+    @asynccontextmanager
+    async def unpacked(self, bundle: bytes) -> AsyncIterator[Git]:
+        """Git on a repository of its own that has the commit of this bundle, which `bundle` has
+        made. Raises GitFailed."""
+        async with patches.unpacked(self.places, self.mirror, bundle) as git:
+            yield git
 
     def release(self) -> None:
         """Let the layer and its mirror be removed when their place is needed."""

@@ -15,10 +15,15 @@ class RepositoryUnavailable(RepositoryRefused):
     """The host, the network or this machine's disk fails: the same may work later."""
 
 
+class RepositoryTooSlow(RepositoryRefused):
+    """The host takes longer than a job may wait for it."""
+
+
 class RepositoriesUnfit(Exception):
     """The operator's settings of repositories cannot be used. The text says where."""
 
 
+SAID_CHARACTERS = 300
 _CREDENTIAL = "(FETTLE_REPO_CREDENTIALS)"
 _FINAL: Final[Mapping[str, str]] = {
     r"could not read Username|Authentication failed|error: 401": (
@@ -34,6 +39,15 @@ _FINAL: Final[Mapping[str, str]] = {
     r"fsck error": "sent an object that is not safe to check out",
 }
 """What a word of git's means. The first that fits counts."""
+_FINAL_PUSH: Final[Mapping[str, str]] = {
+    **_FINAL,
+    r"error: 403": f"answered 403: the operator's credential may not write to it {_CREDENTIAL}",
+    r"not found|error: 404": (
+        f"has no repository for the operator's credential, or none it may write to {_CREDENTIAL}"
+    ),
+}
+_REMOTE = re.compile(r"^remote: *(.*\S)", re.MULTILINE)
+_DECLINED = re.compile(r"^ ! \[(?:remote )?rejected\] .*\((.*)\)$", re.MULTILINE)
 _PASSING = re.compile(
     r"error: (5\d\d|429)|resolve|connect|timed out|timeout|too slow|early EOF|hung up|curl",
     re.IGNORECASE,
@@ -42,9 +56,28 @@ _PASSING = re.compile(
 
 def fetch_failed(url: str, said: str) -> RepositoryRefused:
     """Why a fetch failed, from what git said: what may pass is RepositoryUnavailable."""
-    for pattern, meaning in _FINAL.items():
+    return _failed(url, said, _FINAL, "cannot be fetched")
+
+
+def push_failed(url: str, said: str, errors: str) -> RepositoryRefused:
+    """Why a push failed, from what git said; `errors` is all of it. Where the host has declined the
+    branch, its own words count."""
+    if (declined := _DECLINED.search(errors)) is not None:
+        words = " ".join(_REMOTE.findall(errors))
+        why = f"{declined[1]}: {words}" if words else declined[1]
+        return RepositoryRefused(f"{url} declined the branch: {printable(why)}")
+    return _failed(url, said, _FINAL_PUSH, "cannot be pushed to")
+
+
+def printable(text: str) -> str:
+    """The beginning of what another machine says, on one line."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text[:SAID_CHARACTERS])
+
+
+def _failed(url: str, said: str, final: Mapping[str, str], otherwise: str) -> RepositoryRefused:
+    for pattern, meaning in final.items():
         if re.search(pattern, said, re.IGNORECASE):
             return RepositoryRefused(f"{url} {meaning}: {said}")
     if _PASSING.search(said):
         return RepositoryUnavailable(f"{url} could not be reached: {said}")
-    return RepositoryRefused(f"{url} cannot be fetched: {said}")
+    return RepositoryRefused(f"{url} {otherwise}: {said}")

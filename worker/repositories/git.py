@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.protocol import MIB
-from worker.repositories.errors import RepositoryUnavailable
+from worker.repositories.errors import RepositoryUnavailable, printable
 
 MEMORY_BYTES: Final = 2_048 * MIB
 OUTPUT_BYTES: Final = 64 * MIB
 OLDEST: Final = (2, 32)
 """The first version that takes GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT is of 2.31."""
 _MISSING = "git is not installed: install Debian's package git (2.32 or newer)"
-SAID_CHARACTERS = 300
 _DISK = re.compile(rb"No space left|Disk quota exceeded|Input/output error|Read-only file system")
 _CHUNK = 256 * 1024
 _ERROR_BYTES = 64 * 1024
@@ -78,12 +77,13 @@ Those of paths (`..`, `.git`, `.gitmodules`) stay errors."""
 
 class GitFailed(RepositoryUnavailable):
     """Git ended with an error: the machine's, where nobody says more. `said` is its own text,
-    shortened, in printable characters."""
+    shortened, in printable characters; `errors` all of its standard error."""
 
-    def __init__(self, said: str, *, code: int | None = None) -> None:
+    def __init__(self, said: str, *, code: int | None = None, errors: bytes = b"") -> None:
         super().__init__(said)
         self.said = said
         self.code = code
+        self.errors = errors
 
 
 class GitTooLong(GitFailed):
@@ -140,7 +140,8 @@ class Git:
         if code != 0 and _DISK.search(err) is not None:
             raise RepositoryUnavailable(f"this worker's disk does not take it: {shown(err)}")
         if code != 0:
-            raise GitFailed(shown(err) or f"git {args[0]} ended with {code}", code=code)
+            said = shown(err) or f"git {args[0]} ended with {code}"
+            raise GitFailed(said, code=code, errors=err)
         return out
 
     def _bound(self, pid: int) -> None:
@@ -183,8 +184,7 @@ def shown(said: bytes) -> str:
     """Git's errors in one line. A remote host can write some of it: printable characters only."""
     lines = [line.strip() for line in said.decode(errors="replace").splitlines()]
     errors = [line for line in lines if re.match(r"(remote: )?(fatal|error|ERR)", line)] or lines
-    text = "; ".join(dict.fromkeys(errors))
-    return "".join(sign if sign.isprintable() else "?" for sign in text[:SAID_CHARACTERS])
+    return printable("; ".join(dict.fromkeys(errors)))
 
 
 def _environment(config: Mapping[str, str]) -> dict[str, str]:

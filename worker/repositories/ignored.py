@@ -25,7 +25,7 @@ async def ignored(change: Change) -> frozenset[str]:
     rules = await _rules(change) if new else {}
     if not rules:
         return frozenset()
-    async with scratch(change) as git:
+    async with scratch(change.places, change.mirror) as git:
         tree = git.folder / "tree"
         await asyncio.to_thread(_write, tree, rules)
         own = replace(git, environment={"GIT_WORK_TREE": str(tree)})

@@ -60,7 +60,7 @@ class Change:
 
 async def patch(change: Change) -> Patch:
     """The difference between the commit and what the job left. Raises GitFailed."""
-    async with scratch(change) as git:
+    async with scratch(change.places, change.mirror) as git:
         tree = await _tree(git, change)
         # Base85 of bytes that do not shrink, of the old and of the new file.
         sizes = sum(entry.size for entry in change.entries.values())
@@ -73,7 +73,7 @@ async def patch(change: Change) -> Patch:
 
 async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
     """One commit with what the job left, on `branch`. Raises GitFailed."""
-    async with scratch(change) as git:
+    async with scratch(change.places, change.mirror) as git:
         tree = await _tree(git, change)
         own = replace(git, config={"pack.threads": "1"}, environment=_who(signed))
         asked = ("commit-tree", tree, "-p", change.commit, "-F", "-")
@@ -88,13 +88,29 @@ async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
         )
 
 
+def tip(content: bytes) -> str:
+    """The commit of a bundle that `bundle` has made."""
+    rows = content.partition(b"\n\n")[0].split(b"\n")[1:]
+    return next(row for row in rows if not row.startswith(b"-")).partition(b" ")[0].decode()
+
+
 @asynccontextmanager
-async def scratch(change: Change) -> AsyncIterator[Git]:
-    """A bare repository for this change alone, which reads the mirror's objects."""
-    async with change.places.workshop() as (workshop, lock):
+async def unpacked(places: Places, mirror: Mirror, content: bytes) -> AsyncIterator[Git]:
+    """A repository with the commit of a bundle that `bundle` has made over one of the mirror.
+    Raises GitFailed."""
+    async with scratch(places, mirror) as git:
+        pack = content.partition(b"\n\n")[2]
+        await git.run("index-pack", "--stdin", "--fix-thin", stdin=pack)
+        yield git
+
+
+@asynccontextmanager
+async def scratch(places: Places, mirror: Mirror) -> AsyncIterator[Git]:
+    """A bare repository for one change alone, which reads the mirror's objects."""
+    async with places.workshop() as (workshop, lock):
         folder = workshop / "scratch"
-        await asyncio.to_thread(_make_scratch, folder, change.mirror.folder)
-        yield process(folder, change.mirror.settings, lock)
+        await asyncio.to_thread(_make_scratch, folder, mirror.folder)
+        yield process(folder, mirror.settings, lock)
 
 
 def _make_scratch(folder: Path, mirror: Path) -> None:

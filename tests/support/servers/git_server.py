@@ -5,16 +5,21 @@ from __future__ import annotations
 import base64
 import contextlib
 import gzip
+import json
 import os
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 from support.servers.web_server import listening
+
+Api = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Any, Mapping[str, str]]]
+"""From method, path with query, headers and body to status, JSON and headers."""
 
 
 @dataclass
@@ -22,7 +27,11 @@ class GitServer:
     """Serves the repositories below `root`, by their folders. `credential` is the `USER:TOKEN` that
     it wants; `status` answers each request in its place, `redirect` sends it to another address,
     and `moved` the beginning of a path to another path; `pause` holds the packs back, and `packing`
-    is set when one is wanted. `requests` are methods and paths."""
+    is set when one is wanted. `requests` are methods and paths.
+
+    `pushing` sees each request of a push, and answers in its place where it returns a status: it
+    gets the method, and the moment, `before` or `after` git has done it. `pushed` are the bytes
+    that came with them. `api` answers what is below `/api`."""
 
     root: Path
     port: int = 0
@@ -33,6 +42,9 @@ class GitServer:
     moved: dict[str, str] = field(default_factory=dict)
     pause: threading.Event | None = None
     packing: threading.Event = field(default_factory=threading.Event)
+    pushing: Callable[[str, str], int | None] = lambda _method, _moment: None
+    pushed: int = 0
+    api: Api | None = None
     requests: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
@@ -67,6 +79,22 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer()
 
+    def _of_api(self, api: Api, body: bytes) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        status, content, more = api(self.command, self.path, headers, body)
+        sent = json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", **more}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(sent)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(sent)
+
+    def _pushing(self, moment: str) -> int | None:
+        pushes = "git-receive-pack" in self.path
+        return self.shown.pushing(self.command, moment) if pushes else None
+
     def _answer(self) -> None:
         body = self._body()
         self.shown.requests.append(f"{self.command} {self.path}")
@@ -78,6 +106,8 @@ class _Handler(BaseHTTPRequestHandler):
         for old, new in self.shown.moved.items():
             if self.path.startswith(old):
                 return self._plain(301, Location=self.path.replace(old, new, 1))
+        if self.shown.api is not None and self.path.startswith("/api/"):
+            return self._of_api(self.shown.api, body)
         if self.shown.credential is not None and self.headers["Authorization"] != (
             f"Basic {base64.b64encode(self.shown.credential.encode()).decode()}"
         ):
@@ -85,7 +115,17 @@ class _Handler(BaseHTTPRequestHandler):
         if self.shown.pause is not None and b"command=fetch" in body:
             self.shown.packing.set()
             self.shown.pause.wait(60)
-        return self._relay(_backend(self.shown.root, self, body))
+        return self._by_git(body)
+
+    def _by_git(self, body: bytes) -> None:
+        if self.path.endswith("/git-receive-pack"):
+            self.shown.pushed += len(body)
+        if (status := self._pushing("before")) is not None:
+            return self._plain(status)
+        answer = _backend(self.shown.root, self, body)
+        if (status := self._pushing("after")) is not None:
+            return self._plain(status)
+        return self._relay(answer)
 
     def _body(self) -> bytes:
         if self.headers["Transfer-Encoding"] == "chunked":
@@ -137,6 +177,7 @@ def _backend(root: Path, request: BaseHTTPRequestHandler, body: bytes) -> bytes:
         "CONTENT_TYPE": request.headers["Content-Type"] or "",
         "CONTENT_LENGTH": str(len(body)),
         "REMOTE_ADDR": "127.0.0.1",
+        "REMOTE_USER": "me",  # or it takes no push
     }
     return subprocess.run(
         ["git", "http-backend"], env=environment, input=body, capture_output=True, check=False

@@ -22,12 +22,20 @@ _UPLOAD = "upload the repository instead: fettle run --repo DIR"
 @dataclass(frozen=True, slots=True)
 class Site:
     """One address that may be fetched from. `hosts` is its own host and port alone; `private`
-    allows an intranet's addresses; `header` carries the operator's credential."""
+    allows an intranet's addresses; `header` carries the operator's credential, and `token` is its
+    second part."""
 
     url: str
     hosts: Hosts
     private: bool
     header: str | None = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def place(self) -> str:
+        """Its host, and port where it is not the scheme's own."""
+        (place,) = self.hosts.names
+        return place
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,7 @@ class RepositoryHosts:
                     Hosts((place,), http=plain),
                     private=not name.removeprefix(_PLAIN).startswith("*."),
                     header=None if credential is None else _basic(credential),
+                    token=None if credential is None else credential.partition(":")[2],
                 )
         raise RepositoryRefused(
             f"{url.scheme}://{authority(url)} is not on the operator's list of hosts for "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,12 @@ from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
 from worker.egress.connect import Pinned, resolved
 from worker.egress.proxy import Proxy
-from worker.repositories.errors import RepositoryRefused, fetch_failed
+from worker.repositories.errors import (
+    RepositoryRefused,
+    RepositoryTooSlow,
+    fetch_failed,
+    push_failed,
+)
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
 from worker.repositories.origins.hosts import Site
 from worker.repositories.origins.refs import COMMIT, candidates
@@ -28,6 +33,26 @@ _IDLE_SECONDS = 60
 _ANSWERS_BYTES = 16 * MIB
 """Bytes allowed for lists of refs, besides the repository."""
 _MANY_PACKS = 50
+
+
+_SYMBOLIC = "ref: "
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a host lists: `objects` by the full names of refs, HEAD among them; `head` is the full
+    name of HEAD's branch, where the host says it."""
+
+    objects: Mapping[str, str]
+    head: str | None
+
+
+def _fetch_failed(url: str, error: GitFailed) -> RepositoryRefused:
+    return fetch_failed(url, error.said)
+
+
+def _push_failed(url: str, error: GitFailed) -> RepositoryRefused:
+    return push_failed(url, error.said, error.errors.decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +75,7 @@ class RemoteOrigin:
         names = candidates(ref)
         if ref is not None and COMMIT.fullmatch(ref):
             return ref
-        found = await self._listed(git, names)
+        found = (await self.listed(git, names)).objects
         for name in names:
             if (commit := found.get(f"{name}^{{}}", found.get(name))) is not None:
                 return commit
@@ -81,29 +106,44 @@ class RemoteOrigin:
             )
         await _keep_few_packs(git)
 
-    async def _listed(self, git: Git, names: tuple[str, ...]) -> dict[str, str]:
-        """Objects by the full names of refs, HEAD among them."""
+    async def push(self, git: Git, commit: str, branch: str) -> None:
+        """Make the branch, which the host must not have yet. Nothing is forced, whoever makes it
+        at the same time. Raises RepositoryRefused."""
+        name = f"refs/heads/{branch}"
+        async with self._through_proxy(git, _push_failed) as over:
+            await over.run(
+                *("push", "--quiet", "--no-verify", "--no-follow-tags", "--no-signed"),
+                *("--no-recurse-submodules", f"--force-with-lease={name}:"),
+                *("--", self.site.url, f"{commit}:{name}"),
+            )
+
+    async def listed(self, git: Git, names: tuple[str, ...]) -> Listed:
+        """These refs and HEAD, as far as the host has them. Raises RepositoryRefused."""
         asked = [part for name in names for part in (name, f"{name}^{{}}")]
         async with self._through_proxy(git) as over:
-            said = await over.run("ls-remote", "--", self.site.url, "HEAD", *asked)
-        rows = (row.partition("\t") for row in said.decode(errors="replace").splitlines())
-        found = {name: oid for oid, _, name in rows}
+            said = await over.run("ls-remote", "--symref", "--", self.site.url, "HEAD", *asked)
+        rows = [row.partition("\t") for row in said.decode(errors="replace").splitlines()]
+        found = {name: oid for oid, _, name in rows if not oid.startswith(_SYMBOLIC)}
         if any(not COMMIT.fullmatch(oid) for oid in found.values()):
             raise RepositoryRefused(
                 f"{self.site.url} names its objects by SHA-256; only SHA-1 is known"
             )
-        return found
+        heads = (oid.removeprefix(_SYMBOLIC) for oid, _, _ in rows if oid.startswith(_SYMBOLIC))
+        return Listed(found, next(heads, None))
 
     @asynccontextmanager
-    async def _through_proxy(self, git: Git) -> AsyncIterator[Git]:
-        """Git that reaches this site. Raises RepositoryRefused with the reason where it fails."""
+    async def _through_proxy(
+        self, git: Git, failed: Callable[[str, GitFailed], RepositoryRefused] = _fetch_failed
+    ) -> AsyncIterator[Git]:
+        """Git that reaches this site. Raises RepositoryRefused with the reason where it fails,
+        which `failed` finds from the address and git's error."""
         most = self.settings.repo_bytes + _ANSWERS_BYTES
         proxy = Proxy(self.site.hosts, Pinned(resolved, private=self.site.private), most)
         try:
             async with proxy.serve() as address:
                 yield replace(git, config=_config(self.site, address))
         except GitTooLong:
-            raise RepositoryRefused(
+            raise RepositoryTooSlow(
                 f"{self.site.url} took longer than {self.settings.repo_seconds:g} s "
                 "(FETTLE_REPO_SECONDS)"
             ) from None
@@ -112,7 +152,7 @@ class RemoteOrigin:
                 raise RepositoryRefused(_too_large(self.site, self.settings)) from None
             if proxy.refused:
                 raise RepositoryRefused(_elsewhere(self.site, proxy.refused[0])) from None
-            raise fetch_failed(self.site.url, error.said) from None
+            raise failed(self.site.url, error) from None
 
 
 def _own_ref(commit: str) -> str:
@@ -125,6 +165,7 @@ def _config(site: Site, proxy: str) -> Mapping[str, str]:
         "http.proxy": proxy,
         "http.sslVerify": "true",
         "http.followRedirects": "initial",
+        "push.negotiate": "true",  # or a shallow mirror sends all of itself to a branch that moved
         "http.lowSpeedLimit": "1",
         "http.lowSpeedTime": str(_IDLE_SECONDS),
         f"protocol.{'http' if site.hosts.http else 'https'}.allow": "always",
@@ -150,8 +191,7 @@ def _elsewhere(site: Site, refused: str) -> str:
     """The proxy lets through to the site's own host alone, so what it refused is a redirect or an
     address of that host."""
     if "is not on the operator's list" in refused:
-        (place,) = site.hosts.names
-        return f"{site.url} leads to another host than {place}: name its address there"
+        return f"{site.url} leads to another host than {site.place}: name its address there"
     return f"{site.url} cannot be fetched: {refused}"
 
 

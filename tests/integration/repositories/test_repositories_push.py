@@ -1,0 +1,112 @@
+"""A commit is pushed to a host as a branch that is not there yet, and as nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.servers.git_repositories import Repository
+from support.servers.git_server import GitServer, git_server
+
+from jobs.model.spec import Repo
+from settings.repositories import RepositorySettings
+from worker.repositories.base import Base
+from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
+from worker.repositories.origins.remote import RemoteOrigin
+from worker.repositories.patches import tip
+from worker.repositories.source import Repositories
+
+SIGNED = {"branch": "fettle/j", "message": "x", "author": "A <a@b>", "at": 1}
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Iterator[GitServer]:
+    with git_server(tmp_path) as server:
+        yield server
+
+
+def opened(forge: GitServer, folder: Path, **settings: object) -> tuple[Repositories, RemoteOrigin]:
+    asked = {"repo_hosts": (forge.listed,), **settings}
+    own = Repositories(folder / "kept", RepositorySettings.model_validate(asked))
+    return own, RemoteOrigin(own.hosts.site(forge.url("project/.git")), own.settings)
+
+
+async def base(own: Repositories, origin: RemoteOrigin) -> Base:
+    repo = Repo(url=origin.site.url)
+    return await own.base(repo, await own.commit(repo))
+
+
+async def push(origin: RemoteOrigin, found: Base, text: bytes = b"2\n") -> str:
+    bundle = await found.bundle({"a.txt": text}, frozenset(), **SIGNED)  # type: ignore[arg-type]
+    async with found.unpacked(bundle) as git:
+        await origin.push(git, tip(bundle), "fettle/j")
+    return tip(bundle)
+
+
+async def test_a_shallow_mirror_sends_the_one_commit_although_the_branch_has_moved(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    for number in range(3):
+        project.commit({"a.txt": b"%d\n" % number, "large.bin": os.urandom(300_000)})
+    own, origin = opened(forge, tmp_path, repo_commits=2)
+    found = await base(own, origin)
+    project.commit({"later.txt": b"1\n"})
+    commit = await push(origin, found)
+    assert project.git("rev-parse", "fettle/j") == commit
+    assert project.git("log", "--format=%s", "fettle/j").splitlines() == ["x", *["Change"] * 3]
+    assert 0 < forge.pushed < 10_000
+
+
+@pytest.mark.parametrize("theirs", ["main", "main~1"])
+async def test_a_branch_that_is_there_is_not_touched(
+    project: Repository, forge: GitServer, tmp_path: Path, theirs: str
+) -> None:
+    """Neither one that the new commit follows, which a push could move without force."""
+    project.commit({"a.txt": b"0\n"})
+    project.commit({"a.txt": b"1\n"})
+    own, origin = opened(forge, tmp_path)
+    found = await base(own, origin)
+    project.git("branch", "fettle/j", theirs)
+    with pytest.raises(RepositoryRefused, match="declined the branch: stale info"):
+        await push(origin, found)
+    assert project.git("rev-parse", "fettle/j") == project.git("rev-parse", theirs)
+
+
+@pytest.mark.parametrize(
+    ("status", "passing", "why"),
+    [
+        (401, False, "wants a credential"),
+        (403, False, "answered 403: the operator's credential may not write"),
+        (404, False, "none it may write to"),
+        (429, True, "could not be reached"),
+        (502, True, "could not be reached"),
+    ],
+)
+async def test_what_a_host_answers_to_a_push(
+    project: Repository, forge: GitServer, tmp_path: Path, status: int, passing: bool, why: str
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    own, origin = opened(forge, tmp_path)
+    found = await base(own, origin)
+    for refused in ("GET", "POST"):
+        forge.pushing = lambda method, _, at=refused: status if method == at else None
+        with pytest.raises(RepositoryRefused, match=why) as raised:
+            await push(origin, found)
+        assert isinstance(raised.value, RepositoryUnavailable) == passing
+
+
+async def test_a_host_that_is_away_and_one_that_leads_elsewhere(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    own, origin = opened(forge, tmp_path, repo_hosts=(forge.listed, "http://127.0.0.1:1"))
+    found = await base(own, origin)
+    gone = replace(origin, site=own.hosts.site("http://127.0.0.1:1/project"))
+    with pytest.raises(RepositoryUnavailable, match="could not be reached"):
+        await push(gone, found)
+    forge.redirect = "http://127.0.0.1:1"
+    with pytest.raises(RepositoryRefused, match="leads to another host"):
+        await push(origin, found)
