@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from settings.base import FettleSettings, Names
 from settings.sandbox import MIB
+
+ForgeKind = Literal["git", "github", "gitlab"]
+"""What a host is that changes are delivered to."""
 
 
 def _none_if_empty(value: Any) -> Any:
@@ -22,6 +25,18 @@ def _none_if_empty(value: Any) -> Any:
 def _name_and_mail(value: str) -> str:
     if re.fullmatch(r"[^<>\x00-\x1f]*[^<>\s] <[^<>\s]+>", value) is None:
         raise ValueError("an author is written `Name <mail>`")
+    return value
+
+
+def _kinds(value: tuple[str, ...]) -> tuple[str, ...]:
+    for each in value:
+        host, _, kind = each.partition("=")
+        if not host or "/" in host or "*" in host or kind not in get_args(ForgeKind):
+            kinds = ", ".join(get_args(ForgeKind))
+            raise ValueError(f"{each!r} has to be HOST=KIND or HOST:PORT=KIND; kinds are {kinds}")
+    places = [each.partition("=")[0].lower() for each in value]
+    if len(set(places)) < len(places):
+        raise ValueError("a host is listed twice")
     return value
 
 
@@ -38,6 +53,12 @@ class RepositorySettings(FettleSettings):
         None,
         description="file with a line `HOST USER:TOKEN` for each host that wants a credential; "
         "readable by the worker's user alone (mode 0600)",
+    )
+    deliver_hosts: Annotated[Names, AfterValidator(_kinds)] = Field(
+        (),
+        description="hosts of `FETTLE_REPO_HOSTS` that approved changes may be pushed to, with "
+        "what each is: `github.com=github`, `git.example.org=gitlab`, "
+        "`git.internal:3000=git` (branches alone); their credentials have to allow it",
     )
     repo_dir: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
         None,

@@ -43,6 +43,7 @@ from worker.adapters.tokens import LiveTokens
 from worker.adapters.tools import packages, tools
 from worker.adapters.workspace import ManifestWorkspace
 from worker.checkpoints import Command, RedisSaver
+from worker.delivery.hosts import DeliveryHosts
 from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
@@ -73,6 +74,7 @@ class WorkerContext:
     pages: Pages | None
     packages: Packages | None
     repositories: Repositories
+    deliveries: DeliveryHosts
     author: str
     patience: float
     retries: int
@@ -235,6 +237,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         pages=pages(settings),
         packages=packages(settings),
         repositories=repositories,
+        deliveries=DeliveryHosts.over(settings, repositories.hosts),
         author=settings.repo_author,
         patience=settings.patience_seconds,
         retries=settings.retries,

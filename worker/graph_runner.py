@@ -24,16 +24,20 @@ from agents.runs.environment import described_files
 from jobs.blobs.manifest import load
 from jobs.errors import BlobsUnavailable
 from jobs.model.graph_format import ANEW
-from jobs.model.record import JobRecord, Reason, Result
+from jobs.model.record import Delivery, JobRecord, Reason, Result, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.spec import JobSpec, Kind
 from jobs.service import Operations
 from jobs.store import ConversationEntry, LeaseRef
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import marked
-from worker.adapters.repository import Delivered, anew, delivered
+from worker.adapters.cancel import StoreCancel
+from worker.adapters.repository import Delivered, anew, delivered, repository
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.context import WorkerContext
+from worker.delivery.deliver import Delivering
+from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
+from worker.delivery.intent import intended
 from worker.ledger import CURRENT, Ledger
 from worker.outcome import best, result_of, why_unapproved
 from worker.repositories.errors import RepositoryRefused
@@ -51,6 +55,7 @@ from worker.store import retry_while_unavailable
 
 TURNS_SEEN = 3
 _VERIFICATION = CallKey("", "verification", 0)
+_DELIVERY = CallKey("", "delivery", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,9 @@ class GraphRunner:
         CURRENT.set(ledger)
         if self.record.spec.kind is Kind.VERIFICATION:
             return await self._verify(ledger)
-        match await self._where(ledger):
+        where = await self._where(ledger)
+        self.context.deliveries.target(self.record.spec)  # or what it costs is for nothing
+        match where:
             case Begin():
                 return await self._begin(ledger)
             case GoOn(feed):
@@ -188,9 +195,50 @@ class GraphRunner:
         result = _with(result_of(ended), change)
         if (why := why_unapproved(self.record.spec, ended)) is not None:
             return await self._failed(Reason.UNAPPROVED, why, result)
+        try:
+            delivery = await self._delivery(ledger, ended, change, workspace)
+        except DeliveryUnavailable as error:
+            return await self._tried_again(error, result)
+        except DeliveryRefused as error:
+            result = replace(result, delivery=error.done)
+            return await self._failed(Reason.DELIVERY, str(error), result)
+        result = replace(result, delivery=delivery)
         await self.context.write_down(self.record)
         return await retry_while_unavailable(
             lambda: self.operations.succeed(self.held, result, ended.summary)
+        )
+
+    async def _delivery(
+        self, ledger: Ledger, ended: Outcome, change: Delivered | None, workspace: Workspace
+    ) -> Delivery | None:
+        """What was delivered of the result; None where the job wants nothing delivered."""
+        target = self.context.deliveries.target(self.record.spec)
+        if target is None:
+            return None
+        if not ended.approved:
+            return Delivery(note="nothing was delivered: nobody has approved the change")
+        if change is None:
+            return Delivery(note="nothing was delivered: the job has changed nothing")
+        blobs, cancel = self.context.pinned(ledger), StoreCancel(self.context.store, ledger)
+        intent = await intended(self.record, ledger, blobs, change)
+        attempt = Delivering(
+            self.record,
+            target,
+            self.context.repositories.settings,
+            repository(workspace),
+            cancel.check,
+        )
+        done = await attempt.deliver(intent, ended.summary or ended.answer)
+        await ledger.emit(Event(_DELIVERY, "delivered", asdict(done)))
+        await ledger.flush()
+        return done
+
+    async def _tried_again(self, error: DeliveryUnavailable, result: Result) -> JobRecord | Refusal:
+        """Later, without another call of a model: the graph has ended."""
+        wait, best = Wait("the repository", str(error)), replace(result, delivery=error.done)
+        asked = error.asked_seconds
+        return await retry_while_unavailable(
+            lambda: self.operations.retry(self.held, Reason.DELIVERY, wait, asked, best)
         )
 
     async def fail(self, reason: Reason, detail: str) -> JobRecord | Refusal:

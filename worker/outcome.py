@@ -22,6 +22,7 @@ from jobs.view import job as view
 from sandbox.protocol import SandboxUnavailable
 from worker.adapters.sandbox import ImageRefused
 from worker.checkpoints.errors import CheckpointUnreadable
+from worker.delivery.errors import DeliveryRefused
 from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
 
 
@@ -103,6 +104,8 @@ def _failure(error: Exception) -> Fail:
             return Fail(Reason.BUDGET_EXHAUSTED, str(error))
         case ModelError():
             return Fail(Reason.MODEL_UNAVAILABLE, str(error))
+        case DeliveryRefused():
+            return Fail(Reason.DELIVERY, str(error))
         case RepositoryRefused():
             return Fail(Reason.REPOSITORY, str(error))
         case ImageRefused():

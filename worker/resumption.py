@@ -115,19 +115,29 @@ def reopening(record: JobRecord, snapshot: StateSnapshot) -> Reopen | None:
 
     A parent that ended unapproved gets fresh revisions: in the executor, or, where the critic had
     not judged the work, before the verification, which is followed by the critic. So does a retry
-    that asks for a person in place of the critic, or the other way round.
+    that asks for a person in place of the critic, or the other way round. One that ended approved,
+    whose change was not delivered, stays as it is, unless the retry asks for a person.
     """
     state = snapshot.values
     if record.inherits is None or not state:
         return None
     if not snapshot.tasks:
-        unapproved = state.get("approved_by") is None
-        mine = state["job"].get("reopened_for") == record.id
-        return _fresh(record, state) if unapproved and not mine else None
+        if state["job"].get("reopened_for") == record.id:
+            return None
+        if state.get("approved_by") is None:
+            return _fresh(record, state)
+        unasked = record.spec.review and not state.get("decisions")
+        return _asked(record, state) if unasked else None
     at = snapshot.tasks[0].name
     unasked = at == "critic" and record.spec.review and not state.get("decisions")
     unwanted = at == "review" and not record.spec.review
     return Reopen({}, after="executor") if unasked or unwanted else None
+
+
+def _asked(record: JobRecord, state: dict[str, Any]) -> Reopen:
+    """The critic's approval does not count any more: a person is asked about the same work."""
+    job = {**state["job"], "reopened_for": record.id}
+    return Reopen({"job": job, "approved_by": None}, after="executor")
 
 
 def _fresh(record: JobRecord, state: dict[str, Any]) -> Reopen:

@@ -190,7 +190,10 @@ def _repositories(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
             yield Finding("repositories", Health.WARN, text, "install it, then restart the worker")
         elif found["git"]:
             hosts = ", ".join(found["hosts"])
-            shown.add(f"git {found['git']}; {f'fetched from {hosts}' if hosts else 'uploads only'}")
+            fetched = f"fetched from {hosts}" if hosts else "uploads only"
+            to = ", ".join(found.get("delivers", ()))
+            delivered = f"; delivered to {to}" if to else ""
+            shown.add(f"git {found['git']}; {fetched}{delivered}")
     yield from (Finding("repositories", Health.NOTE, text) for text in sorted(shown))
 
 

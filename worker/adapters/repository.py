@@ -17,6 +17,7 @@ from jobs.blobs.manifest import load
 from jobs.model.record import JobRecord, PatchRef
 from worker.adapters.base import Base, BaseFiles
 from worker.adapters.workspace import ManifestWorkspace
+from worker.repositories.base import Base as CommitBase
 from worker.repositories.source import Repositories
 
 LAYOUT_SHOWN = 60
@@ -132,6 +133,14 @@ async def delivered(
     digest = await blobs.put(patch.content)
     found = PatchRef(digest, size, patch.files, patch.insertions, patch.deletions, base)
     return Delivered(found, await blobs.put(bundle or b""))
+
+
+def repository(workspace: Workspace) -> CommitBase:
+    """The commit that a job on a repository works on."""
+    files = workspace.base if isinstance(workspace, ManifestWorkspace) else None
+    base = files.base if files else None
+    assert isinstance(base, CommitBase)  # noqa: S101 - the port's types are wider
+    return base
 
 
 def _message(record: JobRecord, answer: str) -> str:

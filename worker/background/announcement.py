@@ -53,7 +53,8 @@ Facts = dict[str, Any]
 
 
 def _repositories(settings: WorkerSettings) -> Facts:
-    """Whether jobs on repositories work here, and which hosts they may come from."""
+    """Whether jobs on repositories work here, which hosts they may come from, and which get changes
+    delivered."""
     found = git.version()
     why = git.fault(found)
     return {
@@ -61,6 +62,7 @@ def _repositories(settings: WorkerSettings) -> Facts:
         "works": why is None,
         "why": why,
         "hosts": list(settings.repo_hosts),
+        "delivers": list(settings.deliver_hosts),
     }
 
 

@@ -97,11 +97,14 @@ def project(folder: Path) -> Repository:
 @dataclass
 class RepairingModel:
     """The model's side of the job. `seen` are the requests; the executor's reply number `slow`,
-    from 0, takes `seconds`, and in place of the reply `refused` the provider refuses."""
+    from 0, takes `seconds`, and in place of the reply `refused` the provider refuses. `verdict` is
+    the critic's."""
 
     slow: int | None = None
     seconds: float = 0.0
     refused: int | None = None
+    replies: tuple[tuple[ToolCall, ...], ...] = REPLIES
+    verdict: str = "approve"
     seen: list[Request] = field(default_factory=list)
 
     def turn(self, request: Request) -> Turn:
@@ -109,12 +112,14 @@ class RepairingModel:
         if request.forced_tool == "Plan":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Correct it."]}),))
         if request.forced_tool == "Verdict":
-            said = {"verdict": "approve", "run": "r3", "score": 1.0, "failed": [], "runs": ["r3"]}
+            run = "r3" if self.replies else None
+            said = {"run": run, "score": 1.0, "failed": [], "runs": [run] if run else []}
+            said |= {"verdict": self.verdict, "feedback": "Go on."}
             return Reply(tool_calls=(ToolCall("Verdict", said),))
         done = sum(message.speaker == "assistant" for message in request.messages)
         if done == self.refused:
             return Refusal(400)
         delay = self.seconds if done == self.slow else 0.0
-        if done >= len(REPLIES):
+        if done >= len(self.replies):
             return Reply(ANSWER, delay_seconds=delay)
-        return Reply(tool_calls=REPLIES[done], delay_seconds=delay)
+        return Reply(tool_calls=self.replies[done], delay_seconds=delay)

@@ -65,14 +65,20 @@ def test_what_stops_jobs_is_bad():
 
 def test_repositories_need_git_at_each_worker():
     works = {"git": "2.39.5", "works": True, "why": None, "hosts": ["git.example.org"]}
+    delivers = {**works, "delivers": ["git.example.org=gitlab"]}
     lacks = {"git": None, "works": False, "why": "git is not installed", "hosts": []}
     worker = SYSTEM["workers"][0]
     workers = [{**worker, "repositories": works}, {**worker, "id": "v", "repositories": lacks}]
+    workers.append({**worker, "id": "w", "repositories": delivers})
     system = {**SYSTEM, "workers": [*workers, workers[0], worker]}
     found = [each for each in deployment.findings(system) if each.name == "repositories"]
     assert [(each.health, each.text) for each in found] == [
         (Health.WARN, "jobs on repositories fail at v: git is not installed"),
         (Health.NOTE, "git 2.39.5; fetched from git.example.org"),
+        (
+            Health.NOTE,
+            "git 2.39.5; fetched from git.example.org; delivered to git.example.org=gitlab",
+        ),
     ]
     assert bad(system) == []
 

@@ -128,6 +128,16 @@ def test_nothing_else_goes_on_elsewhere(record: JobRecord, found: StateSnapshot)
     assert reopening(record, found) is None
 
 
+def test_a_retry_may_ask_a_person_about_what_the_critic_approved() -> None:
+    approved = {**ENDED, "approved_by": "critic"}
+    found = reopening(REVIEWED, snapshot(approved))
+    assert found is not None
+    assert (found.after, found.change["approved_by"]) == ("executor", None)
+    assert reopening(REVIEWED, snapshot({**approved, "job": found.change["job"]})) is None
+    decided = {**approved, "decisions": [{"action": "approve"}]}
+    assert reopening(REVIEWED, snapshot(decided)) is None
+
+
 def test_a_retry_changes_who_decides_at_the_verification() -> None:
     changed = [
         reopening(REVIEWED, snapshot(ENDED, "critic")),

@@ -1,0 +1,70 @@
+"""A worker that is killed while it delivers: the change is pushed once, one request is opened, and
+no model is called again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.processes.delivering import delivering
+from support.processes.deployment import MORTAL
+
+CALLS = 8
+PLACES = {
+    "before the push": ("git", "POST", "before"),
+    "in the push, which the host has done": ("git", "POST", "after"),
+    "between the push and the request": ("api", "GET", "before"),
+    "before the request": ("api", "POST", "before"),
+    "after the request, which the forge has opened": ("api", "POST", "after"),
+}
+
+
+KINDS = [("github", place) for place in PLACES] + [("gitlab", list(PLACES)[-1])]
+
+
+@pytest.mark.parametrize(("kind", "name"), KINDS)
+def test_killed_at_a_place_of_the_delivery(tmp_path: Path, kind: str, name: str) -> None:
+    place = PLACES[name]
+    with delivering(tmp_path, kind) as forge:
+        doomed = [forge.worker(lease_seconds=MORTAL)]
+
+        def reached(server: str, method: str, moment: str) -> bool:
+            """Whether the worker was killed here; its connection gets an error then."""
+            if (server, method, moment) != place or not doomed:
+                return False
+            killed = doomed.pop()
+            killed.kill()
+            killed.wait()
+            return True
+
+        def api(method: str, moment: str) -> tuple[int, Any, dict[str, str]] | None:
+            return (500, {}, {}) if reached("api", method, moment) else None
+
+        forge.forge.trouble = api
+        forge.git.pushing = lambda method, moment: 500 if reached("git", method, moment) else None
+        job_id = forge.submit()
+        forge.until(lambda: not doomed)
+        pushes = "POST /team/app.git/git-receive-pack"
+        before = forge.git.requests.count(pushes)
+        forge.worker(lease_seconds=MORTAL)
+        job = forge.job(job_id)
+        done = job["result"]["delivery"]
+        assert forge.branches() == {f"fettle/{job_id}": done["commit"]}
+        assert len(forge.forge.opened) == 1
+        assert forge.git.requests.count(pushes) - before == (name == "before the push")
+    assert (job["attempts"], len(forge.model.seen)) == (2, CALLS)
+
+
+def test_killed_after_the_delivery_and_before_the_end(tmp_path: Path) -> None:
+    with delivering(tmp_path) as forge:
+        doomed = forge.worker(lease_seconds=MORTAL, fail_point="before_end")
+        job_id = forge.submit()
+        doomed.wait()
+        first = forge.branches()
+        forge.worker(lease_seconds=MORTAL, repo_author="Another <another@example.org>")
+        job = forge.job(job_id)
+        kinds = [event.kind for event in forge.service.events(job_id)]
+        assert (forge.branches(), list(first)) == (first, [f"fettle/{job_id}"])
+        assert (len(forge.forge.opened), kinds.count("delivered")) == (1, 1)
+    assert (job["attempts"], len(forge.model.seen)) == (2, CALLS)

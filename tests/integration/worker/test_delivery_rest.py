@@ -1,0 +1,135 @@
+"""Requests to a forge's API on loopback: what may pass, what is final, and where the token goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.servers.git_server import GitServer, git_server
+
+from worker.delivery import rest
+from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
+from worker.delivery.rest import Rest
+
+SECRET = "s3cret-token"
+
+
+class Api:
+    """Answers with `said`, and by path."""
+
+    def __init__(self) -> None:
+        self.said: tuple[int, Any, Mapping[str, str]] = (200, [], {})
+        self.by_path: dict[str, tuple[int, Any, Mapping[str, str]]] = {}
+        self.seen: list[tuple[str, str, str | None, bytes]] = []
+
+    def __call__(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, Any, Mapping[str, str]]:
+        self.seen.append((method, path, headers.get("private-token"), body))
+        return self.by_path.get(path, self.said)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[GitServer]:
+    with git_server(tmp_path) as made:
+        made.api = Api()
+        yield made
+
+
+@pytest.fixture
+def api(server: GitServer) -> Api:
+    assert isinstance(server.api, Api)
+    return server.api
+
+
+def client(server: GitServer, *, private: bool = True) -> Rest:
+    return Rest(server.url("api/v4"), {"PRIVATE-TOKEN": SECRET}, private)
+
+
+async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
+    api.said = (201, {"iid": 1}, {})
+    answer = await client(server).post("/x/a%2Fb", {"title": "größe"})
+    assert (answer.status, answer.content) == (201, {"iid": 1})
+    api.said = (200, [1], {})
+    assert (await client(server).get("/x", {"head": "a:b/c"})).content == [1]
+    assert api.seen == [
+        ("POST", "/api/v4/x/a%2Fb", SECRET, b'{"title": "gr\\u00f6\\u00dfe"}'),
+        ("GET", "/api/v4/x?head=a%3Ab%2Fc", SECRET, b""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "asked"),
+    [
+        (500, {}, 0.0),
+        (502, {}, 0.0),
+        (429, {"Retry-After": "30"}, 30.0),
+        (403, {"X-RateLimit-Remaining": "0"}, 0.0),
+        (503, {"Retry-After": "Tue, 24 Nov 2026 10:00:00 GMT"}, 0.0),
+    ],
+)
+async def test_what_may_pass(
+    server: GitServer, api: Api, status: int, headers: dict[str, str], asked: float
+) -> None:
+    api.said = (status, {"message": "later"}, headers)
+    with pytest.raises(DeliveryUnavailable, match=f"answered {status}: later") as raised:
+        await client(server).post("/x", {})
+    assert raised.value.asked_seconds == asked
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (401, "the operator's credential is wrong, or has run out"),
+        (403, "the operator's credential may not do it"),
+        (404, "no such repository for the operator's credential"),
+    ],
+)
+async def test_what_is_final(server: GitServer, api: Api, status: int, why: str) -> None:
+    api.said = (status, {"message": ["no \x1b[31m" + "x" * 1_000]}, {})
+    with pytest.raises(DeliveryRefused, match=why) as raised:
+        await client(server).get("/x", {})
+    assert not isinstance(raised.value, DeliveryUnavailable)
+    assert str(raised.value).isprintable()
+    assert len(str(raised.value)) < 600
+    assert SECRET not in str(raised.value)
+
+
+async def test_a_redirect_is_followed_on_the_same_host_alone(server: GitServer, api: Api) -> None:
+    api.by_path = {"/api/v4/x": (307, {}, {"Location": "/api/v4/moved"})}
+    await client(server).post("/x", {"a": 1})
+    assert [each[:2] for each in api.seen] == [("POST", "/api/v4/x"), ("POST", "/api/v4/moved")]
+    assert api.seen[0][3] == api.seen[1][3] != b""
+    with git_server(server.root) as other:
+        other.api = Api()
+        for place in (other.url("api/x"), f"http://me:x@{server.place}/api/x", "http://["):
+            api.by_path = {"/api/v4/x": (307, {}, {"Location": place})}
+            with pytest.raises(DeliveryRefused, match="leads to"):
+                await client(server).post("/x", {})
+        assert other.requests == []
+    api.by_path = {"/api/v4/x": (307, {}, {"Location": "/api/v4/x"})}
+    with pytest.raises(DeliveryRefused, match="from one address to the next"):
+        await client(server).post("/x", {})
+
+
+async def test_a_host_that_is_away_slow_or_not_allowed(
+    server: GitServer, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DeliveryUnavailable, match="could not be reached"):
+        await Rest("http://127.0.0.1:1", {}, private=True).get("/x", {})
+    with pytest.raises(DeliveryRefused, match="is not public"):
+        await client(server, private=False).get("/x", {})
+    assert api.seen == []
+    monkeypatch.setattr(rest, "SECONDS", 0.0)
+    with pytest.raises(DeliveryUnavailable, match="took longer than 0 s"):
+        await client(server).get("/x", {})
+
+
+async def test_an_answer_that_is_too_long_is_not_read(
+    server: GitServer, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.said = (200, ["x" * 2_000], {})
+    monkeypatch.setattr(rest, "MOST_BYTES", 1_000)
+    assert (await client(server).get("/x", {})).content is None

@@ -1,0 +1,189 @@
+"""An approved change, delivered by real workers to a forge on loopback: a branch and a request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.graph.repository_job import ANSWER, CHANGED, TASK
+from support.processes.delivering import SECRET, Delivering, delivering
+from support.servers.forge_api import PATH
+
+CALLS = 8
+"""The model's, of a job that ends with an approval."""
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Iterator[Delivering]:
+    with delivering(tmp_path) as made:
+        yield made
+
+
+def approve(forge: Delivering, job_id: str) -> None:
+    review = forge.job(job_id, "awaiting_review")["review"]
+    decision = {"action": "approve", "review_id": review["id"], "digest": review["digest"]}
+    forge.service.decide(job_id, decision)
+
+
+def refused(forge: Delivering, job_id: str) -> dict[str, Any]:
+    """A job that was approved and not delivered, without its delivery's end."""
+    job = forge.job(job_id, "failed")
+    assert (job["reason"], job["result"]["approved_by"]) == ("delivery", "critic")
+    assert job["result"]["patch"]["files"] == 4
+    assert forge.service.patch(job_id)
+    return job
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind: str) -> None:
+    with delivering(tmp_path, kind) as forge:
+        forge.worker()
+        job_id = forge.submit(review=True)
+        forge.job(job_id, "awaiting_review")
+        assert (forge.branches(), forge.forge.asked) == ({}, [])
+        approve(forge, job_id)
+        job = forge.job(job_id)
+        events = list(forge.service.events(job_id))
+    branch, (opened,) = f"fettle/{job_id}", forge.forge.opened
+    done = job["result"]["delivery"]
+    assert forge.branches() == {branch: done["commit"]}
+    assert (done["branch"], done["base"], done["base_moved"]) == (branch, "main", False)
+    assert done["pull_request"].startswith(f"http://{forge.git.place}/{PATH}/")
+    assert forge.bare.git("rev-parse", f"{branch}^") == job["result"]["patch"]["base"]
+    for path, text in CHANGED.items():
+        assert forge.bare.raw("show", f"{branch}:{path}") == text
+    assert opened["title"] == TASK
+    text = opened["body" if kind == "github" else "description"]
+    assert (job_id in text, TASK in text, ANSWER in text) == (True, True, True)
+    assert opened["base" if kind == "github" else "target_branch"] == "main"
+    (event,) = [each for each in events if each.kind == "delivered"]
+    assert dict(event.data) == done
+    for shown in (json.dumps(job), repr(events), forge.deployment.logs(), *forge.git.requests):
+        assert SECRET not in shown
+
+
+def test_a_push_that_the_host_declines_and_the_retry(forge: Delivering) -> None:
+    hook = forge.bare.folder / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nprintf 'Only \\033[31mAda\\033[0m may push here.\\n'\nexit 1\n")
+    hook.chmod(0o755)
+    forge.worker()
+    job_id = forge.submit(deliver={"branch": True})
+    job = refused(forge, job_id)
+    assert "pre-receive hook declined: Only ?[31mAda?[0m may push here." in job["detail"]
+    assert (forge.branches(), job["result"]["delivery"]) == ({}, None)
+    hook.unlink()
+    again = str(forge.service.retry(job_id)["id"])
+    done = forge.job(again)["result"]["delivery"]
+    assert forge.branches() == {f"fettle/{job_id}": done["commit"]}
+    assert (len(forge.model.seen), done["pull_request"], forge.forge.asked) == (CALLS, None, [])
+
+
+def test_a_request_that_the_forge_refuses_and_the_retry(forge: Delivering) -> None:
+    scopes = {"message": "Resource not accessible by personal access token"}
+    forge.forge.trouble = lambda method, _: (403, scopes, {}) if method == "POST" else None
+    forge.worker()
+    job_id = forge.submit()
+    job = refused(forge, job_id)
+    assert scopes["message"] in job["detail"]
+    assert "may not do it (FETTLE_REPO_CREDENTIALS)" in job["detail"]
+    done = job["result"]["delivery"]
+    assert (forge.branches(), done["pull_request"]) == ({done["branch"]: done["commit"]}, None)
+    forge.forge.trouble = lambda *_: None
+    again = str(forge.service.retry(job_id)["id"])
+    after = forge.job(again)["result"]["delivery"]
+    assert {**after, "pull_request": None} == done
+    assert forge.branches() == {done["branch"]: done["commit"]}
+    assert (len(forge.forge.opened), len(forge.model.seen)) == (1, CALLS)
+
+
+def test_a_credential_that_may_only_read(forge: Delivering) -> None:
+    forge.git.pushing = lambda *_: 403
+    forge.worker()
+    job = refused(forge, forge.submit())
+    assert "may not write to it (FETTLE_REPO_CREDENTIALS)" in job["detail"]
+    assert SECRET not in json.dumps(job)
+
+
+def test_outages_are_waited_for_and_cost_no_model(forge: Delivering) -> None:
+    """Also where the host has done what it was asked, and its answer is lost."""
+    lost = {"git": True, "api": True}
+    forge.git.pushing = lambda method, moment: (
+        502 if (method, moment) == ("POST", "after") and lost.pop("git", None) else None
+    )
+    forge.forge.trouble = lambda method, moment: (
+        (500, {}, {}) if (method, moment) == ("POST", "after") and lost.pop("api", None) else None
+    )
+    forge.worker()
+    job_id = forge.submit()
+    job = forge.job(job_id)
+    kinds = [event.kind for event in forge.service.events(job_id)]
+    assert (lost, kinds.count("given_back"), kinds.count("delivered")) == ({}, 2, 1)
+    assert len(forge.model.seen) == CALLS
+    assert len(forge.forge.opened) == 1
+    assert list(forge.branches()) == [job["result"]["delivery"]["branch"]]
+
+
+def test_an_outage_that_does_not_end_leaves_the_approved_result(forge: Delivering) -> None:
+    forge.forge.trouble = lambda *_: (503, {"message": "down"}, {})
+    forge.worker(retries="2")
+    job = refused(forge, forge.submit())
+    assert "given up after 3 tries" in job["detail"]
+    assert job["result"]["delivery"]["branch"] in forge.branches()
+
+
+def test_a_branch_that_is_there_already_is_left_as_it_is(forge: Delivering) -> None:
+    forge.worker()
+    job_id = forge.submit(review=True)
+    forge.job(job_id, "awaiting_review")
+    theirs = forge.bare.git("rev-parse", "main")
+    forge.bare.git("branch", f"fettle/{job_id}", "main")
+    approve(forge, job_id)
+    job = forge.job(job_id, "failed")
+    assert (job["reason"], forge.branches()) == ("delivery", {f"fettle/{job_id}": theirs})
+    assert "with another commit" in job["detail"]
+    assert forge.forge.opened == []
+
+
+def test_a_base_that_has_moved_is_said(forge: Delivering) -> None:
+    forge.worker(repo_commits="1")
+    job_id = forge.submit(review=True, repo={"url": forge.url})
+    forge.job(job_id, "awaiting_review")
+    forge.project.commit({"later.txt": b"1\n"})
+    forge.project.git("push", "--quiet", "origin", "main")
+    approve(forge, job_id)
+    job = forge.job(job_id)
+    done = job["result"]["delivery"]
+    assert (done["base"], done["base_moved"]) == ("main", True)
+    assert "main is no longer at" in done["note"]
+    assert forge.forge.opened[0]["base"] == "main"
+    assert forge.bare.git("rev-parse", f"{done['branch']}^") == job["result"]["patch"]["base"]
+
+
+def test_a_worker_that_does_not_deliver_there_says_so_before_it_costs_anything(
+    forge: Delivering,
+) -> None:
+    forge.worker(deliver_hosts="other.example=gitlab")
+    job = forge.job(forge.submit(), "failed")
+    assert (job["reason"], forge.model.seen) == ("delivery", [])
+    assert f"FETTLE_DELIVER_HOSTS={forge.git.place}=github" in job["detail"]
+
+
+def test_what_nobody_approved_is_not_delivered(forge: Delivering) -> None:
+    forge.model.verdict = "revise"
+    forge.worker()
+    job = forge.job(forge.submit(on_exhausted="accept", max_revisions=1))
+    assert job["unapproved"]
+    assert "nobody has approved" in job["result"]["delivery"]["note"]
+    assert (forge.branches(), job["result"]["delivery"]["branch"]) == ({}, None)
+
+
+def test_a_job_that_changed_nothing_delivers_nothing(forge: Delivering) -> None:
+    forge.model.replies = ()
+    forge.worker()
+    job = forge.job(forge.submit(evidence="none"))
+    assert "has changed nothing" in job["result"]["delivery"]["note"]
+    assert (forge.branches(), forge.forge.asked) == ({}, [])

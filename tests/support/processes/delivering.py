@@ -1,0 +1,105 @@
+"""A deployment whose workers deliver to a forge on loopback, and a job that corrects a fault."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.graph.repository_job import TASK, RepairingModel, project
+from support.processes.deployment import Deployment, running_deployment
+from support.processes.fronts import front
+from support.processes.preloaded import Process
+from support.servers.forge_api import PATH, ForgeApi
+from support.servers.git_repositories import Repository
+from support.servers.git_server import GitServer, git_server
+
+from benchmarks.provider import ProviderServer
+from cli.client.service import Service
+from settings.base import DEVELOPMENT_KEY
+
+SECRET = "s3cret-token"
+
+
+@dataclass
+class Delivering:
+    """`project` is a clone, as a user has it; `bare` the forge's repository."""
+
+    deployment: Deployment
+    service: Service
+    git: GitServer
+    forge: ForgeApi
+    project: Repository
+    bare: Repository
+    model: RepairingModel
+    settings: dict[str, str]
+
+    def worker(self, **settings: str) -> Process:
+        return self.deployment.worker(**{**self.settings, **settings})
+
+    def submit(self, **fields: Any) -> str:
+        spec = {
+            "task": TASK,
+            "model": "groq:llama-3.3-70b-versatile",
+            "repo": {"url": self.url, "ref": "main"},
+            "deliver": {"pull_request": True},
+            "run_seconds": 60,
+        }
+        return str(self.service.submit({**spec, **fields})["id"])
+
+    @property
+    def url(self) -> str:
+        return self.git.url(f"{PATH}.git")
+
+    def until(self, holds: Callable[[], object]) -> None:
+        end = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < end, self.deployment.logs()
+            time.sleep(0.02)
+
+    def job(self, job_id: str, status: str = "succeeded") -> dict[str, Any]:
+        """The job, once it is in this status."""
+        final = {"succeeded", "failed", "cancelled", status}
+        self.until(lambda: self.service.job(job_id)["status"] in final)
+        job = self.service.job(job_id)
+        assert job["status"] == status, (job["detail"], self.deployment.logs())
+        return job
+
+    def branches(self) -> dict[str, str]:
+        """The forge's branches, without main: commits by name."""
+        rows = self.bare.git("for-each-ref", "--format=%(refname:short) %(objectname)")
+        found = dict(row.split() for row in rows.splitlines())
+        return {name: commit for name, commit in found.items() if name.startswith("fettle/")}
+
+
+@contextlib.contextmanager
+def delivering(folder: Path, kind: str = "github") -> Iterator[Delivering]:
+    """The deployment, without a worker, and a forge of this kind."""
+    model = RepairingModel()
+    (folder / "forge" / "team").mkdir(parents=True)
+    local = project(folder / "local")
+    bare = folder / "forge" / f"{PATH}.git"
+    local.git("clone", "--quiet", "--bare", str(local.folder), str(bare))
+    local.git("remote", "add", "origin", str(bare))
+    with contextlib.ExitStack() as stack:
+        deployment = stack.enter_context(running_deployment(folder, GROQ_API_KEY="a"))
+        git = stack.enter_context(git_server(folder / "forge"))
+        provider = stack.enter_context(ProviderServer(model.turn))
+        api = stack.enter_context(front(deployment))
+        service = stack.enter_context(Service(api.url, DEVELOPMENT_KEY))
+        forge = ForgeApi(kind, git.place, SECRET)
+        git.credential, git.api = f"me:{SECRET}", forge
+        credentials = folder / "credentials"
+        credentials.write_text(f"{git.place} me:{SECRET}\n")
+        credentials.chmod(0o600)
+        settings = {
+            "groq_base_url": provider.groq_url,
+            "repo_hosts": git.listed,
+            "repo_credentials": str(credentials),
+            "deliver_hosts": f"{git.place}={kind}",
+            "retry_seconds": "0.1",
+        }
+        yield Delivering(deployment, service, git, forge, local, Repository(bare), model, settings)

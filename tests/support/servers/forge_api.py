@@ -1,0 +1,73 @@
+"""The calls of GitHub's and GitLab's API that open a request, as a forge on loopback has them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+Answered = tuple[int, Any, Mapping[str, str]]
+PATH = "team/app"
+
+
+@dataclass
+class ForgeApi:
+    """A forge of one repository, `team/app`, with one request a branch. It wants `token`; `trouble`
+    may answer in its place: it gets the method, and the moment `before` or `after`."""
+
+    kind: str
+    place: str
+    token: str
+    trouble: Callable[[str, str], Answered | None] = lambda _method, _moment: None
+    opened: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answered:
+        self.asked.append(f"{method} {path}")
+        if (said := self.trouble(method, "before")) is not None:
+            return said
+        with self.lock:
+            kind = self._gitlab if self.kind == "gitlab" else self._github
+            answer = kind(method, path, headers, body)
+        return self.trouble(method, "after") or answer
+
+    def _github(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answered:
+        if headers.get("authorization") != f"Bearer {self.token}":
+            return 401, {"message": "Bad credentials"}, {}
+        url = urlsplit(path)
+        if url.path != f"/api/v3/repos/{PATH}/pulls":
+            return 404, {"message": "Not Found"}, {}
+        if method == "GET":
+            owner, _, branch = parse_qs(url.query)["head"][0].partition(":")
+            assert owner == "team"
+            return 200, [each for each in self.opened if each["head"]["ref"] == branch], {}
+        sent = json.loads(body)
+        if any(each["head"]["ref"] == sent["head"] for each in self.opened):
+            return 422, {"message": "Validation Failed", "errors": [{"message": "exists"}]}, {}
+        number = len(self.opened) + 1
+        address = f"http://{self.place}/{PATH}/pull/{number}"
+        self.opened.append(
+            {**sent, "head": {"ref": sent["head"]}, "html_url": address, "number": number}
+        )
+        return 201, self.opened[-1], {}
+
+    def _gitlab(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answered:
+        if headers.get("private-token") != self.token:
+            return 401, {"message": "401 Unauthorized"}, {}
+        url = urlsplit(path)
+        if url.path != f"/api/v4/projects/{PATH.replace('/', '%2F')}/merge_requests":
+            return 404, {"message": "404 Project Not Found"}, {}
+        if method == "GET":
+            branch = unquote(parse_qs(url.query)["source_branch"][0])
+            return 200, [each for each in self.opened if each["source_branch"] == branch], {}
+        sent = json.loads(body)
+        if any(each["source_branch"] == sent["source_branch"] for each in self.opened):
+            return 409, {"message": ["Another open merge request already exists"]}, {}
+        number = len(self.opened) + 1
+        address = f"http://{self.place}/{PATH}/-/merge_requests/{number}"
+        self.opened.append({**sent, "web_url": address, "iid": number})
+        return 201, self.opened[-1], {}

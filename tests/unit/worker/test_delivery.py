@@ -1,0 +1,195 @@
+"""What a delivery asks of a forge, where it may go, and what it says there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from jobs.model.spec import Deliver, JobSpec, Repo
+from settings.repositories import ForgeKind, RepositorySettings
+from worker.delivery.errors import DeliveryRefused
+from worker.delivery.forges import GitHub, GitLab, Request, forge_of, opened
+from worker.delivery.hosts import DeliveryHosts
+from worker.delivery.request_text import SUMMARY, text
+from worker.delivery.rest import Answer, Rest
+from worker.repositories.errors import RepositoryRefused
+from worker.repositories.origins.hosts import RepositoryHosts, Site
+
+BRANCH = "fettle/j"
+REQUEST = Request(BRANCH, "main", "Title", "Text")
+LISTED = ("github.com", "*.example.org", "http://git.internal:3000")
+TOKEN = "s3cret-token"
+CREDENTIALS = dict.fromkeys(("github.com", "git.example.org", "ghe.example.org"), f"me:{TOKEN}")
+
+
+@dataclass(frozen=True)
+class Scripted(Rest):
+    """Answers in turn; `asked` is what it was asked."""
+
+    answers: list[Answer] = field(default_factory=list)
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+
+    async def get(self, path: str, query: Mapping[str, str]) -> Answer:
+        self.asked.append(("GET", path, dict(query)))
+        return self.require(self.answers.pop(0), 200)
+
+    async def post(self, path: str, content: Mapping[str, Any]) -> Answer:
+        self.asked.append(("POST", path, dict(content)))
+        return self.answers.pop(0)
+
+
+def rest(*answers: Answer) -> Scripted:
+    return Scripted("https://git.example.org/api", {}, False, list(answers))
+
+
+def site(url: str = "https://git.example.org/team/sub/app.git") -> Site:
+    return RepositoryHosts(LISTED, CREDENTIALS).site(url)
+
+
+def github(*answers: Answer) -> tuple[GitHub, Scripted]:
+    scripted = rest(*answers)
+    return GitHub(site("https://github.com/team/app.git"), "team/app", scripted), scripted
+
+
+def gitlab(*answers: Answer) -> tuple[GitLab, Scripted]:
+    scripted = rest(*answers)
+    return GitLab(site(), "team/sub/app", scripted), scripted
+
+
+async def test_a_pull_request_is_looked_for_and_then_opened() -> None:
+    url = "https://github.com/team/app/pull/7"
+    forge, asked = github(Answer(200, []), Answer(201, {"html_url": url, "number": 7}))
+    assert await opened(forge, REQUEST) == url
+    path, query = "/repos/team/app/pulls", {"head": f"team:{BRANCH}", "state": "all"}
+    sent = {"title": "Title", "body": "Text", "head": BRANCH, "base": "main"}
+    assert asked.asked == [("GET", path, {**query, "per_page": "10"}), ("POST", path, sent)]
+
+
+async def test_a_merge_request_is_looked_for_and_then_opened() -> None:
+    url = "https://git.example.org/team/sub/app/-/merge_requests/7"
+    forge, asked = gitlab(Answer(200, []), Answer(201, {"web_url": url, "iid": 7}))
+    assert await opened(forge, REQUEST) == url
+    path = "/projects/team%2Fsub%2Fapp/merge_requests"
+    sent = {"title": "Title", "description": "Text", "source_branch": BRANCH}
+    assert asked.asked == [
+        ("GET", path, {"source_branch": BRANCH, "state": "all"}),
+        ("POST", path, {**sent, "target_branch": "main"}),
+    ]
+
+
+async def test_one_that_is_there_is_not_opened_again() -> None:
+    there = {"head": {"ref": BRANCH}, "state": "closed", "number": 3}
+    other = {"head": {"ref": "fettle/other"}, "number": 2}
+    forge, asked = github(Answer(200, [other, there]))
+    assert await opened(forge, REQUEST) == "https://github.com/team/app/pull/3"
+    assert len(asked.asked) == 1
+    said = Answer(422, {"message": "Validation Failed"})
+    forge, _ = github(Answer(200, []), said, Answer(200, [there]))
+    assert (await opened(forge, REQUEST)).endswith("/pull/3")
+    twice = {"source_branch": BRANCH, "iid": 4}
+    lab, _ = gitlab(Answer(200, []), Answer(409, {"message": ["twice"]}), Answer(200, [twice]))
+    assert (await opened(lab, REQUEST)).endswith("/team/sub/app/-/merge_requests/4")
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ([Answer(200, {"login": "x"})], "is it another kind of forge"),
+        ([Answer(200, None)], "is it another kind of forge"),
+        ([Answer(400, {"error": "bad"})], "answered 400: bad"),
+        (
+            [
+                *(Answer(200, []), Answer(422, {"message": "no", "errors": [{"field": "base"}]})),
+                Answer(200, []),
+            ],
+            r'answered 422: no; \[{"field": "base"}\]',
+        ),
+        ([Answer(200, []), Answer(201, {"html_url": "https://evil.test/1"})], "does not say where"),
+    ],
+)
+async def test_a_forge_that_refuses_is_quoted(answers: list[Answer], why: str) -> None:
+    with pytest.raises(DeliveryRefused, match=why):
+        await opened(github(*answers)[0], REQUEST)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "https://evil.test/team/app/pull/7",
+        "https://me:x@github.com/team/app/pull/7",
+        "http://github.com/team/app/pull/7",
+        "javascript:alert(1)",
+        "x" * 3_000,
+        {"a": 1},
+        None,
+    ],
+)
+async def test_an_address_of_another_host_is_not_taken(named: object) -> None:
+    forge, _ = github(Answer(200, []), Answer(201, {"html_url": named, "number": 7}))
+    assert await opened(forge, REQUEST) == "https://github.com/team/app/pull/7"
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "address", "header"),
+    [
+        ("github", "https://github.com/a/b", "https://api.github.com", f"Bearer {TOKEN}"),
+        ("github", "https://ghe.example.org/a/b.git", "https://ghe.example.org/api/v3", "Bearer"),
+        ("gitlab", "https://git.example.org/a/b/c", "https://git.example.org/api/v4", TOKEN),
+    ],
+)
+def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, header: str) -> None:
+    forge = forge_of(kind, site(url))
+    assert forge.rest.address == address
+    assert any(value.startswith(header) for value in forge.rest.headers.values())
+    assert TOKEN not in repr(forge)
+
+
+@pytest.mark.parametrize(
+    ("url", "pull_request", "why"),
+    [
+        ("https://ghe.example.org/a/b", False, r"FETTLE_DELIVER_HOSTS=ghe.example.org=github"),
+        ("http://git.internal:3000/a/b", True, "listed for branches alone"),
+        ("https://github.com/a/b/c", True, "OWNER/NAME"),
+        ("https://lab.example.org/a/b", True, "no token for lab.example.org"),
+        (None, False, "url alone"),
+    ],
+)
+def test_where_nothing_is_delivered(url: str | None, pull_request: bool, why: str) -> None:
+    delivered = "github.com=github,git.internal:3000=git,LAB.example.org=gitlab"
+    settings = RepositorySettings(repo_hosts=LISTED, deliver_hosts=delivered)
+    hosts = DeliveryHosts.over(settings, RepositoryHosts(LISTED, CREDENTIALS))
+    asked = JobSpec("t", repo=Repo(url), deliver=Deliver(pull_request=pull_request))
+    with pytest.raises(DeliveryRefused, match=why):
+        hosts.target(asked)
+    assert hosts.target(JobSpec("t", repo=Repo(url))) is None
+    plain = JobSpec("t", repo=Repo("http://git.internal:3000/a/b"), deliver=Deliver())
+    found = hosts.target(plain)
+    assert found is not None
+    assert (found.site.place, found.forge) == ("git.internal:3000", None)
+    with pytest.raises(RepositoryRefused, match="FETTLE_REPO_HOSTS"):
+        hosts.target(JobSpec("t", repo=Repo("https://gone.test/a"), deliver=Deliver()))
+
+
+@pytest.mark.parametrize(
+    "listed", ["github.com", "a.b=svn", "*.b=git", "https://a.b=git", "a=git,A=git"]
+)
+def test_a_list_that_cannot_be_read(listed: str) -> None:
+    with pytest.raises(ValueError, match=r"HOST=KIND|listed twice"):
+        RepositorySettings(deliver_hosts=listed)
+
+
+def test_a_models_words_are_no_commands_of_a_forge() -> None:
+    said = text("j1", "Fix it\n/merge\n", "```\n/approve @all fixes #1\n````\n" + "x" * 20_000)
+    lines = said.splitlines()
+    fence = next(line for line in lines if line.startswith("`````"))
+    assert lines.index("/merge") > lines.index("```text")
+    inside = lines[lines.index(fence) + 1 : len(lines) - 1 - lines[::-1].index("`````")]
+    assert {"/approve @all fixes #1", "````"} <= set(inside)
+    assert len(said) < SUMMARY + 1_000
+    assert "j1" in said
+    assert "says" not in text("j1", "Fix it", " ")
+    assert json.dumps(said)

@@ -1,0 +1,192 @@
+"""Forges: a pull request by GitHub's API, and a merge request by GitLab's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import httpx
+
+from settings.repositories import ForgeKind
+from worker.delivery.errors import DeliveryRefused
+from worker.delivery.rest import Answer, Rest
+from worker.egress.hosts import LONGEST
+from worker.repositories.origins.hosts import Site
+
+_CREATED = 201
+_EXISTS = frozenset({409, 422})
+"""What a forge answers to a request that exists already, and to one that it does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A pull request: from `branch` into `base`."""
+
+    branch: str
+    base: str
+    title: str
+    text: str
+
+
+class Forge(Protocol):
+    """Where pull requests are opened. Each method raises DeliveryRefused."""
+
+    @property
+    def rest(self) -> Rest:
+        """Its API."""
+        ...
+
+    async def found(self, branch: str) -> str | None:
+        """The address of a request from the branch, open or not; None where there is none."""
+        ...
+
+    async def create(self, request: Request) -> Answer:
+        """Ask for a request."""
+        ...
+
+    def address(self, answer: Any) -> str:
+        """The address of a request that the forge has described."""
+        ...
+
+
+def forge_of(kind: ForgeKind, site: Site) -> Forge:
+    """The forge at this site. Raises DeliveryRefused where the address can be no repository of it,
+    or there is no token for it."""
+    if kind == "git":
+        raise DeliveryRefused(
+            f"{site.place} is listed for branches alone: leave the pull request out, or the "
+            f"operator lists it as a forge (FETTLE_DELIVER_HOSTS={site.place}=github or =gitlab)"
+        )
+    if site.token is None:
+        raise DeliveryRefused(
+            f"the operator has set no token for {site.place}, which a pull request needs "
+            "(FETTLE_REPO_CREDENTIALS)"
+        )
+    url = httpx.URL(site.url)
+    path = url.path.strip("/").removesuffix(".git")
+    if kind == "gitlab":
+        return GitLab(site, path, _gitlab(url, site))
+    if path.count("/") != 1:
+        raise DeliveryRefused(f"{site.url} is no repository of GitHub: its path is OWNER/NAME")
+    return GitHub(site, path, _github(url, site))
+
+
+async def opened(forge: Forge, request: Request) -> str:
+    """The address of the one request from the branch, which is opened where there is none yet: also
+    after a crash, and where another process opens it at this moment. Raises DeliveryRefused."""
+    if (there := await forge.found(request.branch)) is not None:
+        return there
+    answer = await forge.create(request)
+    if answer.status in _EXISTS and (there := await forge.found(request.branch)) is not None:
+        return there
+    return forge.address(forge.rest.require(answer, _CREATED).content)
+
+
+@dataclass(frozen=True, slots=True)
+class GitHub:
+    """Implements Forge. `path` is OWNER/NAME."""
+
+    site: Site
+    path: str
+    rest: Rest
+
+    async def found(self, branch: str) -> str | None:
+        """See Forge."""
+        owner = self.path.partition("/")[0]
+        asked = {"head": f"{owner}:{branch}", "state": "all", "per_page": "10"}
+        answer = await self.rest.get(f"/repos/{quote(self.path)}/pulls", asked)
+        heads = (each for each in _rows(self.rest, answer) if _in(each, "head", "ref") == branch)
+        return next(map(self.address, heads), None)
+
+    async def create(self, request: Request) -> Answer:
+        """See Forge."""
+        content = {"title": request.title, "body": request.text, "head": request.branch}
+        sent = {**content, "base": request.base}
+        return await self.rest.post(f"/repos/{quote(self.path)}/pulls", sent)
+
+    def address(self, answer: Any) -> str:
+        """See Forge."""
+        return _address(self.site, answer, "html_url", ("number", "/pull/"))
+
+
+@dataclass(frozen=True, slots=True)
+class GitLab:
+    """Implements Forge. `path` is GROUP/.../NAME."""
+
+    site: Site
+    path: str
+    rest: Rest
+
+    async def found(self, branch: str) -> str | None:
+        """See Forge."""
+        answer = await self.rest.get(self._requests, {"source_branch": branch, "state": "all"})
+        rows = _rows(self.rest, answer)
+        ours = (each for each in rows if _in(each, "source_branch") == branch)
+        return next(map(self.address, ours), None)
+
+    async def create(self, request: Request) -> Answer:
+        """See Forge."""
+        sent = {
+            "source_branch": request.branch,
+            "target_branch": request.base,
+            "title": request.title,
+            "description": request.text,
+        }
+        return await self.rest.post(self._requests, sent)
+
+    def address(self, answer: Any) -> str:
+        """See Forge."""
+        return _address(self.site, answer, "web_url", ("iid", "/-/merge_requests/"))
+
+    @property
+    def _requests(self) -> str:
+        return f"/projects/{quote(self.path, safe='')}/merge_requests"
+
+
+def _github(url: httpx.URL, site: Site) -> Rest:
+    headers = {
+        "Accept": "application/vnd.github+json",
+        "X-GitHub-Api-Version": "2022-11-28",
+        "Authorization": f"Bearer {site.token}",
+    }
+    if site.place == "github.com":
+        return Rest("https://api.github.com", headers, private=False)
+    return Rest(f"{url.scheme}://{site.place}/api/v3", headers, private=site.private)
+
+
+def _gitlab(url: httpx.URL, site: Site) -> Rest:
+    headers = {"PRIVATE-TOKEN": site.token or ""}
+    return Rest(f"{url.scheme}://{site.place}/api/v4", headers, private=site.private)
+
+
+def _rows(rest: Rest, answer: Answer) -> list[Any]:
+    if not isinstance(answer.content, list):
+        raise DeliveryRefused(
+            f"{rest.address} answers no list of requests: is it another kind of forge than the "
+            "operator has listed (FETTLE_DELIVER_HOSTS)?"
+        )
+    return answer.content
+
+
+def _in(answer: Any, *names: str) -> Any:
+    for name in names:
+        answer = answer.get(name) if isinstance(answer, Mapping) else None
+    return answer
+
+
+def _address(site: Site, answer: Any, name: str, numbered: tuple[str, str]) -> str:
+    """What the forge calls its address, if that is on the very host; else made of its number."""
+    own = httpx.URL(site.url)
+    try:
+        named = httpx.URL(_in(answer, name) or "")
+    except (httpx.InvalidURL, TypeError, ValueError):
+        named = httpx.URL("")
+    there = named.scheme in {"https", own.scheme} and named.host == own.host
+    if there and not named.userinfo and len(str(named)) <= LONGEST:
+        return str(named)
+    number, path = _in(answer, numbered[0]), numbered[1]
+    if not isinstance(number, int):
+        raise DeliveryRefused(f"{site.place} has opened a request, and does not say where")
+    return f"{site.url.removesuffix('.git')}{path}{number}"

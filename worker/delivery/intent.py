@@ -1,0 +1,29 @@
+"""The change that a job delivers, on record before anything of it leaves the worker.
+
+Later attempts deliver the same commit, whatever the settings that it was made with have become. So
+does a retry, which has the journal of its parent: a branch that this had pushed counts as pushed.
+"""
+
+from __future__ import annotations
+
+import json
+
+from agents.ports import Finished
+from jobs.blobs.directory import Blobs
+from jobs.model.record import JobRecord
+from worker.adapters.repository import BRANCH, Delivered
+from worker.delivery.deliver import Change
+from worker.ledger import Ledger
+from worker.repositories.patches import tip
+
+
+async def intended(record: JobRecord, ledger: Ledger, blobs: Blobs, made: Delivered) -> Change:
+    """The change with this patch: as it was first to be delivered, else as it was made now."""
+    key = f"delivery|{made.patch.digest}"
+    said = await ledger.recall(key)
+    if said is None:
+        said = json.dumps({"branch": f"{BRANCH}{record.id}", "bundle": made.bundle}).encode()
+        await ledger.record(key, Finished(said))
+    kept = json.loads(said)
+    bundle = await blobs.get(kept["bundle"])
+    return Change(kept["branch"], tip(bundle), bundle)
