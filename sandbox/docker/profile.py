@@ -6,8 +6,8 @@ It is `policy.py` in the engine's words: the same sizes, masks and rlimits. Besi
 - It sees: its image (read-only), a `/proc` with the telling files masked, no `/sys`.
 - It writes: `/work`, `/tmp`, `/run`, `/dev/shm`, each a tmpfs of a fixed size that dies with it.
 - It reaches: its own loopback, over sockets with small buffers. There is no other interface, and no
-  mount or socket of the host. Where its command has a proxy, relays (`agent/relay.py`) take what is
-  connected to one port of that loopback to the caller.
+  mount or socket of the host. Where its command has a proxy, relays (`zygote/relay.py`) take
+  what is connected to one port of that loopback to the caller.
 - It is: an unprivileged user without capabilities, who cannot gain any.
 - It holds: memory without swap, processes and CPU time by its cgroup; the rlimits per process.
 """
@@ -36,7 +36,7 @@ the code leaves. The engine's own init would be one more process that the code c
 """
 RELAY_BYTES = 8 * MIB
 RELAY_THREADS = 2
-"""What one relay takes (`agent/relay.py`)."""
+"""What one relay takes (`zygote/relay.py`)."""
 STOP_SECONDS = 1
 
 MASKED = (*policy.MASKED, "/proc/stat", "/sys")

@@ -8,9 +8,10 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox.docker import container, garbage_collection, image, profile
-from sandbox.docker.container import DockerInstance
-from sandbox.docker.container_events import EVENTS, RunEvents
+from sandbox.docker import garbage_collection, image, profile
+from sandbox.docker.containers import container
+from sandbox.docker.containers.container import DockerInstance
+from sandbox.docker.containers.events import EVENTS, RunEvents
 from sandbox.docker.engine import Engine, EngineLost, Events, Facts
 from sandbox.docker.garbage_collection import MARK, OWNER, Owner
 from sandbox.docker.image import Image

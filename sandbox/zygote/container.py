@@ -37,7 +37,7 @@ def main(*, load: bool, base: str | None, port: int) -> None:
     landlock.restrict()
     serve.harden()
     if port:
-        from sandbox.agent import relay  # noqa: PLC0415
+        from sandbox.zygote import relay  # noqa: PLC0415
 
         relay.listen(port, control)
     copied = None if base is None else _copied(base)

@@ -13,8 +13,8 @@ from drills.attacks.catalogue.network import links_out, stream
 from drills.attacks.context import Context
 from drills.attacks.outcome import Observation
 from drills.attacks.probes.primitives import allowed, attempt, holds
-from sandbox.agent.relay import PLACE
 from sandbox.protocol import PROXY_PORT
+from sandbox.zygote.relay import PLACE
 
 HOSTS = ("127.0.0.1", "localhost", "127.0.0.2", "0.0.0.0", "::1", "::ffff:127.0.0.1")
 

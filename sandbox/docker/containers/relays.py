@@ -1,6 +1,6 @@
 """The worker's end of a container's relays: connections of the code's, over streams of the engine.
 
-`agent/relay.py` has what goes over them.
+`zygote/relay.py` has what goes over them.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import contextlib
 import socket
 
 from sandbox import policy
-from sandbox.agent.relay import CLOSE, PIECE_BYTES
 from sandbox.agent.wire import READY
 from sandbox.docker import image
 from sandbox.docker.address import Connection
 from sandbox.docker.engine import Engine
 from sandbox.docker.stream import Streams
+from sandbox.zygote.relay import CLOSE, PIECE_BYTES
 
 ACCEPTORS = 3
 """Relays that wait for a connection: one takes the engine some 0.1 s to start."""
 CONNECTIONS = 16
 _START = (
     f"import sys; sys.path.insert(0, {policy.AGENT_ROOT!r}); "
-    "from sandbox.agent.relay import main; main()"
+    "from sandbox.zygote.relay import main; main()"
 )
 _COMMAND = (image.PYTHON, "-I", "-S", "-c", _START)
 _EMPTY = bytes(4)

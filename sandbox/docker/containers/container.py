@@ -11,14 +11,15 @@ from typing import Protocol
 
 from sandbox import policy
 from sandbox.agent.wire import READY
-from sandbox.docker import image, profile, relays
+from sandbox.docker import image, profile
 from sandbox.docker.address import Connection
-from sandbox.docker.container_events import RunEvents
+from sandbox.docker.containers import relays
+from sandbox.docker.containers.events import RunEvents
+from sandbox.docker.containers.relays import Relays
 from sandbox.docker.engine import Engine, EngineLost
 from sandbox.docker.garbage_collection import MARK
 from sandbox.docker.layered.image import LayeredImage
 from sandbox.docker.profile import UIDS, ContainerLimits, ContainerTemplate, container, name
-from sandbox.docker.relays import Relays
 from sandbox.docker.stream import Streams
 from sandbox.pool import to_its_end
 from sandbox.protocol import PROXY_PORT, End, Limits, RunResult, SandboxUnavailable

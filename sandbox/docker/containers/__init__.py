@@ -1,0 +1,1 @@
+"""A run's container: its life, its events, and the relays of one with a proxy."""
