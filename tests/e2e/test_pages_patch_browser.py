@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from support.pages.api_front import settings_for, started
 from support.pages.chromium import DESK, PHONE, visiting
+from support.pages.large_patch import faults, patch_of_30_files, pictured
 from support.processes.api_process import environment, running
 
 from benchmarks.browser import launched
@@ -19,42 +16,6 @@ from settings.base import DEVELOPMENT_KEY
 
 pytestmark = pytest.mark.e2e
 expect.set_options(timeout=20_000)  # the machine may be busy with others
-
-CODE = "".join(f"def step_{n}(value: int) -> int:\n    return value + {n}\n\n\n" for n in range(40))
-LOCK = "".join(f'    "package-{n}": "{n}.0.0",\n' for n in range(700))
-
-
-def patch_of_30_files(folder: Path) -> bytes:
-    """A change of every kind: edits, new, deleted and renamed files, a lock file, a picture."""
-
-    def git(*words: str) -> bytes:
-        config = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
-        return subprocess.check_output(["git", *words], cwd=folder, env={**os.environ, **config})
-
-    def put(path: str, text: str) -> None:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-
-    edited = [f"src/app/{part}/module_{n}.py" for part in ("core", "api", "web") for n in range(7)]
-    for path in (*edited, "src/old_name.py", "src/gone.py"):
-        put(path, CODE)
-    git("init", "--quiet")
-    git("add", "--all")
-    tree = git("write-tree").decode().strip()
-    for n, path in enumerate(edited):
-        put(path, CODE.replace(f"value + {n}\n", f"value - {n}  # <b>{'wide ' * 40}\n"))
-    put("src/new_name.py", CODE.replace("step_39", "step_last"))
-    (folder / "src" / "old_name.py").unlink()
-    (folder / "src" / "gone.py").unlink()
-    put("package-lock.json", "{\n" + LOCK + "}\n")
-    put("tests/test_dates.py", "def test_before_1970():\n    assert True\n")
-    put("tests/data/large.txt", "line\n" * 600)
-    put("docs/überblick und mehr.md", "# Überblick\n")
-    put("empty.txt", "")
-    (folder / "logo.png").write_bytes(b"\x89PNG\0" + bytes(range(256)))
-    put("README.md", "# App\n")
-    git("add", "--all")
-    return git("diff", "--cached", "--binary", "--full-index", "--find-renames", tree)
 
 
 @pytest.fixture
@@ -73,22 +34,6 @@ def site(redis_url, tmp_path):
         yield api.url, waits, ended
 
 
-def pictured(page: Page, name: str) -> None:
-    """A picture for people, where a folder is named for it."""
-    if folder := os.environ.get("FETTLE_TEST_PICTURES"):
-        page.screenshot(path=f"{folder}/{name}.png")
-
-
-def faults(page: Page) -> list[tuple[str, ...]]:
-    expect(page.locator(".htmx-request")).to_have_count(0)
-    wide = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
-    return [("wider than the window",)] * wide + [
-        (one["id"], one["impact"], node["html"][:200])
-        for one in Axe().run(page).response["violations"]
-        for node in one["nodes"][:3]
-    ]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE])
 def test_the_changes_fit_and_are_accessible(site, scheme, size):
@@ -103,6 +48,7 @@ def test_the_changes_fit_and_are_accessible(site, scheme, size):
             "review": f"/app/jobs/{waits}",
             "job": f"/app/jobs/{ended}",
             "changes": f"/app/jobs/{waits}/changes",
+            "split": f"/app/jobs/{waits}/changes?view=split",
         }.items():
             page = visitor.go(path)
             expect(page.locator(".patch-files > details")).to_have_count(30)

@@ -34,6 +34,9 @@
     write(text.trim() ? [...others, { at, text }] : others);
   };
 
+  // Beside each other, a line before the change has the one after it at its right.
+  const below = (line) => (line.matches(".left") ? line.nextElementSibling : line);
+
   const made = (tag, className, text = "") => {
     const element = document.createElement(tag);
     element.className = className;
@@ -52,7 +55,7 @@
     document.querySelectorAll("#how-to-comment").forEach((each) => { each.hidden = false; });
     document.querySelectorAll(".remark.draft").forEach((each) => each.remove());
     const comments = read().filter((each) => each.at);
-    const count = comments.length === 1 ? ", 1 comment" : comments.length ? `, ${comments.length} comments` : "";
+    const count = comments.length ? ` (${comments.length} comment${comments.length > 1 ? "s" : ""})` : "";
     document.querySelectorAll("[data-comments]").forEach((each) => { each.textContent = count; });
     if (!comments.length) return;
     const lines = new Map([...document.querySelectorAll(LINES)].map((line) => [placeOf(line), line]));
@@ -64,15 +67,10 @@
       head.append(button("Change", () => open(line), "plain small"), button("Remove", () => set(at, ""), "plain small"));
       note.setAttribute("role", "note");
       note.append(head, `\n${text}`);
-      line.after(note);
+      below(line).after(note);
     }
   };
 
-  const close = (box) => {
-    const line = box.previousElementSibling;
-    box.remove();
-    line.focus();
-  };
   const open = (line) => {
     const at = placeOf(line);
     document.querySelectorAll(".remark.writing").forEach((each) => each.remove());
@@ -82,14 +80,21 @@
     text.maxLength = 2000;
     text.setAttribute("aria-label", `Comment on ${at}`);
     text.value = read().find((each) => each.at === at)?.text ?? "";
-    const keep = () => { close(box); set(at, text.value); };
+    const close = () => {
+      box.remove();
+      line.focus();
+    };
+    const keep = () => {
+      close();
+      set(at, text.value);
+    };
     const buttons = made("span", "buttons");
-    buttons.append(button("Add the comment", keep, "button primary"), button("Back", () => close(box)));
+    buttons.append(button("Add the comment", keep, "button primary"), button("Back", close));
     box.append(text, buttons);
     line.tabIndex = -1;
-    line.after(box);
+    below(line).after(box);
     box.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") close(box);
+      if (event.key === "Escape") close();
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep();
       event.stopPropagation();
     });

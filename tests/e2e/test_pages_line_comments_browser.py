@@ -1,0 +1,166 @@
+"""Comments on lines of a patch of 30 files in a real browser: by keyboard, by mouse, under axe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import pytest
+from playwright.sync_api import Page, expect
+from support.pages.api_front import done, settings_for, started
+from support.pages.chromium import DESK, PHONE, visiting
+from support.pages.large_patch import faults, patch_of_30_files, pictured
+from support.processes.api_process import environment, running
+
+from benchmarks.browser import launched
+from jobs.model.record import PatchRef
+from jobs.model.review import Review, ReviewKind
+from jobs.store import Writes
+from jobs.view.comments import marked
+from settings.base import DEVELOPMENT_KEY
+
+pytestmark = pytest.mark.e2e
+expect.set_options(timeout=20_000)  # the machine may be busy with others
+
+T = TypeVar("T")
+FIRST = "src/app/api/module_0.py"
+
+
+def alone(work: Coroutine[Any, Any, T]) -> T:
+    """Run it in a thread: the browser has this one's event loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+class Site:
+    """A service with a job whose review has the patch of 30 files."""
+
+    def __init__(self, redis_url, folder):
+        self._settings = settings_for(redis_url, folder)
+        self.patch = patch_of_30_files(folder / "repository")
+        self.job_id = alone(self._begin())
+        self.url = ""
+
+    async def _begin(self) -> str:
+        async with started(self._settings) as front:
+            counts = {"files": 30, "insertions": 1_400, "deletions": 190}
+            return await front.patched(self.patch, **counts)
+
+    def comments(self) -> list[dict]:
+        """Those of the job's last decision."""
+
+        async def read():
+            async with started(self._settings) as front:
+                return (await front.job(self.job_id))["decisions"][-1]["comments"]
+
+        return alone(read())
+
+    def revise(self, old: bytes, new: bytes) -> None:
+        """The worker's part: the next review, where the patch is another one."""
+
+        async def work():
+            async with started(self._settings) as front:
+                services, held = front.services, await front.claim(self.job_id)
+                decisions = (await front.job(self.job_id))["decisions"]
+                patch = self.patch.replace(old, new, 1)
+                digest = await services.blobs.put(patch)
+                await services.store.write(self.job_id, held.epoch, Writes(blobs=[digest]))
+                there = PatchRef(digest, len(patch), 30, 1_400, 190, "c0ffee" + "0" * 34)
+                payload = {"plan": ["one"], "answer": "42", "runs": [], "unproven": None}
+                payload |= {"patch": asdict(there), "decisions": marked(decisions, patch)}
+                review = Review("r2", ReviewKind.REVIEW, payload, await services.store.now())
+                done(await services.operations.pause(held, review))
+
+        alone(work())
+
+
+@pytest.fixture
+def site(redis_url, tmp_path):
+    made = Site(redis_url, tmp_path)
+    with running(environment(redis_url, tmp_path), tmp_path / "api.log") as api:
+        made.url = api.url
+        yield made
+
+
+def opened(visitor, path: str) -> Page:
+    page = visitor.go(path)
+    expect(page.locator(".patch-files > details")).to_have_count(30)
+    return page
+
+
+def test_a_comment_is_made_by_keyboard_and_stands_at_its_line_in_the_next_review(site):
+    job = f"/app/jobs/{site.job_id}"
+    with launched() as browser, visiting(browser, site.url) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = opened(visitor, job)
+        expect(page.locator("#how-to-comment")).to_be_visible()
+        lines = page.locator(f'details[data-path="{FIRST}"] pre')
+        lines.focus()
+        for _ in range(4):  # three lines around, then the removed one
+            page.keyboard.press("ArrowDown")
+        expect(page.locator(":focus")).to_have_text("-    return value + 7")
+        page.keyboard.press("Enter")
+        expect(page.get_by_label(f"Comment on {FIRST}:-30")).to_be_focused()
+        page.keyboard.type("Why not added?")
+        assert faults(page) == []
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.locator(".remark.draft")).to_contain_text("Why not added?")
+        expect(page.locator(":focus")).to_have_text("-    return value + 7")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.keyboard.type("Why wide?\nAnd bold?")
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_role("button", name="Send back (2 comments)")).to_be_visible()
+        assert faults(page) == []
+        page.reload()
+        expect(page.locator(".remark.draft")).to_have_count(2)
+        page.keyboard.press("r")
+        field = page.get_by_label("Comments on lines")
+        assert field.input_value() == (
+            f"{FIRST}:-30: Why not added?\n{FIRST}:30: Why wide?\n  And bold?\n"
+        )
+        page.locator("#revise button[type=submit]").click()
+        expect(page.locator(".decided-line")).to_contain_text("2 comments on lines")
+        told = [(each["line"], each["side"], each["text"]) for each in site.comments()]
+        assert told == [(30, "old", "Why not added?"), (30, "new", "Why wide?\nAnd bold?")]
+
+        site.revise(b"value - 7  # <b>wide", b"value - 7  # <i>wide")
+        page = opened(visitor, job)
+        expect(page.locator(".remark.open")).to_contain_text("the line is as it was")
+        expect(page.locator(".remark.outdated")).to_contain_text("the line has changed")
+        expect(page.locator(".remark.draft")).to_have_count(0)
+        assert faults(page) == []
+        pictured(page, "comments")
+        assert visitor.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("scheme", "size", "view"),
+    [("light", DESK, "split"), ("dark", DESK, "split"), ("dark", PHONE, "unified")],
+)
+def test_a_comment_is_made_by_mouse_on_the_page_of_the_changes(site, scheme, size, view):
+    how = {"color_scheme": scheme, "viewport": size}
+    with launched() as browser, visiting(browser, site.url, **how) as visitor:
+        visitor.sign_in(DEVELOPMENT_KEY)
+        page = opened(visitor, f"/app/jobs/{site.job_id}/changes?view={view}")
+        line = page.locator(f'details[data-path="{FIRST}"] .d-added').first
+        line.click(position={"x": 4, "y": 8})
+        page.keyboard.type("Why wide?")
+        page.get_by_role("button", name="Add the comment").click()
+        expect(page.locator(".remark.draft")).to_contain_text("Why wide?")
+        assert faults(page) == []
+        pictured(page, f"comment-{view}-{scheme}-{size['width']}")
+        page.get_by_role("button", name="Change").click()
+        page.keyboard.press("End")
+        page.keyboard.type(" So wide?")
+        page.get_by_role("button", name="Add the comment").click()
+        page.get_by_role("button", name="Send back (1 comment)").click()
+        page.wait_for_url(f"**/app/jobs/{site.job_id}")
+        (comment,) = site.comments()
+        assert (comment["line"], comment["text"]) == (30, "Why wide? So wide?")
+        assert page.evaluate("Object.keys(localStorage).filter(k => k.includes('draft'))") == []
+        assert visitor.wrong == []
