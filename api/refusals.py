@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
 from api import problems
-from api.http.field_errors import field_errors
+from api.http.field_errors import invalid
 from api.pages import error_pages
 from api.problems import Kind, Refused, response
 from jobs.errors import (
@@ -125,13 +125,6 @@ def _methods(request: Request, routes: Sequence[BaseRoute]) -> list[str]:
     here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     methods = [route.methods or () for route in here if isinstance(route, Route)]
     return sorted({name for names in methods for name in names})
-
-
-def invalid(errors: Any) -> Refused:
-    """Pydantic's errors as a 422 that names each field and its limit."""
-    found = field_errors(errors)
-    detail = "; ".join(f"{error.field}: {error.message}" for error in found[:3])
-    return Refused(problems.INVALID, detail, {"errors": found})
 
 
 def full(detail: str) -> Refused:

@@ -15,8 +15,8 @@ from pydantic_core import from_json, to_json
 from starlette.requests import ClientDisconnect
 
 from api import problems
+from api.http.field_errors import invalid
 from api.problems import Refused
-from api.refusals import invalid
 from api.schemas.problem import FieldError
 from api.schemas.wire import RequestModel
 from settings.api import ApiSettings

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from api import problems
+from api.problems import Refused
 from api.schemas.patterns import PATTERNS
 from api.schemas.problem import FieldError
 
@@ -22,6 +24,13 @@ _LIMITS = (
     "pattern",
     "expected",
 )
+
+
+def invalid(errors: Any) -> Refused:
+    """Pydantic's errors as a 422 that names each field and its limit."""
+    found = field_errors(errors)
+    detail = "; ".join(f"{error.field}: {error.message}" for error in found[:3])
+    return Refused(problems.INVALID, detail, {"errors": found})
 
 
 def field_errors(errors: Iterable[Mapping[str, Any]]) -> Sequence[FieldError]:

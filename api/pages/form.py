@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from fastapi import Request
 from pydantic import ValidationError
 
+from api.http.field_errors import invalid
 from api.pages.posted import posted
-from api.refusals import invalid
 from api.schemas.wire import RequestModel
 from settings.api import ApiSettings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import Response
@@ -15,9 +15,7 @@ from api import quantities
 from api.http import foreign_text
 from api.pages import static
 from api.pages.format import code, difference, patch, prose, terminal, words
-
-if TYPE_CHECKING:  # refusals are pages, too, and the visitor's checks refuse
-    from api.pages.visitor import Visitor
+from api.pages.visitor import Visitor
 
 FOLDER = Path(__file__).parent / "templates"
 POLICY = (

@@ -13,12 +13,12 @@ from api.auth.caller import Overseer, Reviewer
 from api.http import body
 from api.http.answers import as_json
 from api.http.tables import as_csv
+from api.line_comments import all_written
 from api.openapi import as_table, body_responses, responses, with_body
 from api.problems import Refused
 from api.refusals import from_refusal
 from api.routes.jobs import changed_answer
 from api.schemas.job import JobReceipt
-from api.schemas.line_comments import all_written
 from api.schemas.problem import FieldError
 from api.schemas.review import Decided, DecidedList, ReviewRequest
 from api.services import Services, ServicesDep, find_job

@@ -8,12 +8,35 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from api.schemas import patterns
-from api.schemas.line_comments import LineComment, SentComment
 from api.schemas.wire import RequestModel, ResponseModel, Time
-from jobs.model.review import Action, ReviewKind
+from jobs.model.review import Action, ReviewKind, Side
 
 _NEEDS = {Action.EDIT: "code", Action.REJECT: "feedback"}
 _ONLY = {"code": Action.EDIT, "answers": Action.ANSWER, "comments": Action.REVISE}
+
+
+class SentComment(RequestModel):
+    """A comment on a line of the patch."""
+
+    path: str = Field(min_length=1, max_length=4_096, description="the file, as the patch names it")
+    line: int = Field(ge=1, le=999_999_999)
+    side: Side = Field(
+        Side.NEW, description="which number `line` is: after the change, or before it (`old`)"
+    )
+    text: str = Field(pattern=patterns.SOME_TEXT, max_length=2_000)
+
+
+class LineComment(ResponseModel):
+    """A comment on a line of the patch; `outdated` and `now` only in the payload of a later
+    review."""
+
+    path: str
+    line: int
+    side: Side
+    text: str
+    excerpt: list[str] = Field(description="the lines of the patch around it, with their signs")
+    at: int = Field(description="the line's place in `excerpt`, from 0")
+    base: int | None = Field(description="its number before the change; null of an added line")
 
 
 class ReviewRequest(RequestModel):

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from api.http.field_errors import LONGEST_MESSAGE
-from api.schemas.line_comments import SentComment
 from api.schemas.problem import FieldError
+from api.schemas.review import SentComment
 from api.submission.job_requests import refuse
 from jobs.blobs.directory import Blobs
 from jobs.errors import NotShown

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from api.http.foreign_text import first_line
+from api.line_comments import place
 from api.quantities import duration, money, plural
-from api.schemas.line_comments import place
 from cli.client.events import Event
 from cli.render.checks import checked_parts, questions_parts, written_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
@@ -79,12 +79,16 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
         yield Line("ends here", printable(data["ends"]), Tone.WARN)
 
 
-def _comment_parts(comment: Data) -> Iterator[Part]:
-    """A comment on a line, the line, and in a later review whether it is as it was."""
+def comment_line(comment: Data) -> Line:
+    """Where a comment is, and in a later review whether the line is as it was."""
     stands = ""
     if "outdated" in comment:
-        stands = "the line has changed" if comment["outdated"] else "the line is as it was"
-    yield Line("comment", printable(place(comment)) + (f" ({stands})" if stands else ""), Tone.ASK)
+        stands = ": the line has changed" if comment["outdated"] else ": the line is as it was"
+    return Line("comment", printable(place(comment)) + stands, Tone.ASK)
+
+
+def _comment_parts(comment: Data) -> Iterator[Part]:
+    yield comment_line(comment)
     yield Code(printable(comment["excerpt"][comment["at"]]), "diff")
     yield Prose(printable(comment["text"]))
 

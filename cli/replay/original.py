@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from api.schemas.line_comments import SentComment
+from api.schemas.review import SentComment
 from cli.client.events import Event
 from cli.client.files import as_text
 from cli.client.service import Job, Service

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from markupsafe import Markup
 
+from api import line_comments
 from api.pages import form
 from api.pages.format import job_view
 from api.pages.format.code import coloured
@@ -19,7 +20,6 @@ from api.pages.format.difference import compared
 from api.pages.rendering import long_page
 from api.pages.visitor import Reader, Reviewer
 from api.routes.reviews import settle
-from api.schemas import line_comments
 from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep, find_job

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from api.schemas.line_comments import parsed
+from api.line_comments import parsed
 from cli.client.service import Service
 from cli.context import open_service
 from cli.follow.review_prompt import whole_code

@@ -1,5 +1,5 @@
-"""Comments on lines of a patch, as JSON and as text: `PATH:LINE: TEXT`, or `PATH:-LINE: TEXT` for
-a line as it was before the change."""
+"""Comments on lines of a patch as text: `PATH:LINE: TEXT`, or `PATH:-LINE: TEXT` for a line as
+it was before the change. Pure."""
 
 from __future__ import annotations
 
@@ -7,43 +7,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import Field
-
-from api.schemas import patterns
-from api.schemas.wire import RequestModel, ResponseModel
 from jobs.model.review import Side
 
-MOST_CHARACTERS = 2_000
-"""Of a comment's text."""
 _WRITTEN = re.compile(r"(?P<path>\S.*?):(?P<old>-?)(?P<line>[1-9]\d{0,8}):(?P<text>.*)", re.DOTALL)
 
 
-class SentComment(RequestModel):
-    """A comment on a line of the patch."""
-
-    path: str = Field(min_length=1, max_length=4_096, description="the file, as the patch names it")
-    line: int = Field(ge=1, le=999_999_999)
-    side: Side = Field(
-        Side.NEW, description="which number `line` is: after the change, or before it (`old`)"
-    )
-    text: str = Field(pattern=patterns.SOME_TEXT, max_length=MOST_CHARACTERS)
-
-
-class LineComment(ResponseModel):
-    """A comment on a line of the patch; `outdated` and `now` only in the payload of a later
-    review."""
-
-    path: str
-    line: int
-    side: Side
-    text: str
-    excerpt: list[str] = Field(description="the lines of the patch around it, with their signs")
-    at: int = Field(description="the line's place in `excerpt`, from 0")
-    base: int | None = Field(description="its number before the change; null of an added line")
-
-
 def parsed(text: str) -> dict[str, Any] | None:
-    """A SentComment's values of one written comment; None where the text is none."""
+    """A written comment as a request has it; None where the text is none."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is None or not found["text"].strip():
         return None
