@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from api.line_comments import parsed
 from cli.client.files import as_text, save
 from cli.client.service import Job, Service
 from cli.errors import Refused
@@ -97,6 +98,8 @@ def _decided(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
     review = job["review"]
     given: dict[str, Any] = {}
     given |= _decision(screen, choices(review), lambda: whole_code(service, job))
+    if given["action"] == "revise" and review["payload"].get("patch"):
+        given["comments"] = list(_comments(screen))
     if given["action"] == "answer":
         asked = review["payload"]["questions"]
         given["answers"] = [_answer(f"answer {number}: ") for number in range(1, len(asked) + 1)]
@@ -125,6 +128,15 @@ def _decision(
             return {"action": action}
         else:
             screen.text(f"please one of {', '.join(offered)}")
+
+
+def _comments(screen: Screen) -> Iterator[Mapping[str, Any]]:
+    """Comments on lines, up to an empty one."""
+    while written := _answer("a comment on a line, as src/a.py:12: TEXT (or Enter): "):
+        if (comment := parsed(written)) is not None:
+            yield comment
+        else:
+            screen.text("please PATH:LINE: TEXT; PATH:-LINE: TEXT is a line before the change")
 
 
 def matching(typed: str, offered: Iterable[str] = tuple(CHOICES)) -> str | None:

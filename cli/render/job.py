@@ -10,6 +10,7 @@ from api.quantities import duration
 from cli.render.checks import checked_parts, questions_parts
 from cli.render.events import (
     ACCEPTED,
+    comment_line,
     critique_parts,
     decision_parts,
     delivery_parts,
@@ -50,6 +51,8 @@ def outcome_parts(job: Job) -> Iterator[Part]:
     yield status_line(job)
     if (review := job["review"]) is not None and review["kind"] == "questions":
         yield from questions_parts(review["payload"]["questions"])
+    for decision in review["payload"].get("decisions", ()) if review else ():
+        yield from map(comment_line, decision.get("comments", ()))
     if checks := (job["result"] or job).get("checks"):
         yield from checked_parts(checks)
     if verification := (job["result"] or job).get("verification"):

@@ -89,11 +89,15 @@ def test_a_difference_is_shown_as_one():
     assert "-42\n+43" in shown
 
 
+COMMENT = {"path": "a.py", "line": 1, "side": "new", "text": "Why?"}
+ON_A_LINE = {**COMMENT, "excerpt": ["+A = 1"], "at": 0, "base": None}
+
+
 def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     events_seen = [
         event(1, "decided", action="approve", feedback="", by="root"),
         event(2, "begun_anew", by="root", format=2),
-        event(3, "decided", action="revise", feedback="More.", by="ada"),
+        event(3, "decided", action="revise", feedback="More.", by="ada", comments=[ON_A_LINE]),
         event(4, "decided", action="edit", feedback="", by="bob"),
         event(5, "run_finished", **a_run(number=2, by="bob", code=text("mine"))),
         event(6, "decided", action="approve", feedback="", by="eve"),
@@ -123,6 +127,7 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
     assert "retry_of" not in original.spec
     assert original.names == {"ada", "bob"}
     said = [(by, decision["action"], decision.get("code")) for by, decision in original.decisions]
+    assert original.decisions[0][1]["comments"] == [COMMENT]
     code = "print('mine')"
     assert said == [("ada", "revise", None), ("bob", "edit", code), ("eve", "approve", None)]
     files = [asked.path.rpartition("/")[2] for asked in tiny.asked if "files" in asked.path]

@@ -1,0 +1,74 @@
+"""Comments on lines of a patch at a terminal: how they are written, read and shown."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.line_comments import all_written, parsed, split
+from cli.follow import review_prompt
+from cli.output import Screen
+from cli.render.events import decision_parts
+from cli.render.parts import Code, Line, Prose
+from cli.render.review import FULL
+
+texts = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1)
+words = texts.map(str.strip).filter(bool)
+paths = words.filter(lambda path: ":" not in path)
+
+
+@given(
+    paths,
+    st.integers(1, 10**9 - 1),
+    st.sampled_from(["old", "new"]),
+    st.lists(words, min_size=1, max_size=3).map("\n".join),
+)
+def test_what_is_written_is_read_again(path, line, side, text):
+    comment = {"path": path, "line": line, "side": side, "text": text}
+    written = all_written([comment, comment]).replace(f"\n{path}:", f"\0{path}:")
+    one, other = written.replace("\n", "\n  ").split("\0")
+    assert list(map(parsed, split(f"{one}\n\n{other}\n"))) == [comment, comment]
+
+
+@pytest.mark.parametrize("text", ["", "a.py", "a.py:x: y", "a.py:0: y", "a.py:1:", ":1: y"])
+def test_what_is_no_comment_is_none(text):
+    assert parsed(text) is None
+
+
+def test_a_comment_is_shown_with_its_line_and_where_it_stands():
+    comment = {"path": "a.py", "line": 2, "side": "old", "text": "Why?", "at": 0}
+    comment |= {"excerpt": ["-A = 1\x1b[2J"], "base": 2}
+    decided = {"action": "revise", "by": "ada", "feedback": "", "override": False}
+    for stands, told in (
+        ({}, "a.py:-2"),
+        ({"outdated": False, "now": 2}, "a.py:-2: the line is as it was"),
+        ({"outdated": True, "now": None}, "a.py:-2: the line has changed"),
+    ):
+        shown = list(decision_parts({**decided, "comments": [{**comment, **stands}]}, FULL))
+        assert [part.text for part in shown if isinstance(part, Line)] == ["revise, by ada", told]
+        assert [part.text for part in shown if isinstance(part, Code)] == ["-A = 1\\x1b[2J"]
+        assert [part.text for part in shown if isinstance(part, Prose)] == ["Why?"]
+
+
+class Tiny:
+    """A service that takes every decision."""
+
+    decision = None
+
+    def decide(self, _job_id, decision):
+        self.decision = decision
+
+
+def test_the_prompt_asks_for_comments_where_there_is_a_patch(monkeypatch, capsys):
+    typed = ["revise", "Nearly.", "no comment", "a.py:2: Why?", ""]
+    monkeypatch.setattr(review_prompt, "ask_line", lambda _question: typed.pop(0))
+    monkeypatch.setattr(review_prompt, "show", lambda *_: None)
+    service = Tiny()
+    review = {"id": "r1", "digest": "d", "kind": "review", "payload": {"patch": {"files": 1}}}
+    review_prompt.ask(service, {"id": "j1", "review": review}, Screen())
+    assert typed == []
+    assert service.decision["feedback"] == "Nearly."
+    (comment,) = service.decision["comments"]
+    assert comment == {"path": "a.py", "line": 2, "side": "new", "text": "Why?"}
+    assert "please PATH:LINE: TEXT" in capsys.readouterr().out
