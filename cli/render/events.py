@@ -204,7 +204,7 @@ def _review_escalated(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("review", f"still waits, for {waits}: escalated", Tone.WARN)
 
 
-def delivery_parts(data: Data | None, _detail: Detail | None = None) -> Iterator[Part]:
+def delivery_parts(data: Data | None) -> Iterator[Part]:
     """Where the change is now."""
     if data is None:
         return
@@ -214,6 +214,13 @@ def delivery_parts(data: Data | None, _detail: Detail | None = None) -> Iterator
         yield Line("request", printable(data["pull_request"]), Tone.GOOD)
     if data["note"]:
         yield Line("note", printable(data["note"]), Tone.WARN)
+
+
+def _delivered(data: Data, detail: Detail) -> Iterator[Part]:
+    if detail.whole:
+        yield from delivery_parts(data)
+    else:  # the outcome shows the rest
+        yield Line("delivered", f"as {data['branch']}", Tone.QUIET)
 
 
 def _given_back(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -272,7 +279,7 @@ _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "voted": _voted,
     "decided": decision_parts,
     "critiqued": critique_parts,
-    "delivered": delivery_parts,
+    "delivered": _delivered,
     "given_back": _given_back,
     "lease_lost": _lease_lost,
     "succeeded": _succeeded,
