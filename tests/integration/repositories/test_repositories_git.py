@@ -50,13 +50,15 @@ async def test_a_git_that_is_too_old(
 
 
 def test_a_worker_announces_its_git_and_hosts() -> None:
-    settings = WorkerSettings(repo_hosts=("git.example.org",))
+    hosts = {"repo_hosts": "git.example.org", "deliver_hosts": "git.example.org=gitlab"}
+    settings = WorkerSettings.model_validate(hosts)
     found = announcement(settings)["repositories"]
     assert found == {
         "git": ".".join(map(str, git.version() or ())),
         "works": True,
         "why": None,
         "hosts": ["git.example.org"],
+        "delivers": ["git.example.org=gitlab"],
     }
 
 

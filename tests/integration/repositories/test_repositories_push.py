@@ -60,6 +60,16 @@ async def test_a_shallow_mirror_sends_the_one_commit_although_the_branch_has_mov
     assert 0 < forge.pushed < 10_000
 
 
+async def test_a_change_that_is_larger_than_one_request(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    own, origin = opened(forge, tmp_path)
+    large = os.urandom(5_000_000)
+    await push(origin, await base(own, origin), large)
+    assert project.raw("show", "fettle/j:a.txt") == large
+
+
 @pytest.mark.parametrize("theirs", ["main", "main~1"])
 async def test_a_branch_that_is_there_is_not_touched(
     project: Repository, forge: GitServer, tmp_path: Path, theirs: str
