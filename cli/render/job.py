@@ -38,6 +38,9 @@ def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
     if repo := job["spec"].get("repo"):
         named = (repo["url"] or "sent as a bundle", repo["ref"])
         yield Line("repository", printable(", ".join(filter(None, named))))
+    if deliver := job["spec"].get("deliver"):
+        request = " and a pull request" if deliver["pull_request"] else ""
+        yield Line("delivers", f"a branch{request}, once it is approved", Tone.QUIET)
     if job["conversation_id"] != job["id"]:
         yield Line("follows up", job["conversation_id"], Tone.QUIET)
     if job["plan"]:

@@ -135,6 +135,8 @@ async def test_the_form_takes_a_repository(front):
         sent = await visit.post("/app/new", data=data, files=[none])
         spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]
         assert spec["deliver"] == {"branch": True, "pull_request": True}
+        shown = (await visit.get(sent.headers["hx-redirect"])).text
+        assert "<dt>When approved</dt><dd>pushed there as a branch, with a pull request" in shown
         wrong = await visit.post("/app/new", data={"task": "t", "repo": "/etc"}, files=[none])
         assert (wrong.status_code, "begins with https://" in wrong.text) == (422, True)
 

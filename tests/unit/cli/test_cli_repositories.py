@@ -98,8 +98,10 @@ def test_where_a_change_was_delivered_is_shown(fettle, tiny):
     done = {"branch": "fettle/j1", "commit": "c" * 40, "base": "main", "base_moved": True}
     done |= {"pull_request": "https://git.example.org/team/app/pull/7", "note": "main has moved"}
     result = {**job()["result"], "delivery": done}
-    tiny.on("GET /jobs/j1", Answer(200, job(result=result)))
+    asked = {**job()["spec"], "deliver": {"branch": True, "pull_request": True}}
+    tiny.on("GET /jobs/j1", Answer(200, job(result=result, spec=asked)))
     out = fettle("show", "j1")[1]
+    assert "a branch and a pull request, once it is approved" in out
     for said in ("fettle/j1, at cccccccccccc", done["pull_request"], "main has moved"):
         assert said in out
     failed = {"status": "failed", "reason": "delivery", "detail": "declined", "result": result}
