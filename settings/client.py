@@ -22,9 +22,11 @@ TAKEN_OVER = (
     "FETTLE_SANDBOX_",
     "FETTLE_REPO_HOSTS",
     "FETTLE_REPO_CREDENTIALS",
+    "FETTLE_SETUP_",
 )
 """What a throw-away deployment takes over: which model answers and where, what this machine has,
-and which repositories it may fetch. FETTLE_MODELS is the front's allow-list, and none of these."""
+which repositories it may fetch, and where it installs their dependencies from. FETTLE_MODELS is the
+front's allow-list, and none of these."""
 
 
 class ClientSettings(FettleSettings):

@@ -1,6 +1,7 @@
-"""Settings of repositories that jobs work on: where they may come from, and how large they may be.
+"""Settings of repositories that jobs work on: where they may come from, how large they may be, and
+where their dependencies are installed from.
 
-Why: docs/decisions/0054-git-as-a-process.md
+Why: docs/decisions/0054-git-as-a-process.md, docs/decisions/0056-dependencies-are-a-layer.md
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -38,6 +40,20 @@ def _kinds(value: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(places)) < len(places):
         raise ValueError("a host is listed twice")
     return value
+
+
+def _index(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("an index begins with https:// or http://")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(
+            "an index has no user name and no password here: code in the sandbox could read them"
+        )
+    return value
+
+
+Index = Annotated[str, AfterValidator(_index)]
 
 
 class RepositorySettings(FettleSettings):
@@ -92,3 +108,37 @@ class RepositorySettings(FettleSettings):
         description="bytes of mirrors and checked-out trees that a worker keeps; those that no job "
         "works with go first, the longest unused before others",
     )
+    setup_hosts: Names = Field(
+        (),
+        description="hosts of the package indexes that a repository's dependencies are installed "
+        "from, as `pypi.org,files.pythonhosted.org`, written as in `FETTLE_REPO_HOSTS`; unset: "
+        "none are installed",
+    )
+    setup_index: Annotated[Index | None, BeforeValidator(_none_if_empty)] = Field(
+        None,
+        description="address of the index that pip uses there (its `/simple/`), without a "
+        "password; its host is allowed besides; unset: pypi.org",
+    )
+    setup_npm_registry: Annotated[Index | None, BeforeValidator(_none_if_empty)] = Field(
+        None,
+        description="the same for npm; unset: registry.npmjs.org",
+    )
+    setup_seconds: float = Field(
+        600.0, gt=0, description="the longest time for installing a repository's dependencies"
+    )
+    setup_bytes: int = Field(
+        512 * MIB, gt=0, description="the most bytes of what an installation leaves"
+    )
+
+    @property
+    def setup_sources(self) -> tuple[str, ...]:
+        """The hosts that a setup may reach, with those of its indexes; empty: no setups."""
+        indexes = (self.setup_index, self.setup_npm_registry)
+        return (*self.setup_hosts, *(_host(each) for each in indexes if each is not None))
+
+
+def _host(index: str) -> str:
+    """A host as lists of hosts have it."""
+    parts = urlsplit(index)
+    host = parts.netloc.lower()
+    return f"http://{host}" if parts.scheme == "http" else host

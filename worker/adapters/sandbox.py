@@ -130,7 +130,8 @@ class Bounded:
     processor and memory: all at once they would end no sooner, and would use up each other's wall
     time. A run that waits here has no sandbox yet, and its clock has not started. A run that is
     cancelled counts as under way while it lasts, and nowhere else. Sandboxes may share what is
-    `free`.
+    `free`. A run with a proxy, which mostly waits for a network, has no turn here, and is not
+    counted.
     """
 
     def __init__(self, sandbox: Sandbox, free: asyncio.Semaphore, figures: Figures) -> None:
@@ -140,6 +141,8 @@ class Bounded:
 
     async def run(self, command: Command, limits: Limits) -> RunResult:
         """See Sandbox; waits for its turn first."""
+        if command.proxy is not None:
+            return await self._sandbox.run(command, limits)
         async with self._free:
             began = time.monotonic()
             with self._figures.runs_now.track_inprogress():

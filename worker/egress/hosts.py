@@ -9,6 +9,7 @@ import httpx
 from agents.errors import ToolRefused
 
 LONGEST = 2_000
+PLAIN = "http://"
 _PORTS = {"https": 443, "http": 80}
 
 
@@ -16,7 +17,8 @@ _PORTS = {"https": 443, "http": 80}
 class Hosts:
     """Names such as `docs.example.org`, `*.example.org` (those below it) and `example.org:8443`.
 
-    Without a port it is the scheme's own. `http` allows unencrypted requests, too.
+    Without a port it is the scheme's own. `http` allows unencrypted requests, too; a name that
+    begins with `http://` allows them for its host, and no others.
     """
 
     names: tuple[str, ...]
@@ -24,14 +26,21 @@ class Hosts:
 
     def require(self, url: httpx.URL) -> None:
         """Raise ToolRefused for a URL of another host."""
-        if url.scheme not in _PORTS or (url.scheme == "http" and not self.http):
+        plain = self.http or any(name.startswith(PLAIN) for name in self.names)
+        if url.scheme not in _PORTS or (url.scheme == "http" and not plain):
             raise ToolRefused(f"the address must begin with https://: {shown(url)}")
         if url.userinfo:
             raise ToolRefused("the address must hold no user name and no password")
-        if not any(_fits(name.lower(), url) for name in self.names):
+        if not any(self._fits(name.lower(), url) for name in self.names):
             raise ToolRefused(
                 f"the host {authority(url)} is not on the operator's list: {', '.join(self.names)}"
             )
+
+    def _fits(self, name: str, url: httpx.URL) -> bool:
+        if self.http:
+            return _fits(name, url)
+        plain = url.scheme == "http"
+        return name.startswith(PLAIN) == plain and _fits(name.removeprefix(PLAIN), url)
 
 
 def parsed(address: str) -> httpx.URL:

@@ -17,9 +17,10 @@ import httpcore
 
 from agents.errors import ToolRefused
 from worker.egress.connect import Pinned
-from worker.egress.hosts import Hosts, parsed
+from worker.egress.hosts import Hosts, authority, parsed
 
 CONNECT_SECONDS = 10.0
+HEAD_END = b"\r\n\r\n"
 _CHUNK = 64 * 1024
 _HOP_HEADERS = re.compile(rb"\r\n(?:Connection|Proxy-[A-Za-z-]+):[^\r]*", re.IGNORECASE)
 _PORTS = {"https": 443, "http": 80}
@@ -27,12 +28,14 @@ _PORTS = {"https": 443, "http": 80}
 
 @dataclass(slots=True)
 class Proxy:
-    """`refused` are the requests that were not allowed, in order."""
+    """`refused` are the requests that were not allowed, `unreached` the hosts that gave no answer,
+    both in order."""
 
     hosts: Hosts
     backend: Pinned
     most_bytes: int
     refused: list[str] = field(default_factory=list)
+    unreached: list[str] = field(default_factory=list)
     _received: int = 0
     _open: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -54,13 +57,17 @@ class Proxy:
             await asyncio.gather(*self._open, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._serve_one(reader, writer))
+        task = asyncio.create_task(self.answer(reader, writer))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
-    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes = b""
+    ) -> None:
+        """Answer one connection, and close it. `head` is what was read of its request: all up to
+        the empty line, or nothing."""
         try:
-            await self._forward(reader, writer)
+            await self._forward(reader, writer, head or await reader.readuntil(HEAD_END))
         except ToolRefused as error:
             self.refused.append(str(error))
             writer.write(
@@ -75,15 +82,20 @@ class Proxy:
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes
+    ) -> None:
         method, target, _ = head.partition(b"\r\n")[0].decode("ascii").split(" ")
         tunnel = method == "CONNECT"
         url = parsed(f"https://{target}" if tunnel else target)
         self.hosts.require(url)
         host = url.raw_host.decode("ascii")
         port = url.port or _PORTS[url.scheme]
-        upstream = await self.backend.connect_tcp(host, port, CONNECT_SECONDS)
+        try:
+            upstream = await self.backend.connect_tcp(host, port, CONNECT_SECONDS)
+        except (OSError, httpcore.NetworkError, httpcore.TimeoutException):
+            self.unreached.append(authority(url))
+            raise
         try:
             if tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")

@@ -19,6 +19,19 @@ class RepositoryTooSlow(RepositoryRefused):
     """The host takes longer than a job may wait for it."""
 
 
+class SetupFailed(Exception):
+    """The repository's dependencies cannot be installed. The text says why; `said` is the end of
+    the command's own output, `seconds` how long it took."""
+
+    def __init__(self, why: str, said: str = "", seconds: float = 0.0) -> None:
+        super().__init__(why)
+        self.said, self.seconds = said, seconds
+
+
+class SetupUnavailable(SetupFailed):
+    """An index did not answer: the same may work later."""
+
+
 class RepositoriesUnfit(Exception):
     """The operator's settings of repositories cannot be used. The text says where."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import structlog
 
-from worker.repositories.places import BYTES_FILE, LAYER, Places
+from worker.repositories.places import BYTES_FILE, LAYER, SETUP, TOP, Places
 
 log = structlog.get_logger("worker.repositories.garbage")
 
@@ -47,13 +47,14 @@ def collect(places: Places, most_bytes: int) -> None:
 
 def _all(places: Places) -> Iterator[_Kept]:
     """Layers that a sandbox has besides are not ours."""
-    for path in (*places.layers.glob(f"{LAYER}*"), *places.mirrors.iterdir()):
+    layers = (each for kind in (LAYER, SETUP) for each in places.layers.glob(f"{kind}*"))
+    for path in (*layers, *places.mirrors.iterdir()):
         with suppress(OSError):  # another process has just removed it
             yield _Kept(path.stat().st_mtime_ns, path, _bytes(path))
 
 
 def _bytes(path: Path) -> int:
-    noted = path / ".git" / BYTES_FILE
-    if noted.exists():
-        return int(noted.read_text())
+    for own in (".git", TOP):
+        if (noted := path / own / BYTES_FILE).exists():
+            return int(noted.read_text())
     return sum(each.lstat().st_blocks * 512 for each in path.rglob("*"))

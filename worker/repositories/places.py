@@ -1,7 +1,7 @@
 """Places: folders that appear whole or not at all, and locks (flock) on them.
 
     mirrors/NAME/   a bare repository; `.work` in it is the lock of those that write to it
-    layers/NAME/    a checked-out tree with its `.git`
+    layers/NAME/    a checked-out tree with its `.git`, or what a setup left
     making/...      what is being made or removed
 
 A process that uses a mirror or a layer holds a shared lock on its folder, and one at work in
@@ -31,8 +31,12 @@ AT_ONCE = 4
 """Each may take git's memory, some hundred MB for a large repository."""
 LAYER = "repo-"
 """Begins the name of a layer of ours."""
+SETUP = "setup-"
+"""The same for a layer of what a setup left."""
+TOP = ".setup"
+"""The folder in /work that is a setup's own."""
 BYTES_FILE = "fettle-bytes"
-"""In a mirror and in a layer's `.git`: how many bytes it takes."""
+"""In a layer's `.git` or `.setup`: how many bytes it takes."""
 
 
 class Lock:
@@ -79,14 +83,24 @@ class Places:
         return self._made("making")
 
     @asynccontextmanager
-    async def workshop(self) -> AsyncIterator[tuple[Path, Lock]]:
-        """A fresh folder in `making`, locked, and removed at the end with what was not moved out of
-        it. Raises RepositoryUnavailable where the disk is full, or fails."""
-        while (
-            lock := tried(path := Path(tempfile.mkdtemp(dir=self.making)), shared=False)
-        ) is None:
-            pass  # another process swept it up before it was locked
+    async def workshop(
+        self, name: str | None = None, seconds: float = 0.0
+    ) -> AsyncIterator[tuple[Path, Lock]]:
+        """An empty folder in `making`, locked, and removed at the end with what was not moved out
+        of it. One with a `name` is one job's at a time, and waited for. Raises
+        RepositoryUnavailable at the end of `seconds`, and where the disk is full, or fails."""
+        until = time.monotonic() + seconds
+        while (lock := tried(path := self._folder(name), shared=False)) is None:
+            if name is None:
+                continue  # another process swept it up before it was locked
+            if time.monotonic() > until:
+                raise RepositoryUnavailable(
+                    f"another job has been making the same for {seconds:g} s; try again"
+                )
+            await asyncio.sleep(_LOOK_SECONDS)
         try:
+            if name is not None:
+                await asyncio.to_thread(_emptied, path)  # a process that was killed left it
             yield path, lock
         except OSError as error:
             raise RepositoryUnavailable(
@@ -112,6 +126,13 @@ class Places:
                 shutil.rmtree(path, ignore_errors=True)
                 lock.release()
 
+    def _folder(self, name: str | None) -> Path:
+        if name is None:
+            return Path(tempfile.mkdtemp(dir=self.making))
+        path = self.making / name
+        path.mkdir(exist_ok=True, mode=0o700)
+        return path
+
     def _made(self, name: str, mode: int = 0o700) -> Path:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.folder / name
@@ -119,6 +140,14 @@ class Places:
         if stat.S_IMODE(path.stat().st_mode) != mode:  # whatever the process' umask is
             path.chmod(mode)
         return path
+
+
+def _emptied(path: Path) -> None:
+    for each in path.iterdir():
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each, ignore_errors=True)
+        else:
+            each.unlink()
 
 
 def tried(path: Path, *, shared: bool) -> Lock | None:
@@ -173,3 +202,9 @@ def moved(new: Path, path: Path) -> Lock | None:
             raise
         return None
     return use
+
+
+async def synced(layer: Path) -> None:
+    """On the disk before it appears under its name: a power failure leaves whole layers only."""
+    process = await asyncio.create_subprocess_exec("sync", "--file-system", str(layer))
+    await process.wait()

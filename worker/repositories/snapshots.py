@@ -22,7 +22,7 @@ from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed, GitTooLong, GitTooMuch
 from worker.repositories.mirrors import Mirror, process
-from worker.repositories.places import BYTES_FILE, Lock, Places, moved
+from worker.repositories.places import BYTES_FILE, Lock, Places, moved, synced
 
 _ROW_BYTES = 512
 """Of one line of a tree's listing, on average: its path and 70 bytes more."""
@@ -137,7 +137,7 @@ async def _fill(source: Git, layer: Path, git: Git, commit: str) -> None:
     await asyncio.to_thread(_settle, layer, _time(when))
     await tree.run("update-index", "-q", "--refresh")
     await asyncio.to_thread(give, layer)
-    await _synced(layer)
+    await synced(layer)
 
 
 def _time(said: bytes) -> float:
@@ -202,9 +202,3 @@ def _settle_one(path: Path, when: float) -> None:
     if not stat.S_ISLNK(at.st_mode):
         path.chmod(0o755 if at.st_mode & 0o100 else 0o644)
     os.utime(path, (when, when), follow_symlinks=False)
-
-
-async def _synced(layer: Path) -> None:
-    """On the disk before it appears under its name: a power failure leaves whole layers only."""
-    process = await asyncio.create_subprocess_exec("sync", "--file-system", str(layer))
-    await process.wait()

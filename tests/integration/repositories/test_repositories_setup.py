@@ -1,0 +1,242 @@
+"""Setups at their door: what is installed becomes a layer, or the reason why not is clear."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import tarfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from support.graph.setup_job import FILES, PACKAGES
+from support.servers.git_repositories import Repository
+from support.servers.package_index import serve
+from support.servers.web_server import WebServer
+
+from sandbox.local import LocalSandbox
+from sandbox.protocol import DEFAULT_LIMITS, MIB, Command
+from settings.repositories import RepositorySettings
+from settings.sandbox import sandbox_python
+from worker.repositories.base import Base
+from worker.repositories.errors import SetupFailed, SetupUnavailable
+from worker.repositories.setups import run
+from worker.repositories.setups.archive import unpacked
+from worker.repositories.setups.detected import Setup
+from worker.repositories.setups.setup import Installed, Setups, Within
+
+from .conftest import Uploads
+
+LIST = Setup("pip install -r requirements.txt", ("requirements.txt",))
+
+
+class Bench:
+    """Setups of one repository on one machine. `begun` counts those that were made."""
+
+    def __init__(
+        self, uploads: Uploads, project: Repository, index: WebServer, sandbox: LocalSandbox
+    ) -> None:
+        self.uploads, self.project, self.sandbox = uploads, project, sandbox
+        self.index = serve(index, PACKAGES)
+        self.begun = 0
+
+    async def base(self) -> Base:
+        return await self.uploads.base(self.project.bundle())
+
+    async def installed(
+        self, setup: Setup, base: Base | None = None, digest: str = "a", **settings: Any
+    ) -> Installed:
+        asked = RepositorySettings.model_validate({"setup_index": self.index, **settings})
+        setups = Setups(self.uploads.repositories().places, asked)
+
+        async def begins() -> None:
+            self.begun += 1
+
+        within = Within(self.sandbox, digest)
+        return await setups.installed(base or await self.base(), setup, within, begins)
+
+    async def failed(self, command: str, **settings: Any) -> SetupFailed:
+        with pytest.raises(SetupFailed) as failed:
+            await self.installed(Setup(command), **settings)
+        folder = self.uploads.folder
+        assert list(folder.glob("layers/setup-*")) == list(folder.glob("making/*")) == []
+        return failed.value
+
+    def layer(self, name: str) -> Path:
+        return self.uploads.repositories().layers / name
+
+
+@pytest_asyncio.fixture
+async def bench(uploads: Uploads, project: Repository, server: WebServer) -> AsyncIterator[Bench]:
+    project.commit(FILES)
+    layers = uploads.repositories().layers
+    sandbox = LocalSandbox(sandbox_python(), pool_size=0, layers=layers)
+    yield Bench(uploads, project, server, sandbox)
+    await sandbox.close()
+
+
+async def test_one_layer_for_all_commits_with_the_same_list(
+    bench: Bench, server: WebServer
+) -> None:
+    first = await bench.installed(LIST)
+    bench.project.commit({"greet.py": b"pass\n"})
+    asked = len(server.asked)
+    assert (await bench.installed(LIST)).layer == first.layer
+    assert len(server.asked) == asked
+    bench.project.commit({"requirements.txt": b"shout\n"})
+    assert (await bench.installed(LIST)).layer != first.layer
+    assert (await bench.installed(LIST, digest="b")).layer != first.layer
+    assert bench.begun == 3
+
+
+async def test_a_command_sees_the_whole_tree_and_leaves_only_what_is_new(bench: Bench) -> None:
+    command = (
+        "git rev-parse HEAD >made.txt; echo x >greet.py; rm -r tests; mkdir -p node/.bin;"
+        "ln -s ../../made.txt node/.bin/made; ln -s /etc/passwd out; ln made.txt hard.txt; mkdir e"
+    )
+    base = await bench.base()
+    made = await bench.installed(Setup(command), base)
+    layer = bench.layer(made.layer)
+    left = {str(path.relative_to(layer)) for path in layer.rglob("*")}
+    own = {each for each in left if not each.startswith(".setup")}
+    assert own == {"made.txt", "hard.txt", "out", "node", "node/.bin", "node/.bin/made", "e"}
+    assert (layer / "made.txt").read_text().strip() == base.commit
+    assert str((layer / "node/.bin/made").readlink()) == "../../made.txt"
+    look = "cat hard.txt node/.bin/made; cat greet.py; ls tests; head -c 4 out"
+    layers = (made.layer, base.layer)
+    seen = await bench.sandbox.run(Command(("sh", "-c", look), layers=layers), DEFAULT_LIMITS)
+    commits, _, rest = seen.stdout.text.partition("from shout")
+    assert commits == f"{base.commit}\n" * 2
+    assert rest.endswith("test_greet.py\nuser")
+    bench.project.commit({"other.txt": b""})
+    assert (await bench.installed(Setup(command))).layer != made.layer
+
+
+async def test_two_jobs_at_once_install_once(bench: Bench, server: WebServer) -> None:
+    base = await bench.base()
+    both = await asyncio.gather(*(bench.installed(LIST, base) for _ in range(2)))
+    assert len({each.layer for each in both}) == 1
+    assert [each.seconds for each in both].count(None) == 1
+    assert len([path for path in server.asked if path.startswith("/files/")]) == 1
+
+
+async def test_layers_in_use_stay_and_others_make_place(bench: Bench) -> None:
+    first = await bench.installed(LIST)
+    second = await bench.installed(Setup("true"), repo_cache_bytes=1)
+    assert bench.layer(first.layer).exists()
+    first.use.release()
+    await bench.installed(Setup("true # again"), repo_cache_bytes=1)
+    assert not bench.layer(first.layer).exists()
+    assert bench.layer(second.layer).exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "why", "said"),
+    [
+        ("echo hm; exit 3", {}, "exit code 3", "hm"),
+        ("kill -9 $$", {}, "exit code 137", ""),
+        ("sleep 60", {"setup_seconds": 1}, "longer than 1 s (FETTLE_SETUP_SECONDS)", ""),
+        (
+            "head -c 3000000 /dev/zero >big",
+            {"setup_bytes": 2_000_000},
+            "exit code",
+            "",
+        ),
+        (
+            "for n in 1 2 3; do head -c 900000 /dev/zero >big$n; done",
+            {"setup_bytes": 2_000_000},
+            "exit code 1",
+            "may stay (FETTLE_SETUP_BYTES)",
+        ),
+        (
+            "pip install -q --index-url http://127.0.0.1:9/simple/ shout",
+            {},
+            "refused: the host 127.0.0.1:9 is not on the operator's list",
+            "No matching distribution",
+        ),
+        ("pip install -q shout", {"setup_index": None}, "FETTLE_SETUP_HOSTS", ""),
+    ],
+)
+async def test_a_setup_that_fails_says_why(
+    bench: Bench, command: str, settings: dict[str, Any], why: str, said: str
+) -> None:
+    error = await bench.failed(command, **settings)
+    assert not isinstance(error, SetupUnavailable)
+    assert why in str(error)
+    assert said in error.said
+
+
+async def test_a_setup_that_fills_its_disk_says_so(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "SPACE_BYTES", 32 * MIB)
+    monkeypatch.setattr(run, "MOST_FILES", 2_000)
+    fills = "set -e; for n in 1 2 3 4 5 6 7 8 9; do head -c 6000000 /dev/zero >big$n; done"
+    error = await bench.failed(fills, setup_bytes=8 * MIB)
+    assert "its files took more than 32 MiB" in str(error)
+
+
+async def test_an_index_that_gives_no_answer_is_an_outage(bench: Bench) -> None:
+    error = await bench.failed("pip install -q shout", setup_index="http://127.0.0.1:9/simple/")
+    assert isinstance(error, SetupUnavailable)
+
+
+def archive(folder: Path, *members: tarfile.TarInfo) -> Path:
+    with tarfile.open(folder / "left.tar", "w") as tar:
+        for member in members:
+            tar.addfile(member, io.BytesIO(b"x" * member.size))
+    return folder / "left.tar"
+
+
+def member(
+    name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 1
+) -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    made.type, made.linkname, made.mode = kind, link, 0o6777
+    made.size = size if kind == tarfile.REGTYPE else 0
+    return made
+
+
+LINK = tarfile.SYMTYPE
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [member("../out")],
+        [member("a/../../out")],
+        [member("a", LINK, ".."), member("a/out")],
+        [member("a", LINK, ".."), member("a/out", LINK, "x")],
+        [member("a", tarfile.LNKTYPE, "/etc/passwd")],
+        [member("a", tarfile.FIFOTYPE)],
+        [member("a", tarfile.CHRTYPE)],
+        [member("a", size=2_000)],
+        [member(f"f{n}") for n in range(20)],
+        [member("a"), member("a/b")],
+    ],
+)
+def test_an_archive_that_is_up_to_no_good_is_not_kept(
+    tmp_path: Path, members: list[tarfile.TarInfo]
+) -> None:
+    (tmp_path / "in").mkdir()
+    with pytest.raises(SetupFailed):
+        unpacked(archive(tmp_path / "in", *members), tmp_path / "in" / "new", 1_000, 10)
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "in" / "out").exists()
+
+
+def test_names_of_an_archive_stay_in_its_folder(tmp_path: Path) -> None:
+    taken = unpacked(
+        archive(tmp_path, member("/etc/a"), member("b/c"), member("d", LINK, "/etc")),
+        tmp_path / "new",
+        1_000,
+        10,
+    )
+    assert taken == 2
+    assert {str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*")} == {
+        *("etc", "etc/a", "b", "b/c", "d"),
+    }
+    assert oct((tmp_path / "new/b/c").stat().st_mode) == "0o100755"
+    assert str((tmp_path / "new/d").readlink()) == "/etc"

@@ -1,0 +1,91 @@
+"""Which command installs a project's dependencies, by its own files."""
+
+from __future__ import annotations
+
+import pytest
+
+from worker.repositories.setups.detected import Setup, detected, wanted
+
+TEST_EXTRA = """\
+[build-system]
+requires = ["setuptools"]
+[project]
+name = "a"
+version = "1"
+[project.optional-dependencies]
+docs = ["sphinx"]
+dev = ["ruff"]
+test = ["pytest"]
+"""
+GROUPS = '[project]\nname = "a"\nversion = "1"\n[dependency-groups]\ntest = ["pytest"]\nlint = []\n'
+ONLY_TOOLS = "[tool.ruff]\nline-length = 100\n"
+ONLY_NAMED = '[project]\nname = "a"\nversion = "1"\n'
+SETUP_CFG = "[metadata]\nname = a\n[options.extras_require]\ntesting = pytest\n"
+
+
+def found(files: dict[str, str], *programs: str) -> Setup | None:
+    texts = {path: files[path] for path in wanted(files)}
+    return detected(files, texts, programs)
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "paths"),
+    [
+        ({"requirements.txt": "a\n"}, "pip install -r requirements.txt", ("requirements.txt",)),
+        (
+            {
+                "requirements-dev.txt": "-r requirements.txt\n-c pins/all.txt\nb[c]>=1; x < '1'\n",
+                "requirements.txt": "a==1 --hash=sha256:00 \\\n  --hash=sha256:11  # why\n",
+                "requirements-docs.txt": "sphinx\n",
+                "pins/all.txt": "a<2\n",
+                "notes.txt": "no list",
+            },
+            "pip install -r requirements-dev.txt -r requirements.txt",
+            ("pins/all.txt", "requirements-dev.txt", "requirements.txt"),
+        ),
+        ({"requirements.txt": "-e .\n"}, "pip install -r requirements.txt", ()),
+        ({"requirements.txt": "./wheels/a.whl\n"}, "pip install -r requirements.txt", ()),
+        ({"requirements.txt": "git+https://x/y\n"}, "pip install -r requirements.txt", ()),
+        ({"requirements.txt": "-r gone.txt\n"}, "pip install -r requirements.txt", ()),
+        ({"pyproject.toml": TEST_EXTRA}, "pip install -e '.[test,dev]'", ()),
+        ({"pyproject.toml": GROUPS}, "pip install -e . --group test", ()),
+        ({"setup.py": ""}, "pip install -e .", ()),
+        ({"setup.py": "", "setup.cfg": SETUP_CFG}, "pip install -e '.[testing]'", ()),
+        (
+            {"requirements.txt": "a", "pyproject.toml": ONLY_NAMED},
+            "pip install -r requirements.txt",
+            ("requirements.txt",),
+        ),
+        (
+            {"requirements.txt": "a", "pyproject.toml": TEST_EXTRA},
+            "pip install -r requirements.txt -e '.[test,dev]'",
+            (),
+        ),
+        ({"package.json": "{}", "package-lock.json": "{}"}, "npm ci", ()),
+        (
+            {"package.json": "{}", "package-lock.json": "{}", "requirements.txt": "a"},
+            "pip install -r requirements.txt && npm ci",
+            (),
+        ),
+    ],
+)
+def test_a_command_is_found(files: dict[str, str], command: str, paths: tuple[str, ...]) -> None:
+    assert found(files, "npm") == Setup(command, paths)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"README.md": "pip install a"},
+        {"pyproject.toml": ONLY_TOOLS},
+        {"pyproject.toml": "[project"},
+        {"package.json": "{}"},
+        {"docs/requirements.txt": "sphinx"},
+    ],
+)
+def test_no_command_is_found(files: dict[str, str]) -> None:
+    assert found(files, "npm") is None
+
+
+def test_a_program_that_the_sandbox_lacks_is_not_called() -> None:
+    assert found({"package.json": "{}", "package-lock.json": "{}"}) is None

@@ -1,0 +1,71 @@
+"""Door: a setup's only network. What is asked of a proxy goes to the operator's indexes; `PUT
+/layer`, which nobody asks of a proxy, takes what the setup has left."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from worker.egress.connect import Pinned, resolved
+from worker.egress.hosts import Hosts
+from worker.egress.proxy import HEAD_END, Proxy
+
+LEAVES = b"PUT /layer "
+_CHUNK = 1024 * 1024
+
+
+@dataclass(slots=True)
+class Door:
+    """Answers the connections of one run. An archive of at most `most_bytes` is written to
+    `archive`, in place of one before it, as a run that is made once more sends it; `whole`: all of
+    it came."""
+
+    archive: Path
+    most_bytes: int
+    proxy: Proxy
+    whole: bool = False
+    _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @classmethod
+    def to(cls, hosts: tuple[str, ...], archive: Path, most_bytes: int, fetched_bytes: int) -> Door:
+        """One that leads to these hosts; an intranet's addresses are allowed."""
+        proxy = Proxy(Hosts(hosts), Pinned(resolved, private=True), fetched_bytes)
+        return cls(archive, most_bytes, proxy)
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one connection, and close it."""
+        try:
+            head = await reader.readuntil(HEAD_END)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            writer.close()
+            return
+        if not head.startswith(LEAVES):
+            await self.proxy.answer(reader, writer, head)
+            return
+        try:
+            status, said = await self._take(reader)
+            text = said.encode()
+            writer.write(b"HTTP/1.1 %b\r\nConnection: close\r\n" % status)
+            writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+            pass  # it ended in the middle, or sends no HTTP
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _take(self, reader: asyncio.StreamReader) -> tuple[bytes, str]:
+        async with self._taking:
+            self.whole = False
+            taken = 0
+            with self.archive.open("wb") as file:
+                while size := int((await reader.readuntil(b"\r\n")).strip(), 16):
+                    taken += size
+                    if not 0 < size <= _CHUNK or taken > self.most_bytes:
+                        return b"413 Content Too Large", "it left more than is taken"
+                    file.write(await reader.readexactly(size))
+                    await reader.readexactly(2)
+            self.whole = True
+            return b"200 OK", ""

@@ -1,0 +1,165 @@
+"""One run of a setup's command in a sandbox: what goes in, and why it failed."""
+
+from __future__ import annotations
+
+import io
+import json
+import ssl
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from agents.runs.report import ending
+from sandbox.protocol import (
+    MIB,
+    PROXY_PORT,
+    Command,
+    End,
+    Limits,
+    RunResult,
+    Sandbox,
+    SandboxUnavailable,
+)
+from settings.repositories import RepositorySettings
+from worker.repositories.errors import SetupFailed, SetupUnavailable
+from worker.repositories.setups.door import Door
+
+MOST_FILES = 60_000
+MEMORY_BYTES = 2_048 * MIB
+SPACE_BYTES = 1_024 * MIB
+"""For what is installed, and what programs put aside meanwhile."""
+FETCHED_TIMES = 2
+"""So many times what may stay may be fetched: some of it is built, and thrown away."""
+SAID_CHARACTERS = 3_000
+_ENTRY_BYTES = 2_048
+"""Of an archive, for each file beside its content."""
+_SCRATCH = ".setup/scratch"
+_AT = f"/work/{_SCRATCH}"
+_CERTIFICATES = ("ca-certificates.crt", "ca-bundle.crt")
+_TRUSTS = (
+    *("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    *("GIT_SSL_CAINFO",),
+)
+_QUIET: Mapping[str, str] = {
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_CACHE_DIR": "1",
+    "PIP_NO_INPUT": "1",
+    "PIP_PROGRESS_BAR": "off",
+    "PIP_RETRIES": "2",
+    "npm_config_audit": "false",
+    "npm_config_fund": "false",
+    "npm_config_update_notifier": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What the command sees in its directory: a layer, or these files alone."""
+
+    layers: tuple[str, ...] = ()
+    files: Mapping[str, bytes] | None = None
+
+
+async def run(
+    sandbox: Sandbox, settings: RepositorySettings, command: str, inputs: Inputs, archive: Path
+) -> float:
+    """Run the command, which has taken so many seconds; `archive` has what it left. Raises
+    SetupFailed, SetupUnavailable where an index gave no answer, and what the sandbox raises."""
+    most = settings.setup_bytes + MOST_FILES * _ENTRY_BYTES
+    fetched = FETCHED_TIMES * settings.setup_bytes
+    door = Door.to(settings.setup_sources, archive, most, fetched)
+    certificates = trusted()
+    asked = {
+        "command": command,
+        "port": PROXY_PORT,
+        "environment": environment(settings, certificates is not None),
+        "most_bytes": settings.setup_bytes,
+        "most_files": MOST_FILES,
+    }
+    own = {f"{_SCRATCH}/pip.zip": pip()}
+    if certificates is not None:
+        own[f"{_SCRATCH}/ca.pem"] = certificates
+    wanted = Command(
+        argv=("python", "-I", "-c", (Path(__file__).parent / "inside.py").read_text()),
+        files={**(inputs.files or {}), **own},
+        stdin=json.dumps(asked).encode(),
+        layers=inputs.layers,
+        proxy=door,
+        collect=False,
+    )
+    limits = limits_of(settings)
+    result = await sandbox.run(wanted, limits)
+    if result.end is End.KILLED:
+        raise SandboxUnavailable("the sandbox of a setup was killed from outside")
+    if not result.succeeded or not door.whole:
+        raise _failure(result, limits, door)
+    return result.seconds
+
+
+def limits_of(settings: RepositorySettings) -> Limits:
+    """What a setup may use."""
+    return Limits(
+        wall_seconds=settings.setup_seconds,
+        cpu_seconds=max(1, round(settings.setup_seconds)),
+        memory_bytes=MEMORY_BYTES,
+        processes=128,
+        open_files=1_024,
+        file_bytes=settings.setup_bytes,
+        workspace_bytes=max(SPACE_BYTES, 2 * settings.setup_bytes),
+        workspace_files=MOST_FILES,
+    )
+
+
+def environment(settings: RepositorySettings, certificates: bool) -> dict[str, str]:
+    """The variables by which programs find the operator's indexes, and trust them."""
+    found = dict(_QUIET)
+    if certificates:
+        found |= dict.fromkeys(_TRUSTS, f"{_AT}/ca.pem")
+    if settings.setup_index is not None:
+        found["PIP_INDEX_URL"] = settings.setup_index
+        if settings.setup_index.startswith("http://"):
+            found["PIP_TRUSTED_HOST"] = urlsplit(settings.setup_index).netloc
+    if settings.setup_npm_registry is not None:
+        found["npm_config_registry"] = settings.setup_npm_registry
+    return found
+
+
+def trusted() -> bytes | None:
+    """The certificates that this machine trusts; None where they are in no one file."""
+    paths = ssl.get_default_verify_paths()
+    places = [paths.cafile] if paths.cafile else []
+    if paths.capath:
+        places += [f"{paths.capath}/{name}" for name in _CERTIFICATES]
+    return next((Path(each).read_bytes() for each in places if Path(each).is_file()), None)
+
+
+@cache
+def pip() -> bytes:
+    """This worker's pip, as a zip file: sandboxes have none."""
+    spec = find_spec("pip")
+    if spec is None or spec.origin is None:
+        raise SandboxUnavailable("this worker has no pip: install Fettle with its locked packages")
+    top = Path(spec.origin).parent
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(top.rglob("*")):
+            if path.is_file() and path.suffix not in {".pyc", ".exe"}:
+                name = f"pip/{path.relative_to(top)}"
+                archive.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
+def _failure(result: RunResult, limits: Limits, door: Door) -> SetupFailed | SetupUnavailable:
+    how = ending(result.end, result.exit_code, result.signal, limits)
+    if result.end is End.TIMEOUT:
+        how += " (FETTLE_SETUP_SECONDS)"
+    refused = [f"refused: {each}" for each in dict.fromkeys(door.proxy.refused)][:5]
+    unreached = [f"no answer from {each}" for each in dict.fromkeys(door.proxy.unreached)]
+    said = "\n".join(part.text.strip() for part in (result.stdout, result.stderr) if part.text)
+    text = "\n".join((how, *refused, *unreached[:5]))
+    kind = SetupUnavailable if unreached and not refused else SetupFailed
+    return kind(text, said[-SAID_CHARACTERS:], round(result.seconds, 1))

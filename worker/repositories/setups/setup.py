@@ -1,0 +1,139 @@
+"""Setups: from a command to the layer of what it installs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from sandbox.local.stepdown import give
+from sandbox.protocol import Sandbox
+from settings.repositories import RepositorySettings
+from worker.repositories.errors import SetupFailed
+from worker.repositories.garbage import collect
+from worker.repositories.places import BYTES_FILE, SETUP, TOP, Lock, Places, moved, synced, used
+from worker.repositories.setups.archive import unpacked
+from worker.repositories.setups.detected import Setup
+from worker.repositories.setups.run import MOST_FILES, Inputs, run
+
+AT_ONCE = 2
+"""Setups of one worker: each may have two processors' time and 2 GiB for minutes."""
+FORMAT = 1
+"""Raised where the same command leaves something else."""
+_WAIT_SECONDS = 60.0
+"""How much longer than a setup may take another job's is waited for."""
+
+
+class Entry(Protocol):
+    """A file of a commit: the id of git's object."""
+
+    @property
+    def oid(self) -> str: ...
+
+
+class Base(Protocol):
+    """The files of a commit."""
+
+    @property
+    def layer(self) -> str: ...
+
+    @property
+    def entries(self) -> Mapping[str, Entry]: ...
+
+    async def read(self, path: str) -> bytes | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A layer of what a setup left; it stays on this machine until this is dropped. `seconds` is
+    how long it took now; None: it was there already."""
+
+    layer: str
+    command: str
+    seconds: float | None
+    use: Lock = field(repr=False)
+
+
+class Within(NamedTuple):
+    """The sandbox that a setup runs in; `digest` is the same for the same interpreter, packages and
+    programs."""
+
+    sandbox: Sandbox
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setups:
+    """Runs each setup once on this machine."""
+
+    places: Places
+    settings: RepositorySettings
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    @property
+    def works(self) -> bool:
+        """Whether the operator has named hosts to install from."""
+        return bool(self.settings.setup_sources)
+
+    async def installed(
+        self, base: Base, setup: Setup, within: Within, begins: Callable[[], Awaitable[None]]
+    ) -> Installed:
+        """The layer of `setup` over the files of a commit. `begins` is called before it is made.
+
+        Raises SetupFailed, RepositoryUnavailable, and what the sandbox raises.
+        """
+        if not self.works:
+            raise SetupFailed(
+                "this deployment installs no dependencies: its operator has named no hosts for "
+                "that (FETTLE_SETUP_HOSTS)"
+            )
+        name = self._name(base, setup, within.digest)
+        path = self.places.layers / name
+        if (use := used(path)) is not None:
+            return Installed(name, setup.command, None, use)
+        await begins()
+        patience = self.settings.setup_seconds + _WAIT_SECONDS
+        async with self.places.workshop(name, patience) as (workshop, _):
+            seconds = None
+            while (use := used(path)) is None:  # else another job was first
+                seconds = await self._make(workshop, base, setup, within.sandbox)
+                if (use := moved(workshop / "new", path)) is not None:
+                    await asyncio.to_thread(collect, self.places, self.settings.repo_cache_bytes)
+                    break
+        return Installed(name, setup.command, seconds, use)
+
+    async def _make(self, workshop: Path, base: Base, setup: Setup, sandbox: Sandbox) -> float:
+        """Make the layer at `new` in the workshop; returns how many seconds the command took."""
+        archive, new = workshop / "left.tar", workshop / "new"
+        await asyncio.to_thread(shutil.rmtree, new, ignore_errors=True)
+        async with self.turns:
+            inputs = await _inputs(base, setup)
+            seconds = await run(sandbox, self.settings, setup.command, inputs, archive)
+        taken = await asyncio.to_thread(
+            unpacked, archive, new, self.settings.setup_bytes, MOST_FILES
+        )
+        archive.unlink()
+        (new / TOP).mkdir(exist_ok=True)
+        (new / TOP / BYTES_FILE).write_text(f"{taken}\n")
+        await asyncio.to_thread(give, new)
+        await synced(new)
+        return round(seconds, 1)
+
+    def _name(self, base: Base, setup: Setup, digest: str) -> str:
+        """A layer is a function of what its name is made of, so that no other branch, and no other
+        job, decides what is in it."""
+        seen = {path: base.entries[path].oid for path in setup.paths} or base.layer
+        indexes = (self.settings.setup_index, self.settings.setup_npm_registry)
+        key = json.dumps([FORMAT, setup.command, digest, indexes, seen], sort_keys=True)
+        return f"{SETUP}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+async def _inputs(base: Base, setup: Setup) -> Inputs:
+    if not setup.paths:
+        return Inputs(layers=(base.layer,))
+    return Inputs(files={path: await base.read(path) or b"" for path in setup.paths})
