@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from agents.errors import PathOutside
 from agents.ports import Ports, Workspace
-from agents.runs.installed import FOLDER, belongs_to_install
+from agents.runs.installed import FOLDER, SETUP, belongs_to_install
 from sandbox import paths as sandbox_paths
 from sandbox.protocol import Limits
 
@@ -42,7 +42,7 @@ def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) 
     Without this check the next run would fail, as if the sandbox had.
     """
     if any(map(belongs_to_install, new)):
-        return f"only install puts files into {FOLDER}/"
+        return f"files in {FOLDER}/ and {SETUP}/ are installed, and not written"
     return exceeded_limit(files, new, limits)
 
 

@@ -28,7 +28,8 @@ class RepositoryFacts:
 
     `commit` in hexadecimal, `files` how many it has, `layout` what its first directories hold.
     `guidance` are the texts that it has for those who work on it: (path, text). `verify` is the
-    command that runs its tests, by its own configuration; empty where none is known.
+    command that runs its tests, by its own configuration; empty where none is known. `setup` is the
+    command that has installed its dependencies; empty: nothing was installed.
     """
 
     commit: str
@@ -36,3 +37,4 @@ class RepositoryFacts:
     layout: tuple[str, ...] = ()
     guidance: tuple[tuple[str, str], ...] = ()
     verify: tuple[str, ...] = ()
+    setup: str = ""

@@ -14,12 +14,14 @@ class Tree:
 
     A layer is a read-only directory of the worker's machine that the sandbox knows by name. The
     files of a job without a repository are all in `files`; those of a job with one are what it has
-    changed.
+    changed. `installed` are layers of a project's dependencies: programs find them, and nobody who
+    reads the files does (`agents.runs.installed`).
     """
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
     removed: frozenset[str] = frozenset()
+    installed: tuple[str, ...] = ()
 
     def over(self, changes: Mapping[str, bytes]) -> Tree:
         """This tree with `changes` in place of its files of the same paths."""

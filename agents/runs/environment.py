@@ -39,7 +39,11 @@ async def describe(sandbox: Sandbox, limits: Limits) -> Environment:
     if (more := len(packages) - MOST_PACKAGES) > 0:
         packages = [*packages[:MOST_PACKAGES], f"{more} more (importlib.metadata lists them)"]
     return Environment(
-        found["python"], tuple(packages), tuple(found["programs"]), tuple(found["runners"])
+        found["python"],
+        tuple(packages),
+        tuple(found["programs"]),
+        tuple(found["runners"]),
+        found["digest"],
     )
 
 

@@ -4,6 +4,11 @@ A package is one file of the workspace, its wheel, under `.packages/`. Unpacked 
 thousands of files, each a line in every manifest. The code that unpacks it is added in the sandbox
 alone, as `sitecustomize.py`, which every interpreter imports at its start. So Python programs, a
 shell's `python` and pytest all see the packages, after those of the sandbox itself.
+
+What a repository's setup has installed is a layer, with a virtual environment in `.setup/`. Its
+packages come before those of the sandbox, and its programs are the first that a shell finds.
+
+Why: docs/decisions/0056-dependencies-are-a-layer.md
 """
 
 from __future__ import annotations
@@ -11,10 +16,13 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from agents.ports.tree import Tree
 from sandbox.protocol import MIB
 
 FOLDER = ".packages"
+SETUP = ".setup"
 START = "sitecustomize.py"
 MOST_UNPACKED = 48 * MIB
 MOST_FILES = 4_000
@@ -46,6 +54,31 @@ _unpack_packages()
 del _unpack_packages
 """
 
+_USE_SETUP = """\
+def _use_setup():
+    import os, site, sys
+    top = "/work/.setup"
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    folder = f"{top}/lib/{version}/site-packages"
+    if os.path.isdir(folder) and folder not in sys.path:
+        before = list(sys.path)
+        site.addsitedir(folder)
+        added = [place for place in sys.path if place not in before]
+        own = (n for n, place in enumerate(before) if place.endswith("-packages"))
+        at = next(own, len(before))
+        sys.path[:] = [*before[:at], *added, *before[at:]]
+    path = os.environ.get("PATH", os.defpath)
+    if not path.startswith(f"{top}/bin:"):
+        os.environ["PATH"] = f"{top}/bin:{path}"
+
+
+_use_setup()
+del _use_setup
+"""
+_FIRST_ON_PATH = 'PATH="/work/.setup/bin:$PATH"; export PATH; exec "$0" "$@"'
+_EXCLUDE, _HIDDEN = ".git/info/exclude", f"/{SETUP}/\n/{START}\n".encode()
+"""`git status` shows nothing of ours."""
+
 
 def is_package(path: str) -> bool:
     """Whether a file of the workspace is an installed package."""
@@ -53,8 +86,9 @@ def is_package(path: str) -> bool:
 
 
 def belongs_to_install(path: str) -> bool:
-    """Whether a path is reserved for `install`: files there come from the operator's index."""
-    return path.partition("/")[0] == FOLDER
+    """Whether a path is reserved for what is installed: files there come from the operator's
+    index."""
+    return path.partition("/")[0] in {FOLDER, SETUP}
 
 
 def too_much(wheels: Iterable[bytes]) -> str | None:
@@ -79,3 +113,22 @@ def with_packages(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     if not any(map(is_package, files)):
         return files
     return {**files, START: _UNPACK.encode() + files.get(START, b"")}
+
+
+def placed(tree: Tree) -> Tree:
+    """The tree as a program's sandbox gets it: with all that is installed for it."""
+    files = with_packages(tree.files)
+    if not tree.installed:
+        return replace(tree, files=files)
+    start = _USE_SETUP.encode() + files.get(START, b"")
+    return Tree(
+        {_EXCLUDE: _HIDDEN, **files, START: start}, (*tree.installed, *tree.layers), tree.removed
+    )
+
+
+def found_first(tree: Tree, argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The words that run a program where a setup's own come first; an interpreter sees to that by
+    itself."""
+    if not tree.installed or argv[0] == "python":
+        return argv
+    return ("sh", "-c", _FIRST_ON_PATH, *argv)

@@ -10,7 +10,7 @@ from typing import Final
 
 from agents.ports import Ports
 from agents.ports.tree import Tree
-from agents.runs.installed import with_packages
+from agents.runs.installed import found_first, placed
 from agents.runs.pytest_report import FILE, Report, report_in, why_failed
 from agents.tools.inside import source
 from sandbox.protocol import Command, Limits, RunResult
@@ -101,8 +101,7 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
 
     Raises what the sandbox raises: an infrastructure error is not the program's failure.
     """
-    placed = replace(tree, files=with_packages(tree.files))
-    command = placed.command(program.argv, program.stdin)
+    command = placed(tree).command(found_first(tree, program.argv), program.stdin)
     result = await ports.sandbox.run(command, program.within(ports.limits))
     changed = {path: data for path, data in result.changed.items() if not _is_cache(path)}
     report = report_in(changed) if program.tests else None

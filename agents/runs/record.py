@@ -105,7 +105,7 @@ def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]
     refused: list[str] = []
     for path, content in changed.items():
         if belongs_to_install(path):
-            refused.append(f"{path}: only install puts files there")
+            refused.append(f"{path}: what is installed stays as it is")
             continue
         try:
             files[checked(path)] = content

@@ -69,9 +69,10 @@ async def anew(record: JobRecord, blobs: Blobs) -> JobRecord:
 
 
 async def facts_of(
-    workspace: ManifestWorkspace, environment: Environment
+    workspace: ManifestWorkspace, environment: Environment, setup: str = ""
 ) -> RepositoryFacts | None:
-    """What prompts say of the repository, which is the same in each attempt."""
+    """What prompts say of the repository, which is the same in each attempt. `setup` is the command
+    that has installed its dependencies."""
     files = workspace.base
     if files is None:
         return None
@@ -83,6 +84,7 @@ async def facts_of(
         layout=_layout(files.sizes),
         guidance=await _guidance(files),
         verify=project_tests(files.sizes, texts, programs),
+        setup=setup,
     )
 
 

@@ -1,4 +1,5 @@
-"""Describes what code finds in the sandbox, as JSON: {python, packages, programs, runners}.
+"""Describes what code finds in the sandbox, as JSON: {python, packages, programs, runners,
+digest}. The digest is of the interpreter and of all packages.
 
 A package that exactly one other needs is not named: it comes with that one, and is rarely used for
 itself.
@@ -6,6 +7,7 @@ itself.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import re
@@ -47,5 +49,8 @@ if __name__ == "__main__":
     ]
     programs = [name for name in PROGRAMS if shutil.which(name)]
     described = {"python": platform.python_version(), "packages": packages, "programs": programs}
+    whole = [programs, sys.version, sys.base_prefix, platform.machine(), platform.libc_ver()]
+    versions = sorted((name, each.version) for name, each in found.items())
+    described["digest"] = hashlib.sha256(repr((whole, versions)).encode()).hexdigest()
     described["runners"] = [name for name in RUNNERS if shutil.which(name)]
     sys.stdout.write(json.dumps(described))

@@ -250,8 +250,8 @@ async def test_only_install_puts_files_among_the_packages(
         packages=port,
     )
     assert used.texts[1].startswith("exit code 0")
-    assert "evil-1.0-py3-none-any.whl: only install puts files there" in used.texts[1]
-    assert used.texts[2] == "error: only install puts files into .packages/"
+    assert "evil-1.0-py3-none-any.whl: what is installed stays as it is" in used.texts[1]
+    assert used.texts[2] == "error: files in .packages/ and .setup/ are installed, and not written"
     assert used.texts[3].startswith("error: ")
     assert used.texts[4].startswith("exit code 0")
     assert list(await used.files()) == [".packages/colour-1.0-py3-none-any.whl"]
