@@ -47,6 +47,8 @@ from worker.delivery.hosts import DeliveryHosts
 from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
+from worker.repositories.setups.job import fetching, installed
+from worker.repositories.setups.setup import Setups
 from worker.repositories.source import Repositories
 from worker.store import retry_while_unavailable
 
@@ -75,6 +77,7 @@ class WorkerContext:
     packages: Packages | None
     repositories: Repositories
     deliveries: DeliveryHosts
+    setups: Setups
     author: str
     patience: float
     retries: int
@@ -114,6 +117,7 @@ class WorkerContext:
         if workspace.digest != record.workspace or record.graph == ANEW:
             ledger.start_from(workspace.digest)
         environment = await self.sandboxes.environment(spec.image)
+        setup = await self._installed(record, workspace, ledger)
         models = models_of(self.models, _named(record), self.chains)
         ports = Ports(
             journal=ledger,
@@ -126,7 +130,7 @@ class WorkerContext:
             models=models,
             limits=self.limits(spec),
             environment=environment,
-            repository=await facts_of(workspace, environment),
+            repository=await facts_of(workspace, environment, setup),
             unanswered=unanswered,
             last_try=record.retries >= self.retries,
             bounds=replace(
@@ -144,11 +148,27 @@ class WorkerContext:
         )
         return await routed(record, ports, models, self.store, self.routes)
 
+    async def _installed(
+        self, record: JobRecord, workspace: ManifestWorkspace, ledger: Ledger
+    ) -> str:
+        """Give the workspace the repository's dependencies; returns what installed them."""
+        if workspace.base is None:
+            return ""
+        image = record.spec.image
+        sandbox, environment = self.sandboxes.of(image), await self.sandboxes.environment(image)
+        found = await installed(record, workspace.base, sandbox, environment, self.setups, ledger)
+        if found is None:
+            return ""
+        workspace.install(found)
+        return found.command
+
     async def workspace(
         self, record: JobRecord, ledger: Ledger, earlier: str | None = None
     ) -> ManifestWorkspace:
         """The files of the job as its last finished call left them. Raises RepositoryRefused."""
         blobs = self.pinned(ledger)
+        if record.spec.repo is not None and record.attempts == 1:
+            await fetching(record, record.spec.repo, ledger)
         base = await base_of(record, self.repositories, blobs)
         if base is None:
             return await ManifestWorkspace.open(blobs, record.workspace, earlier)
@@ -238,6 +258,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         packages=packages(settings),
         repositories=repositories,
         deliveries=DeliveryHosts.over(settings, repositories.hosts),
+        setups=Setups(repositories.places, settings),
         author=settings.repo_author,
         patience=settings.patience_seconds,
         retries=settings.retries,

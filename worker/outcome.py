@@ -23,7 +23,12 @@ from sandbox.protocol import SandboxUnavailable
 from worker.adapters.sandbox import ImageRefused
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.delivery.errors import DeliveryRefused
-from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
+from worker.repositories.errors import (
+    RepositoryRefused,
+    RepositoryUnavailable,
+    SetupFailed,
+    SetupUnavailable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,8 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
             return Retry(Reason.SANDBOX_UNAVAILABLE, Wait("the sandbox", str(error)))
         case RepositoryUnavailable():
             return Retry(Reason.REPOSITORY, Wait("the repository", str(error)))
+        case SetupUnavailable():
+            return Retry(Reason.SETUP, Wait("the package index", str(error)))
         case _:
             return _failure(error)
 
@@ -110,6 +117,8 @@ def _failure(error: Exception) -> Fail:
             return Fail(Reason.REPOSITORY, str(error))
         case ImageRefused():
             return Fail(Reason.SANDBOX_UNAVAILABLE, str(error))
+        case SetupFailed():
+            return Fail(Reason.SETUP, str(error))
         case _:
             return Fail(Reason.INTERNAL, _named(error), unforeseen=True)
 

@@ -93,6 +93,9 @@ class Spec(ResponseModel):
     repo: Repo | None = Field(None, description="the repository that the work starts from")
     image: str | None = Field(None, description="the image of its sandboxes")
     deliver: Deliver | None = Field(None, description="what an approved change becomes there")
+    setup: str | None = Field(
+        None, description="what installs its dependencies; null: detected; empty: nothing"
+    )
 
 
 class Route(RoutedData):

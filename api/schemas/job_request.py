@@ -68,6 +68,14 @@ class Terms(RequestModel):
         le=MOST_TOKENS,
         description="limit of the tokens of its model calls; else the operator's limit",
     )
+    setup: str | None = Field(
+        None,
+        max_length=4_096,
+        pattern=patterns.SETUP,
+        description="the shell command that installs the repository's dependencies, once for all "
+        "jobs on the same commit, such as `pip install -e .[test]`; empty: nothing is installed. "
+        "Else the repository's own files suggest one",
+    )
     review: bool = Field(False, description="ask a person before the critic decides")
     approvals: int | None = Field(
         None,

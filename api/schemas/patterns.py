@@ -14,6 +14,7 @@ DOLLARS = r"^(0|[1-9]\d{0,5})(\.\d{1,9})?$"
 REPO_URL = r"^https?://[\x21-\x7e]+$"
 REF = r"^[^\x00-\x20\x7f~^:?*\[\\./-][^\x00-\x20\x7f~^:?*\[\\]{0,199}$"
 IMAGE = r"^[a-z0-9][a-z0-9._/:@-]{0,199}$"
+SETUP = r"^[^\x00]*$"
 TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 """No colon: tenants are parts of Redis keys."""
 
@@ -33,5 +34,6 @@ PATTERNS = {
     REF: "a branch, a tag or a commit, as git names them: 1 to 200 characters without spaces, such "
     "as main or v1.2",
     IMAGE: "an image is written as the engine names it, such as registry.example.org/java:21",
+    SETUP: "a command has no null character",
     TENANT: "a tenant has 1 to 63 of a-z, 0-9, _ and -; first a letter or digit",
 }

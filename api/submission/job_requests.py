@@ -97,7 +97,9 @@ def retried(asked: RetryRequest, parent: JobSpec, settings: ApiSettings) -> JobS
         return parent
     sent = {name: getattr(asked, name) for name in asked.model_fields_set}
     meant = Terms(**{name: getattr(parent, name) for name in Terms.model_fields} | sent)
-    refuse(list(_term_errors(meant, settings, sent, questions=parent.questions)))
+    errors = _term_errors(meant, settings, sent, questions=parent.questions)
+    lost = repo_errors.setup_errors(meant) if parent.repo is None else ()
+    refuse([*errors, *lost])
     return replace(parent, **terms(meant, settings))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from api.schemas.job_request import JobRequest
+from api.schemas.job_request import JobRequest, Terms
 from api.schemas.problem import FieldError
 
 MAGIC = b"# v"
@@ -20,6 +20,7 @@ def errors(asked: JobRequest, bundle: bytes | None) -> Iterator[FieldError]:
         message = "a change is delivered to the repository's url: name it as repo.url"
         yield FieldError(field="deliver", message=message)
     if repo is None and bundle is None:
+        yield from setup_errors(asked)
         return
     named = repo is not None and (repo.url is not None or repo.bundle is not None)
     if named and bundle is not None:
@@ -33,6 +34,13 @@ def errors(asked: JobRequest, bundle: bytes | None) -> Iterator[FieldError]:
     for name in NOT_WITH_IT:
         if getattr(asked, name):
             yield FieldError(field=name, message="does not go with a repository: leave it out")
+
+
+def setup_errors(asked: Terms) -> Iterator[FieldError]:
+    """The error of a setup without a repository."""
+    if asked.setup is not None:
+        message = "is about a repository's dependencies: name the `repo`, or leave it out"
+        yield FieldError(field="setup", message=message)
 
 
 def _is_bundle(content: bytes) -> bool:

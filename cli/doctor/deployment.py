@@ -189,11 +189,12 @@ def _repositories(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
             text = f"jobs on repositories fail at {worker['id']}: {found['why']}"
             yield Finding("repositories", Health.WARN, text, "install it, then restart the worker")
         elif found["git"]:
-            hosts = ", ".join(found["hosts"])
+            hosts, indexes = ", ".join(found["hosts"]), ", ".join(found.get("setups", ()))
             fetched = f"fetched from {hosts}" if hosts else "uploads only"
+            needs = f"from {indexes}" if indexes else "not installed (FETTLE_SETUP_HOSTS)"
             to = ", ".join(found.get("delivers", ()))
             delivered = f"; delivered to {to}" if to else ""
-            shown.add(f"git {found['git']}; {fetched}{delivered}")
+            shown.add(f"git {found['git']}; {fetched}; dependencies: {needs}{delivered}")
     yield from (Finding("repositories", Health.NOTE, text) for text in sorted(shown))
 
 

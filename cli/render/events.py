@@ -10,10 +10,10 @@ from api.line_comments import place
 from api.quantities import duration, money, plural
 from cli.client.events import Event
 from cli.render.checks import checked_parts, questions_parts, written_parts
-from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
+from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 from cli.render.runs import Detail, failure_label, merged_parts, of_step, run_parts, stored
 from cli.render.verification import verified_parts
-from cli.render.words import printable
+from cli.render.words import clip, printable
 
 Data = Mapping[str, Any]
 
@@ -113,6 +113,26 @@ def _step(word: str) -> Callable[[Data, Detail], Iterator[Part]]:
 
 def _started(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("attempt", f"{data['attempt']}, by worker {data['worker']}", Tone.QUIET)
+
+
+def _fetch_started(data: Data, _detail: Detail) -> Iterator[Part]:
+    named = (data["url"] or "the one that was sent", data["ref"])
+    yield Line("fetching", printable(", ".join(filter(None, named))), Tone.QUIET)
+
+
+def _setup_started(data: Data, _detail: Detail) -> Iterator[Part]:
+    yield Line("setup", printable(data["command"]), Tone.QUIET)
+
+
+def _setup_finished(data: Data, detail: Detail) -> Iterator[Part]:
+    if data["reused"]:
+        yield Line("setup", f"{printable(data['command'])}: there already", Tone.QUIET)
+    elif data["ok"]:
+        yield Line("setup", f"done in {duration(data['seconds'])}", Tone.QUIET)
+    else:
+        yield Line("setup", f"failed after {duration(data['seconds'])}", Tone.BAD)
+        if data["output"]:
+            yield Output(clip(printable(data["output"]), detail.output_lines))
 
 
 def _routed(data: Data, _detail: Detail) -> Iterator[Part]:
@@ -256,6 +276,9 @@ def _cancelled(data: Data, _detail: Detail) -> Iterator[Part]:
 
 _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "started": _started,
+    "fetch_started": _fetch_started,
+    "setup_started": _setup_started,
+    "setup_finished": _setup_finished,
     "routed": _routed,
     "planned": plan_parts,
     "step_started": _step("begins"),

@@ -53,6 +53,31 @@ class StartedData(TypedDict):
     worker: str
 
 
+class FetchStartedData(TypedDict):
+    """The job's repository is being fetched, and checked out; `url` is null of one that was
+    sent."""
+
+    url: str | None
+    ref: str | None
+
+
+class SetupStartedData(TypedDict):
+    """The repository's dependencies are being installed."""
+
+    command: str
+
+
+class SetupFinishedData(TypedDict):
+    """They are installed, in `seconds` (`reused`: another job had done so), or `output` is the end
+    of what the command printed."""
+
+    command: str
+    ok: bool
+    reused: bool
+    seconds: float
+    output: str
+
+
 class RoutedData(TypedDict):
     """Which model the router has chosen for the executor; null: the default."""
 
@@ -409,6 +434,9 @@ WORK: Data = {
 LIFE: Data = {
     "submitted": SubmittedData,
     "started": StartedData,
+    "fetch_started": FetchStartedData,
+    "setup_started": SetupStartedData,
+    "setup_finished": SetupFinishedData,
     "review_opened": ReviewOpenedData,
     "review_reminded": ReviewWaitsData,
     "review_escalated": ReviewWaitsData,

@@ -47,6 +47,7 @@ class Reason(StrEnum):
     INCOMPATIBLE = "incompatible"
     REPOSITORY = "repository"
     DELIVERY = "delivery"
+    SETUP = "setup"
     INTERNAL = "internal"
 
 

@@ -81,7 +81,8 @@ class JobSpec:
     person before it plans; after `questions_expire_seconds` its own defaults count (None: it waits
     for ever). With `parallel`, independent steps of the plan run side by side.
     With `repo` the work starts from a commit of a git repository, with `workspace` over it; with
-    `deliver` an approved change is pushed to it.
+    `deliver` an approved change is pushed to it. `setup` is the shell command that installs its
+    dependencies: None, one that the repository's own files suggest; empty, none.
     `image` is the image of its sandboxes, from the worker's list; None: the worker's own.
     """
 
@@ -121,6 +122,7 @@ class JobSpec:
     repo: Repo | None = None
     image: str | None = None
     deliver: Deliver | None = None
+    setup: str | None = None
 
     @property
     def shows_each_run(self) -> bool:

@@ -20,6 +20,7 @@ from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
 from jobs.errors import PathRefused
 from sandbox.media import media_type
 from worker.adapters.base import Base, BaseFiles, nameable, of_git
+from worker.repositories.setups.setup import Installed
 
 KEPT_BYTES = 1024 * 1024
 """A longer file is read again for each run: a worker holds dozens of jobs, most of which wait for a
@@ -38,6 +39,7 @@ class ManifestWorkspace:
         self._manifest = manifest
         self._digest = digest
         self._sizes: Mapping[str, int] | None = None
+        self._installed: Installed | None = None
 
     @classmethod
     async def open(
@@ -107,7 +109,12 @@ class ManifestWorkspace:
     async def tree(self) -> Tree:
         """See agents.ports.Workspace."""
         layers = (self._base.base.layer,) if self._base else ()
-        return Tree(await self._files(), layers, self._manifest.removed)
+        installed = (self._installed.layer,) if self._installed else ()
+        return Tree(await self._files(), layers, self._manifest.removed, installed)
+
+    def install(self, installed: Installed) -> None:
+        """Have programs find these dependencies, which are kept as long as the workspace."""
+        self._installed = installed
 
     async def patch(self) -> Patch | None:
         """See agents.ports.Workspace."""

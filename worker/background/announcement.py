@@ -53,8 +53,8 @@ Facts = dict[str, Any]
 
 
 def _repositories(settings: WorkerSettings) -> Facts:
-    """Whether jobs on repositories work here, which hosts they may come from, and which get changes
-    delivered."""
+    """Whether jobs on repositories work here, which hosts they and their dependencies may come
+    from, and which get changes delivered."""
     found = git.version()
     why = git.fault(found)
     return {
@@ -63,6 +63,7 @@ def _repositories(settings: WorkerSettings) -> Facts:
         "why": why,
         "hosts": list(settings.repo_hosts),
         "delivers": list(settings.deliver_hosts),
+        "setups": list(settings.setup_sources),
     }
 
 

@@ -52,6 +52,13 @@ TERMS: tuple[Option, ...] = (
         type=click.Choice(["before_critic", "every_run"]),
         help="When a reviewed job asks: before the critic, or also after every run of code.",
     ),
+    click.option(
+        "--setup",
+        metavar="COMMAND",
+        help="The shell command that installs the repository's dependencies, as in 'pip install "
+        "-e .[test]'. Else its own files suggest one.",
+    ),
+    click.option("--no-setup", "setup", flag_value="", help="Install no dependencies."),
     click.option("--model", metavar="P:M", help="provider:model, from the operator's allow-list."),
     click.option(
         "--timeout",

@@ -37,6 +37,10 @@ DECIDED = {
 EXAMPLES = {
     "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20},
     "started": {"attempt": 1, "worker": "w"},
+    "fetch_started": {"url": "https://git.example/a.git", "ref": None},
+    "setup_started": {"command": "pip install -e ."},
+    "setup_finished": {"command": "pip install -e .", "ok": False, "reused": False, "seconds": 1.5,
+                       "output": "ERROR: no such package"},
     "planned": {"steps": ["a"], "source": "caller", "note": "n"},
     "model_called": CALLED,
     "run_finished": RUN,

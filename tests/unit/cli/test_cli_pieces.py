@@ -65,7 +65,9 @@ def test_what_stops_jobs_is_bad():
 
 def test_repositories_need_git_at_each_worker():
     works = {"git": "2.39.5", "works": True, "why": None, "hosts": ["git.example.org"]}
-    delivers = {**works, "delivers": ["git.example.org=gitlab"]}
+    fetched, to = "git 2.39.5; fetched from git.example.org", "git.example.org=gitlab"
+    delivers = {**works, "delivers": [to]}
+    works["setups"] = ["pypi.org"]
     lacks = {"git": None, "works": False, "why": "git is not installed", "hosts": []}
     worker = SYSTEM["workers"][0]
     workers = [{**worker, "repositories": works}, {**worker, "id": "v", "repositories": lacks}]
@@ -74,10 +76,10 @@ def test_repositories_need_git_at_each_worker():
     found = [each for each in deployment.findings(system) if each.name == "repositories"]
     assert [(each.health, each.text) for each in found] == [
         (Health.WARN, "jobs on repositories fail at v: git is not installed"),
-        (Health.NOTE, "git 2.39.5; fetched from git.example.org"),
+        (Health.NOTE, f"{fetched}; dependencies: from pypi.org"),
         (
             Health.NOTE,
-            "git 2.39.5; fetched from git.example.org; delivered to git.example.org=gitlab",
+            f"{fetched}; dependencies: not installed (FETTLE_SETUP_HOSTS); delivered to {to}",
         ),
     ]
     assert bad(system) == []

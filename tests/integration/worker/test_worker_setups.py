@@ -1,0 +1,170 @@
+"""What a repository needs is installed once, and jobs on it begin with that."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.graph.setup_job import MODEL, PACKAGES, TASK, GreetingModel, project
+from support.processes.deployment import MORTAL, Deployment, running_deployment
+from support.processes.fronts import front
+from support.servers.git_repositories import Repository
+from support.servers.package_index import serve
+from support.servers.web_server import Answer, WebServer, web_server
+
+from benchmarks.provider import ProviderServer
+from cli.client.service import Service
+from settings.base import DEVELOPMENT_KEY
+
+SPEC = {"task": TASK, "model": MODEL, "repo": {"ref": "main"}, "run_seconds": 60}
+
+
+class Jobs:
+    """Jobs on the repository, by workers that may reach the index."""
+
+    def __init__(self, deployment: Deployment, service: Service, repository: Repository) -> None:
+        self.deployment, self.service, self.repository = deployment, service, repository
+
+    def submit(self, **fields: Any) -> str:
+        bundle = self.repository.bundle()
+        return str(self.service.submit({**SPEC, **fields}, bundle=bundle)["id"])
+
+    def ended(self, job_id: str, status: str = "succeeded") -> dict[str, Any]:
+        self.until(lambda: self.service.job(job_id)["finished_at"] is not None)
+        job = self.service.job(job_id)
+        assert job["status"] == status, (job["detail"], self.deployment.logs())
+        return dict(job)
+
+    def setups(self, job_id: str) -> list[dict[str, Any]]:
+        """The events of its setup: their data, and `kind`."""
+        return [
+            {**event.data, "kind": event.kind.removeprefix("setup_")}
+            for event in self.service.events(job_id)
+            if event.kind.startswith("setup_")
+        ]
+
+    def until(self, holds: Callable[[], object], seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < end, self.deployment.logs()
+            time.sleep(0.02)
+
+    def layers(self) -> list[str]:
+        folder = self.deployment.folder / "data" / "repositories" / "layers"
+        return [path.name for path in folder.glob("setup-*")]
+
+
+@pytest.fixture
+def model() -> GreetingModel:
+    return GreetingModel()
+
+
+@pytest.fixture
+def index() -> Iterator[WebServer]:
+    with web_server() as server:
+        serve(server, PACKAGES)
+        yield server
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, model: GreetingModel, index: WebServer) -> Iterator[Jobs]:
+    with ExitStack() as stack:
+        provider = stack.enter_context(ProviderServer(model.turn))
+        made = stack.enter_context(running_deployment(tmp_path, GROQ_API_KEY="a"))
+        made.env |= {
+            "FETTLE_GROQ_BASE_URL": provider.groq_url,
+            "FETTLE_SETUP_INDEX": index.url("/simple/"),
+            "FETTLE_RETRY_SECONDS": "0.1",
+            "FETTLE_RETRIES": "1",
+        }
+        api = stack.enter_context(front(made))
+        service = stack.enter_context(Service(api.url, DEVELOPMENT_KEY))
+        yield Jobs(made, service, project(tmp_path / "project"))
+
+
+def test_a_job_whose_tests_need_a_package(
+    jobs: Jobs, model: GreetingModel, index: WebServer
+) -> None:
+    jobs.deployment.worker()
+    first = jobs.submit()
+    job = jobs.ended(first)
+    command = "pip install -r requirements.txt"
+    told = f"The project's dependencies are installed, by `{command}`."
+    assert any(told in each for each in model.texts)
+    python, shell, verified = job["runs"]
+    packages = "/work/.setup/lib/python3.11/site-packages"
+    assert python["stdout"]["text"] == f"{packages}/shout.py HEY\n"
+    assert python["refused"] == [".setup/evil: what is installed stays as it is"]
+    said = shell["stdout"]["text"].splitlines()
+    assert (said[0], said[3]) == ("HEY", "/work/.setup")
+    assert [line.split(" in ")[0] for line in said[1:3]] == ["1 passed", "1 passed"]
+    assert len(said) == 4  # git sees nothing of it
+    assert verified["tests"]["counts"]["passed"] == 1
+    assert job["result"]["patch"]["files"] == 1
+    listed = next(text for text in model.texts if text.startswith("greet.py\n"))
+    found = next(text for text in model.texts if text.startswith("greet.py:"))
+    assert listed.splitlines() == ["greet.py", "requirements.txt", "tests/", "tests/test_greet.py"]
+    assert len(found.splitlines()) == 5  # nothing of the package
+    started, finished = jobs.setups(first)
+    assert started == {"kind": "started", "command": command}
+    assert (finished["ok"], finished["reused"], finished["output"]) == (True, False, "")
+    asked = len(index.asked)
+    second = jobs.submit()
+    jobs.ended(second)
+    (again,) = jobs.setups(second)
+    assert (again["ok"], again["reused"]) == (True, True)
+    assert len(index.asked) == asked
+    assert len(jobs.layers()) == 1
+
+
+def test_a_setup_that_fails_ends_the_job_and_a_retry_names_another(jobs: Jobs) -> None:
+    jobs.deployment.worker()
+    failed = jobs.ended(jobs.submit(setup="echo so far; pip install nowhere==7"), "failed")
+    assert failed["reason"] == "setup"
+    for part in (
+        "'echo so far; pip install nowhere==7' has not installed the repository's dependencies",
+        "exit code 1",
+        "No matching distribution found for nowhere==7",
+        f'fettle retry {failed["id"]} --setup "..."',
+    ):
+        assert part in failed["detail"]
+    finished = jobs.setups(failed["id"])[-1]
+    assert finished["output"].startswith("so far\n")
+    assert jobs.layers() == []
+    again = str(jobs.service.retry(failed["id"], {"setup": "pip install shout"})["id"])
+    assert jobs.ended(again)["spec"]["setup"] == "pip install shout"
+    assert [each["kind"] for each in jobs.setups(again)] == ["started", "finished"]
+
+
+def test_an_index_that_is_away_is_tried_again(jobs: Jobs) -> None:
+    jobs.deployment.worker(setup_index="http://127.0.0.1:9/simple/")
+    job = jobs.ended(jobs.submit(), "failed")
+    assert (job["reason"], job["attempts"]) == ("setup", 2)
+    assert "no answer from 127.0.0.1:9" in job["detail"]
+
+
+def test_a_job_goes_on_after_its_worker_was_killed_in_the_setup(
+    jobs: Jobs, index: WebServer
+) -> None:
+    answer = index.answers["/files/shout-1.0-py3-none-any.whl"]
+    assert isinstance(answer, Answer)
+    index.answers["/files/shout-1.0-py3-none-any.whl"] = replace(answer, pause=threading.Event())
+    doomed = jobs.deployment.worker(lease_seconds=MORTAL)
+    job_id = jobs.submit()
+    jobs.until(lambda: any(path.startswith("/files/") for path in index.asked))
+    doomed.kill()
+    doomed.wait()
+    assert jobs.layers() == []
+    index.answers["/files/shout-1.0-py3-none-any.whl"] = answer
+    jobs.deployment.worker(lease_seconds=MORTAL)
+    job = jobs.ended(job_id)
+    assert job["attempts"] == 2
+    assert [each["kind"] for each in jobs.setups(job_id)] == ["started", "started", "finished"]
+    making = jobs.deployment.folder / "data" / "repositories" / "making"
+    assert list(making.iterdir()) == []

@@ -1,0 +1,93 @@
+"""The setup of a job, before its graph goes on, and the events that tell of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.ports import CallKey, Event
+from agents.ports.environment import Environment
+from jobs.model.record import JobRecord
+from jobs.model.spec import Repo
+from sandbox.protocol import Sandbox
+from worker.adapters.base import BaseFiles
+from worker.ledger import Ledger
+from worker.repositories.errors import SetupFailed, SetupUnavailable
+from worker.repositories.setups.detected import Setup, detected, wanted
+from worker.repositories.setups.setup import Installed, Setups, Within
+
+TEXT_BYTES = 256 * 1024
+SAID_CHARACTERS = 1_500
+"""Of a command's own output, in the reason why a job failed; the event has more."""
+
+
+async def installed(
+    record: JobRecord,
+    files: BaseFiles,
+    sandbox: Sandbox,
+    environment: Environment,
+    setups: Setups,
+    ledger: Ledger,
+) -> Installed | None:
+    """What the job's programs find beside the repository; None where nothing is installed.
+
+    Raises SetupFailed with a text for the person who sent the job, SetupUnavailable,
+    RepositoryUnavailable, and what the sandbox and the ledger raise.
+    """
+    setup = await _setup(record, files, environment, setups)
+    if setup is None:
+        return None
+    place = CallKey(record.id, "setup", record.epoch)  # not known by the job that it retries
+
+    async def say(kind: str, **data: Any) -> None:
+        await ledger.emit(Event(place, kind, {"command": setup.command, **data}))
+        await ledger.flush()
+
+    async def begins() -> None:
+        await say("setup_started")
+
+    within = Within(sandbox, environment.digest)
+    try:
+        found = await setups.installed(files.base, setup, within, begins)
+    except SetupFailed as error:
+        await say(
+            "setup_finished", ok=False, reused=False, seconds=error.seconds, output=error.said
+        )
+        if isinstance(error, SetupUnavailable):
+            raise
+        raise SetupFailed(_why(record, setup, error), error.said) from None
+    if found.seconds is not None or record.attempts == 1:
+        seconds, reused = found.seconds or 0.0, found.seconds is None
+        await say("setup_finished", ok=True, reused=reused, seconds=seconds, output="")
+    return found
+
+
+async def fetching(record: JobRecord, repo: Repo, ledger: Ledger) -> None:
+    """Say that the repository is being fetched. Raises what the ledger raises."""
+    data = {"url": repo.url, "ref": repo.ref}
+    await ledger.emit(Event(CallKey(record.id, "fetch", 0), "fetch_started", data))
+    await ledger.flush()
+
+
+async def _setup(
+    record: JobRecord, files: BaseFiles, environment: Environment, setups: Setups
+) -> Setup | None:
+    """The command that the job asks for, else one that its files suggest; None: there is none. One
+    that nobody asked for is left out where this deployment installs nothing."""
+    asked = record.spec.setup
+    if asked is not None:
+        return Setup(asked) if asked.strip() else None
+    if not setups.works:
+        return None
+    sizes = {path: size for path, size in files.sizes.items() if size <= TEXT_BYTES}
+    texts = {
+        path: (await files.base.read(path) or b"").decode(errors="replace")
+        for path in wanted(sizes)
+    }
+    return detected(files.sizes, texts, (*environment.programs, *environment.runners))
+
+
+def _why(record: JobRecord, setup: Setup, error: SetupFailed) -> str:
+    said = error.said.strip()[-SAID_CHARACTERS:]
+    advice = f'try another command: fettle retry {record.id} --setup "..."; or none: --no-setup'
+    parts = (f"{setup.command!r} has not installed the repository's dependencies: {error}", said)
+    return "\n".join(part for part in (*parts, advice) if part)
