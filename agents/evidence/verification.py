@@ -34,10 +34,10 @@ from agents.evidence.sources import sources_in
 from agents.failures.feedback import failed_verifications, repaired
 from agents.graph.state import Run, State
 from agents.ports import CallKey, Event, Finished, Ports
-from agents.ports.tree import Tree
 from agents.runs.program import Program, ProgramResult, execute
 from agents.runs.record import EXECUTOR, last_number, recorded
 from agents.tools.trace import of_run
+from agents.tree import Tree
 from sandbox.protocol import RunResult, Stream
 
 CHECKS = "the acceptance checks"

@@ -20,10 +20,10 @@ from agents.parallel.coordinator import BranchCoordinator
 from agents.ports.environment import Environment
 from agents.ports.network import Packages, Pages
 from agents.ports.repository import Patch, RepositoryFacts
-from agents.ports.tree import Tree
 from agents.recordings.redaction import Redaction
 from agents.spending.budget import Budget
 from agents.spending.pricing import Prices
+from agents.tree import Tree
 from sandbox.protocol import Limits, Sandbox
 
 

@@ -18,8 +18,8 @@ from agents.models.role_models import RoleModels
 from agents.paths import checked
 from agents.ports import Artifact, Charge, Event, Finished, Ports
 from agents.ports.repository import Patch
-from agents.ports.tree import Tree
 from agents.spending.budget import MaxSpend
+from agents.tree import Tree
 from sandbox.media import media_type
 from sandbox.protocol import Sandbox
 

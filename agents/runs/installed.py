@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from agents.ports.tree import Tree
+from agents.tree import Tree
 from sandbox.protocol import MIB
 
 FOLDER = ".packages"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agents.ports import Ports
-from agents.ports.tree import Tree
 from agents.runs.installed import found_first, placed
 from agents.runs.pytest_report import FILE, Report, report_in, why_failed
 from agents.tools.inside import source
+from agents.tree import Tree
 from sandbox.protocol import Command, Limits, RunResult
 
 VERIFY: Final = "verify"

@@ -13,8 +13,8 @@ from dataclasses import replace
 from agents.errors import PathOutside
 from agents.ports import Artifact
 from agents.ports.repository import Patch
-from agents.ports.tree import Tree
 from agents.runs.installed import belongs_to_install
+from agents.tree import Tree
 from jobs.blobs.directory import Blobs, hashed
 from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
 from jobs.errors import PathRefused

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.graph.fixed_base import COMMIT, FixedBase
 
-from agents.ports.tree import Tree
+from agents.tree import Tree
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.manifest import Manifest, load, save
 from worker.adapters.workspace import ManifestWorkspace

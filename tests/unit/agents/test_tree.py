@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.ports.tree import Tree
+from agents.tree import Tree
 from sandbox.protocol import Command
 
 TREE = Tree({"a.py": b"1", "b.py": b"2"}, ("base",), frozenset({"gone.py", "old.py"}))
