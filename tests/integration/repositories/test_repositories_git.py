@@ -59,6 +59,7 @@ def test_a_worker_announces_its_git_and_hosts() -> None:
         "why": None,
         "hosts": ["git.example.org"],
         "delivers": ["git.example.org=gitlab"],
+        "setups": [],
     }
 
 
