@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -44,6 +44,7 @@ class PooledSandbox(ABC, Generic[S]):
 
     def __init__(self, pool_size: int, limits: Limits, layers: Path | None) -> None:
         self._pool_size, self._limits, self._layers_at = pool_size, limits, layers
+        self._no_layers = ""  # why this session's runs cannot begin with any
         self._session: S | None = None
         self._pool: Pool | None = None
         self._opening: asyncio.Task[tuple[S, Pool]] | None = None
@@ -85,8 +86,29 @@ class PooledSandbox(ABC, Generic[S]):
         for name in names:
             if self._layers_at is None:
                 raise SandboxUnavailable("this backend was given no directory of layers")
-            if not (self._layers_at / name).is_dir():
-                raise SandboxUnavailable(f"there is no layer {name} in {self._layers_at}")
+            try:
+                is_there = (self._layers_at / name).is_dir()
+            except OSError as error:
+                raise SandboxUnavailable(_of_no_use(self._layers_at, error)) from error
+            if not is_there:
+                raise SandboxUnavailable(
+                    self._no_layers or f"{self._layers_at} has no layer {name}"
+                )
+
+    def _prepared_layers(self, finish: Callable[[Path], None]) -> Path | None:
+        """The directory of layers, with that of the trial; None where there is none or it is of no
+        use, which costs the runs without layers nothing. See `layered_trial.make`.
+        """
+        self._no_layers = ""
+        if (top := self._layers_at) is None:
+            return None
+        try:
+            top.mkdir(mode=0o755, parents=True, exist_ok=True)
+            layered_trial.make(top, finish)
+        except OSError as error:
+            self._no_layers = _of_no_use(top, error)
+            return None
+        return top
 
     async def check(self) -> tuple[Layer, ...]:
         """See `protocol.Sandbox.check`."""
@@ -119,6 +141,8 @@ class PooledSandbox(ABC, Generic[S]):
 
     async def _run(self, command: Command, limits: Limits) -> RunResult:
         session, pool = await self._opened()
+        if command.layers and self._no_layers:
+            raise SandboxUnavailable(self._no_layers)
         try:
             await session.prepare(command)
             return await run_once(session, pool, command, limits)
@@ -235,6 +259,10 @@ async def _send(writer: asyncio.StreamWriter, order: Order) -> None:
         writer.write(blob)
         await writer.drain()
     await writer.drain()
+
+
+def _of_no_use(layers: Path, error: OSError) -> str:
+    return f"the directory of layers, {layers}, cannot be used: {error}"
 
 
 def _was_closed() -> SandboxUnavailable:

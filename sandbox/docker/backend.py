@@ -52,9 +52,7 @@ class DockerSandbox(PooledSandbox[DockerSession]):
             tls = Tls(*(self._tls / name for name in ("ca.pem", "cert.pem", "key.pem")))
         engine = Engine(parse(self._engine, tls))
         self._owner = self._owner or garbage_collection.look()
-        if (layers := self._layers_at) is not None:
-            layers.mkdir(mode=0o755, parents=True, exist_ok=True)
-            layered_trial.make(layers, lambda _: None)
+        layers = self._prepared_layers(lambda _: None)
         return await open_session(
             engine, self._owner, self._image, self._runtime, self._cpus, layers
         )

@@ -60,9 +60,7 @@ class LocalSandbox(PooledSandbox[LocalSession]):
         self._no_overlay = ""
 
     async def _start(self) -> LocalSession:
-        if self._layers_at is not None:
-            self._layers_at.mkdir(mode=0o755, parents=True, exist_ok=True)
-            layered_trial.make(self._layers_at, lambda layer: give(layer, self._uid))
+        layers = self._prepared_layers(lambda layer: give(layer, self._uid))
         session = LocalSession(self._cpus, own_interpreter=self._own_interpreter)
         try:
             await session.open(
@@ -72,11 +70,13 @@ class LocalSandbox(PooledSandbox[LocalSession]):
                 self._rotation,
                 self._private,
                 self._programs,
-                self._layers_at,
+                layers,
             )
         except BaseException:
             await session.close()
             raise
+        if why := session.facts["no_layers"]:
+            self._no_layers = f"the directory of layers, {layers}, cannot be used: {why}"
         return session
 
     async def _try_out(self, session: LocalSession, pool: Pool) -> None:
@@ -89,7 +89,7 @@ class LocalSandbox(PooledSandbox[LocalSession]):
                 lambda: run_once(session, pool, layered_trial.COMMAND, self._limits)
             )
 
-        if self._layers_at is None:
+        if self._layers_at is None or self._no_layers:
             return
         self._no_overlay = (await fault() if self._overlays else "none is wanted") or ""
         if self._no_overlay:

@@ -97,7 +97,8 @@ class LocalSession:
         """Begin, where no sandbox sees a `private` path, and each finds these `programs` beside
         those of `sandbox.programs`, and its layers below the directory `layers`. From then on
         there are `facts`: `bubblewrap`, `uid`, `python` (in the sandbox), `cgroup` (what it bounds)
-        or else `no_cgroup` (why). Raises SandboxUnavailable.
+        or else `no_cgroup` (why), `no_layers` (why none can be had, or empty). Raises
+        SandboxUnavailable.
         """
         program = None if bwrap is None else str(bwrap)
         begin = {"python": str(python), "bwrap": program, "uid": uid, "rotation": rotation}

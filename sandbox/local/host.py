@@ -81,16 +81,17 @@ def require_unseen(host_env: HostEnvironment, private: Iterable[str]) -> None:
                 )
 
 
-def require_layers(host_env: HostEnvironment) -> None:
-    """Raises SandboxUnavailable where this process may not enter the directory of layers, if there
-    is one. What is above it needs to be open to nobody.
+def closed_layers(host_env: HostEnvironment) -> str:
+    """Why this process may not enter the directory of layers; empty where it may, or there is none.
+    What is above it needs to be open to nobody.
     """
     layers = host_env.layers
-    if layers is not None and not os.access(layers.source, os.R_OK | os.X_OK):
-        raise SandboxUnavailable(
-            f"sandboxes run as uid {os.geteuid()}, which may not enter the directory of layers, "
-            f"{layers.source}. Give it the mode 755"
-        )
+    if layers is None or os.access(layers.source, os.R_OK | os.X_OK):
+        return ""
+    return (
+        f"sandboxes run as uid {os.geteuid()}, which may not enter it. Give it the mode 755, then "
+        "restart the worker"
+    )
 
 
 def version(host_env: HostEnvironment) -> str:

@@ -136,10 +136,11 @@ class Supervisor:
             groups = Cgroups.open(uid)  # root's affair, if anyone's
             self._groups = groups if isinstance(groups, Cgroups) else None
             spec = replace(spec, host_env=stepdown.step_down(found, uid))
-            host.require_layers(spec.host_env)
         except SandboxUnavailable as reason:
             self._send({"unavailable": str(reason)})
             return
+        if no_layers := host.closed_layers(spec.host_env):
+            spec = replace(spec, host_env=replace(spec.host_env, layers=None))
         self._factory = Factory(spec, self._groups, rotation, self._selector)
         facts = {
             "bubblewrap": version,
@@ -147,6 +148,7 @@ class Supervisor:
             "python": found.python,
             "cgroup": groups.detail if isinstance(groups, Cgroups) else None,
             "no_cgroup": None if isinstance(groups, Cgroups) else groups.reason,
+            "no_layers": no_layers,
         }
         self._send({"open": facts})
 
