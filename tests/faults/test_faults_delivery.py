@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.processes.delivering import delivering
+from support.processes.delivering import CALLS, delivering
 from support.processes.deployment import MORTAL
 
-CALLS = 8
 PLACES = {
     "before the push": ("git", "POST", "before"),
     "in the push, which the host has done": ("git", "POST", "after"),

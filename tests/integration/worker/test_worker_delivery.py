@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.graph.repository_job import ANSWER, CHANGED, TASK
-from support.processes.delivering import SECRET, Delivering, delivering
+from support.graph.repository_job import ANSWER, TASK
+from support.graph.repository_job import CHANGED as TEXTS
+from support.processes.delivering import CALLS, CHANGED, SECRET, Delivering, delivering
 from support.servers.forge_api import PATH
-
-CALLS = 8
-"""The model's, of a job that ends with an approval."""
 
 
 @pytest.fixture
@@ -32,7 +30,7 @@ def refused(forge: Delivering, job_id: str) -> dict[str, Any]:
     """A job that was approved and not delivered, without its delivery's end."""
     job = forge.job(job_id, "failed")
     assert (job["reason"], job["result"]["approved_by"]) == ("delivery", "critic")
-    assert job["result"]["patch"]["files"] == 4
+    assert job["result"]["patch"]["files"] == 1
     assert forge.service.patch(job_id)
     return job
 
@@ -53,8 +51,7 @@ def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind:
     assert (done["branch"], done["base"], done["base_moved"]) == (branch, "main", False)
     assert done["pull_request"].startswith(f"http://{forge.git.place}/{PATH}/")
     assert forge.bare.git("rev-parse", f"{branch}^") == job["result"]["patch"]["base"]
-    for path, text in CHANGED.items():
-        assert forge.bare.raw("show", f"{branch}:{path}") == text
+    assert forge.bare.raw("show", f"{branch}:{CHANGED}") == TEXTS[CHANGED]
     assert opened["title"] == TASK
     text = opened["body" if kind == "github" else "description"]
     assert (job_id in text, TASK in text, ANSWER in text) == (True, True, True)
@@ -65,47 +62,48 @@ def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind:
         assert SECRET not in shown
 
 
-def test_a_push_that_the_host_declines_and_the_retry(forge: Delivering) -> None:
+def test_a_push_that_the_host_refuses_and_the_retries(forge: Delivering) -> None:
+    forge.git.pushing = lambda *_: 403
+    forge.worker()
+    first = forge.submit(deliver={"branch": True})
+    job = refused(forge, first)
+    assert "may not write to it (FETTLE_REPO_CREDENTIALS)" in job["detail"]
+    assert SECRET not in json.dumps(job)
+    forge.git.pushing = lambda *_: None
     hook = forge.bare.folder / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nprintf 'Only \\033[31mAda\\033[0m may push here.\\n'\nexit 1\n")
     hook.chmod(0o755)
-    forge.worker()
-    job_id = forge.submit(deliver={"branch": True})
-    job = refused(forge, job_id)
+    second = str(forge.service.retry(first)["id"])
+    job = refused(forge, second)
     assert "pre-receive hook declined: Only ?[31mAda?[0m may push here." in job["detail"]
     assert (forge.branches(), job["result"]["delivery"]) == ({}, None)
     hook.unlink()
-    again = str(forge.service.retry(job_id)["id"])
-    done = forge.job(again)["result"]["delivery"]
-    assert forge.branches() == {f"fettle/{job_id}": done["commit"]}
+    done = forge.job(str(forge.service.retry(second)["id"]))["result"]["delivery"]
+    assert forge.branches() == {f"fettle/{first}": done["commit"]}
     assert (len(forge.model.seen), done["pull_request"], forge.forge.asked) == (CALLS, None, [])
 
 
-def test_a_request_that_the_forge_refuses_and_the_retry(forge: Delivering) -> None:
+def test_a_request_that_the_forge_refuses_and_the_retries(forge: Delivering) -> None:
+    forge.forge.trouble = lambda *_: (503, {"message": "down"}, {})
+    forge.worker(retries="1")
+    first = forge.submit()
+    job = refused(forge, first)
+    assert "given up after 2 tries" in job["detail"]
+    done = job["result"]["delivery"]
+    assert (forge.branches(), done["pull_request"]) == ({f"fettle/{first}": done["commit"]}, None)
     scopes = {"message": "Resource not accessible by personal access token"}
     forge.forge.trouble = lambda method, _: (403, scopes, {}) if method == "POST" else None
-    forge.worker()
-    job_id = forge.submit()
-    job = refused(forge, job_id)
+    second = str(forge.service.retry(first)["id"])
+    job = refused(forge, second)
     assert scopes["message"] in job["detail"]
     assert "may not do it (FETTLE_REPO_CREDENTIALS)" in job["detail"]
-    done = job["result"]["delivery"]
-    assert (forge.branches(), done["pull_request"]) == ({done["branch"]: done["commit"]}, None)
+    assert job["result"]["delivery"] == done
     forge.forge.trouble = lambda *_: None
-    again = str(forge.service.retry(job_id)["id"])
-    after = forge.job(again)["result"]["delivery"]
+    after = forge.job(str(forge.service.retry(second)["id"]))["result"]["delivery"]
     assert {**after, "pull_request": None} == done
-    assert forge.branches() == {done["branch"]: done["commit"]}
+    assert forge.branches() == {f"fettle/{first}": done["commit"]}
     assert (len(forge.forge.opened), len(forge.model.seen)) == (1, CALLS)
-
-
-def test_a_credential_that_may_only_read(forge: Delivering) -> None:
-    forge.git.pushing = lambda *_: 403
-    forge.worker()
-    job = refused(forge, forge.submit())
-    assert "may not write to it (FETTLE_REPO_CREDENTIALS)" in job["detail"]
-    assert SECRET not in json.dumps(job)
 
 
 def test_outages_are_waited_for_and_cost_no_model(forge: Delivering) -> None:
@@ -125,14 +123,6 @@ def test_outages_are_waited_for_and_cost_no_model(forge: Delivering) -> None:
     assert len(forge.model.seen) == CALLS
     assert len(forge.forge.opened) == 1
     assert list(forge.branches()) == [job["result"]["delivery"]["branch"]]
-
-
-def test_an_outage_that_does_not_end_leaves_the_approved_result(forge: Delivering) -> None:
-    forge.forge.trouble = lambda *_: (503, {"message": "down"}, {})
-    forge.worker(retries="2")
-    job = refused(forge, forge.submit())
-    assert "given up after 3 tries" in job["detail"]
-    assert job["result"]["delivery"]["branch"] in forge.branches()
 
 
 def test_a_branch_that_is_there_already_is_left_as_it_is(forge: Delivering) -> None:
@@ -172,18 +162,13 @@ def test_a_worker_that_does_not_deliver_there_says_so_before_it_costs_anything(
     assert f"FETTLE_DELIVER_HOSTS={forge.git.place}=github" in job["detail"]
 
 
-def test_what_nobody_approved_is_not_delivered(forge: Delivering) -> None:
+def test_without_an_approval_or_a_change_nothing_is_delivered(forge: Delivering) -> None:
     forge.model.verdict = "revise"
     forge.worker()
     job = forge.job(forge.submit(on_exhausted="accept", max_revisions=1))
     assert job["unapproved"]
     assert "nobody has approved" in job["result"]["delivery"]["note"]
-    assert (forge.branches(), job["result"]["delivery"]["branch"]) == ({}, None)
-
-
-def test_a_job_that_changed_nothing_delivers_nothing(forge: Delivering) -> None:
-    forge.model.replies = ()
-    forge.worker()
+    forge.model.verdict, forge.model.replies, forge.model.run = "approve", (), None
     job = forge.job(forge.submit(evidence="none"))
     assert "has changed nothing" in job["result"]["delivery"]["note"]
     assert (forge.branches(), forge.forge.asked) == ({}, [])

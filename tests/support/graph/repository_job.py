@@ -98,13 +98,14 @@ def project(folder: Path) -> Repository:
 class RepairingModel:
     """The model's side of the job. `seen` are the requests; the executor's reply number `slow`,
     from 0, takes `seconds`, and in place of the reply `refused` the provider refuses. `verdict` is
-    the critic's."""
+    the critic's, which rests on `run`."""
 
     slow: int | None = None
     seconds: float = 0.0
     refused: int | None = None
     replies: tuple[tuple[ToolCall, ...], ...] = REPLIES
     verdict: str = "approve"
+    run: str | None = "r3"
     seen: list[Request] = field(default_factory=list)
 
     def turn(self, request: Request) -> Turn:
@@ -112,8 +113,8 @@ class RepairingModel:
         if request.forced_tool == "Plan":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Correct it."]}),))
         if request.forced_tool == "Verdict":
-            run = "r3" if self.replies else None
-            said = {"run": run, "score": 1.0, "failed": [], "runs": [run] if run else []}
+            runs = [self.run] if self.run else []
+            said = {"run": self.run, "score": 1.0, "failed": [], "runs": runs}
             said |= {"verdict": self.verdict, "feedback": "Go on."}
             return Reply(tool_calls=(ToolCall("Verdict", said),))
         done = sum(message.speaker == "assistant" for message in request.messages)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.graph.repository_job import TASK, RepairingModel, project
+from support.graph.repository_job import REPLIES, TASK, RepairingModel, project
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 from support.processes.preloaded import Process
@@ -17,11 +17,16 @@ from support.servers.forge_api import PATH, ForgeApi
 from support.servers.git_repositories import Repository
 from support.servers.git_server import GitServer, git_server
 
-from benchmarks.provider import ProviderServer
+from benchmarks.provider import ProviderServer, ToolCall
 from cli.client.service import Service
 from settings.base import DEVELOPMENT_KEY
 
 SECRET = "s3cret-token"
+SHORT = ((*REPLIES[2], ToolCall("verify", {"command": ["pytest"]})),)
+CHANGED = "days/count.py"
+"""What it changes."""
+CALLS = 4
+"""The model's, of a job that the critic approves: one plan, two of the executor, one verdict."""
 
 
 @dataclass
@@ -78,7 +83,7 @@ class Delivering:
 @contextlib.contextmanager
 def delivering(folder: Path, kind: str = "github") -> Iterator[Delivering]:
     """The deployment, without a worker, and a forge of this kind."""
-    model = RepairingModel()
+    model = RepairingModel(replies=SHORT, run="r1")
     (folder / "forge" / "team").mkdir(parents=True)
     local = project(folder / "local")
     bare = folder / "forge" / f"{PATH}.git"
