@@ -1,0 +1,165 @@
+"""The order of a delivery, against a host and a forge that are scripted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.jobs.job_examples import queued
+
+from agents.errors import Stopped
+from jobs.model.record import Delivery
+from jobs.model.spec import Deliver, JobSpec, Repo
+from settings.repositories import RepositorySettings
+from worker.delivery import deliver
+from worker.delivery.deliver import Change, Delivering
+from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
+from worker.repositories.errors import (
+    RepositoryRefused,
+    RepositoryTooSlow,
+    RepositoryUnavailable,
+)
+from worker.repositories.origins.remote import Listed
+
+BEGAN, OURS, OTHER = "a" * 40, "b" * 40, "c" * 40
+BRANCH = "refs/heads/fettle/j"
+CHANGE = Change("fettle/j", OURS, b"bundle")
+MAIN = {"HEAD": BEGAN, "refs/heads/main": BEGAN}
+
+
+@dataclass
+class Host:
+    """What the host lists, in turn, and what it says to a push."""
+
+    lists: list[Mapping[str, str]]
+    head: str | None = "refs/heads/main"
+    declines: Exception | None = None
+    done: list[str] = field(default_factory=list)
+
+    def __call__(self, *_: object) -> Host:
+        return self
+
+    async def listed(self, _git: object, names: tuple[str, ...]) -> Listed:
+        self.done.append("look")
+        return Listed(self.lists.pop(0), self.head)
+
+    async def push(self, _git: object, commit: str, branch: str) -> None:
+        self.done.append(f"push {commit[0]} {branch}")
+        if self.declines is not None:
+            raise self.declines
+
+
+class Forge:
+    """Opens requests into `bases`."""
+
+    def __init__(self) -> None:
+        self.bases: list[str] = []
+
+    async def found(self, branch: str) -> str | None:
+        return f"https://git.test/{self.bases[-1]}" if self.bases else None
+
+    async def create(self, request: Any) -> Any:
+        self.bases.append(request.base)
+        return SimpleNamespace(status=422)
+
+
+@asynccontextmanager
+async def unpacked(_bundle: bytes) -> AsyncIterator[None]:
+    yield None
+
+
+async def delivered(
+    monkeypatch: pytest.MonkeyPatch,
+    host: Host,
+    ref: str | None = "main",
+    forge: Forge | None = None,
+    gone: bool = False,
+) -> Delivery:
+    monkeypatch.setattr(deliver, "RemoteOrigin", host)
+    spec = JobSpec("Fix it", repo=Repo("https://git.test/a", ref), deliver=Deliver())
+    target: Any = SimpleNamespace(site=SimpleNamespace(url="https://git.test/a"), forge=forge)
+    base: Any = SimpleNamespace(commit=BEGAN, unpacked=unpacked)
+
+    async def check() -> None:
+        if gone:
+            raise Stopped("another has the job")
+
+    record = replace(queued("j"), spec=spec)
+    attempt = Delivering(record, target, RepositorySettings(), base, check)
+    return await attempt.deliver(CHANGE, "Done.")
+
+
+async def test_what_is_there_is_not_pushed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = Host([MAIN])
+    there = Host([{**MAIN, BRANCH: OURS}])
+    for host, done in ((absent, ["look", "push b fettle/j"]), (there, ["look"])):
+        found = await delivered(monkeypatch, host)
+        assert (host.done, found.commit, found.base) == (done, OURS, "main")
+    with pytest.raises(DeliveryRefused, match=f"another commit .{OTHER}"):
+        await delivered(monkeypatch, Host([{**MAIN, BRANCH: OTHER}]))
+
+
+async def test_a_push_that_another_attempt_has_made_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    declined = RepositoryRefused("declined the branch: reference already exists")
+    host = Host([MAIN, {BRANCH: OURS}], declines=declined)
+    assert (await delivered(monkeypatch, host)).commit == OURS
+    assert host.done == ["look", "push b fettle/j", "look"]
+    for now, why in (({}, "already exists"), ({BRANCH: OTHER}, "another commit")):
+        with pytest.raises(DeliveryRefused, match=why):
+            await delivered(monkeypatch, Host([MAIN, now], declines=declined))
+
+
+@pytest.mark.parametrize("error", [RepositoryUnavailable("502"), RepositoryTooSlow("late")])
+async def test_an_outage_of_git_may_pass(
+    monkeypatch: pytest.MonkeyPatch, error: RepositoryRefused
+) -> None:
+    with pytest.raises(DeliveryUnavailable, match=str(error)):
+        await delivered(monkeypatch, Host([MAIN, MAIN], declines=error))
+
+
+@pytest.mark.parametrize(
+    ("ref", "listed", "base", "moved"),
+    [
+        (None, {"HEAD": BEGAN}, "main", False),
+        (None, {"HEAD": OTHER}, "main", True),
+        ("topic/x", {"HEAD": OTHER, "refs/heads/topic/x": BEGAN}, "topic/x", False),
+        ("refs/heads/topic", {"HEAD": BEGAN, "refs/heads/topic": OTHER}, "topic", True),
+        ("v1", {"HEAD": OTHER, "refs/tags/v1": BEGAN}, "main", True),
+        (BEGAN, {"HEAD": BEGAN}, "main", False),
+    ],
+)
+async def test_the_branch_that_the_change_is_for(
+    monkeypatch: pytest.MonkeyPatch, ref: str | None, listed: dict[str, str], base: str, moved: bool
+) -> None:
+    forge = Forge()
+    found = await delivered(monkeypatch, Host([listed]), ref, forge)
+    assert (found.base, found.base_moved, bool(found.note)) == (base, moved, moved)
+    assert (forge.bases, found.pull_request) == ([base], f"https://git.test/{base}")
+
+
+@pytest.mark.parametrize(("ref", "head"), [("gone", "refs/heads/main"), (None, None)])
+async def test_without_such_a_branch_there_is_no_request(
+    monkeypatch: pytest.MonkeyPatch, ref: str | None, head: str | None
+) -> None:
+    forge = Forge()
+    with pytest.raises(DeliveryRefused, match="name a branch as the job's ref") as refused:
+        await delivered(monkeypatch, Host([{"HEAD": BEGAN}], head), ref, forge)
+    assert refused.value.done == Delivery("fettle/j", OURS)
+    assert forge.bases == []
+    assert (await delivered(monkeypatch, Host([{"HEAD": BEGAN}], head), ref)).base is None
+
+
+async def test_an_attempt_that_has_lost_its_job_pushes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host, forge = Host([MAIN]), Forge()
+    with pytest.raises(Stopped):
+        await delivered(monkeypatch, host, gone=True)
+    assert host.done == ["look"]
+    with pytest.raises(Stopped):
+        await delivered(monkeypatch, Host([{**MAIN, BRANCH: OURS}]), forge=forge, gone=True)
+    assert forge.bases == []
