@@ -41,6 +41,8 @@ def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
     if deliver := job["spec"].get("deliver"):
         request = " and a pull request" if deliver["pull_request"] else ""
         yield Line("delivers", f"a branch{request}, once it is approved", Tone.QUIET)
+    if (setup := job["spec"].get("setup")) is not None:
+        yield Line("setup", printable(setup) if setup.strip() else "none")
     if job["conversation_id"] != job["id"]:
         yield Line("follows up", job["conversation_id"], Tone.QUIET)
     if job["plan"]:

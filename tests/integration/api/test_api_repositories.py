@@ -197,6 +197,28 @@ async def test_a_retry_keeps_the_repository(front):
     assert await front.services.blobs.get(DIGEST) == BUNDLE
 
 
+async def test_a_setup_goes_with_a_repository_and_a_retry_can_change_it(front):
+    for setup in ("pip install a", ""):
+        status, errors = await refused_json(front, setup=setup)
+        assert (status, list(errors)) == (422, ["setup"])
+    assert (await refused_json(front, repo={"url": URL}, setup="a\0b"))[0] == 422
+    plain, job_id = await front.submit(), await front.submit(repo={"url": URL}, setup="make deps")
+    assert (await front.job(plain))["spec"]["setup"] is None
+    for each in (plain, job_id):
+        await front.client.post(f"/jobs/{each}/cancel")
+
+    async def retried(job_id, **fields):
+        return await front.client.post(f"/jobs/{job_id}/retry", json=fields)
+
+    specs = [
+        (await front.job((await retried(job_id, **fields)).json()["id"]))["spec"]["setup"]
+        for fields in ({}, {"setup": ""}, {"setup": None}, {"max_tokens": 9})
+    ]
+    assert specs == ["make deps", "", None, "make deps"]
+    assert (await retried(plain, setup="make")).status_code == 422
+    assert (await retried(plain, max_tokens=9)).status_code == 202
+
+
 async def test_a_change_is_delivered_to_the_url_alone_and_a_retry_delivers_it_too(front):
     job_id = await front.submit(repo={"url": URL}, deliver={"pull_request": True})
     assert (await front.job(job_id))["spec"]["deliver"] == {"branch": True, "pull_request": True}

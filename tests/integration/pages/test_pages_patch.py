@@ -131,6 +131,11 @@ async def test_the_form_takes_a_repository(front):
             "bundle": None,
         }
         assert (await asked(("bundle", ("a.bundle", bundle)), ref="v1"))["ref"] == "v1"
+        data = {"task": "t", "repo": url, "setup": "make <deps>"}
+        sent = await visit.post("/app/new", data=data, files=[none])
+        job_id = sent.headers["hx-redirect"].rpartition("/")[2]
+        assert (await front.job(job_id))["spec"]["setup"] == "make <deps>"
+        assert "make &lt;deps&gt;" in (await visit.get(f"/app/jobs/{job_id}")).text
         data = {"task": "t", "repo": url, "deliver": "pull_request"}
         sent = await visit.post("/app/new", data=data, files=[none])
         spec = (await front.job(sent.headers["hx-redirect"].rpartition("/")[2]))["spec"]

@@ -122,6 +122,16 @@ async def test_two_jobs_at_once_install_once(bench: Bench, server: WebServer) ->
     assert len([path for path in server.asked if path.startswith("/files/")]) == 1
 
 
+async def test_a_job_that_is_cancelled_leaves_nothing(bench: Bench) -> None:
+    making = asyncio.create_task(bench.installed(Setup("touch a; sleep 600")))
+    while not list(bench.uploads.folder.glob("making/setup-*")):
+        await asyncio.sleep(0.01)
+    making.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await making
+    assert list(bench.uploads.folder.glob("making/*")) == []
+
+
 async def test_layers_in_use_stay_and_others_make_place(bench: Bench) -> None:
     first = await bench.installed(LIST)
     second = await bench.installed(Setup("true"), repo_cache_bytes=1)

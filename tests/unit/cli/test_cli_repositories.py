@@ -179,6 +179,14 @@ def test_a_url_is_named_and_not_fetched(fettle, finished, tiny):
     assert tiny.asked[0].body == {"task": "x", "repo": repo}
 
 
+def test_a_setup_is_a_command_or_none(fettle, finished, tiny):
+    url = ("--repo", "https://git.test/a.git")
+    for options in (("--setup", "make deps"), ("--setup", ""), ("--no-setup",), ()):
+        assert fettle("run", "x", *url, *options)[0] == 0
+    bodies = [asked.body for asked in tiny.asked if asked.path == "/jobs"]
+    assert [body.get("setup") for body in bodies] == ["make deps", "", "", None]
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
