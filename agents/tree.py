@@ -15,7 +15,7 @@ class Tree:
     A layer is a read-only directory of the worker's machine that the sandbox knows by name. The
     files of a job without a repository are all in `files`; those of a job with one are what it has
     changed. `installed` are layers of a project's dependencies: programs find them, and nobody who
-    reads the files does (`agents.runs.installed`).
+    reads the files does (`agents.runs.program.execute`).
     """
 
     files: Mapping[str, bytes] = field(default_factory=dict)

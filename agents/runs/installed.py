@@ -16,9 +16,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
-from agents.tree import Tree
 from sandbox.protocol import MIB
 
 FOLDER = ".packages"
@@ -76,8 +74,6 @@ _use_setup()
 del _use_setup
 """
 _FIRST_ON_PATH = 'PATH="/work/.setup/bin:$PATH"; export PATH; exec "$0" "$@"'
-_EXCLUDE, _HIDDEN = ".git/info/exclude", f"/{SETUP}/\n/{START}\n".encode()
-"""`git status` shows nothing of ours."""
 
 
 def is_package(path: str) -> bool:
@@ -115,20 +111,12 @@ def with_packages(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     return {**files, START: _UNPACK.encode() + files.get(START, b"")}
 
 
-def placed(tree: Tree) -> Tree:
-    """The tree as a program's sandbox gets it: with all that is installed for it."""
-    files = with_packages(tree.files)
-    if not tree.installed:
-        return replace(tree, files=files)
-    start = _USE_SETUP.encode() + files.get(START, b"")
-    return Tree(
-        {_EXCLUDE: _HIDDEN, **files, START: start}, (*tree.installed, *tree.layers), tree.removed
-    )
+def with_setup(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """The files as a sandbox gets them that has a setup's layer: every interpreter finds it."""
+    return {**files, START: _USE_SETUP.encode() + files.get(START, b"")}
 
 
-def found_first(tree: Tree, argv: tuple[str, ...]) -> tuple[str, ...]:
+def found_first(argv: tuple[str, ...]) -> tuple[str, ...]:
     """The words that run a program where a setup's own come first; an interpreter sees to that by
     itself."""
-    if not tree.installed or argv[0] == "python":
-        return argv
-    return ("sh", "-c", _FIRST_ON_PATH, *argv)
+    return argv if argv[0] == "python" else ("sh", "-c", _FIRST_ON_PATH, *argv)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agents.ports import Ports
-from agents.runs.installed import found_first, placed
+from agents.runs.installed import found_first, with_packages, with_setup
 from agents.runs.pytest_report import FILE, Report, report_in, why_failed
 from agents.tools.inside import source
 from agents.tree import Tree
@@ -101,7 +101,7 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
 
     Raises what the sandbox raises: an infrastructure error is not the program's failure.
     """
-    command = placed(tree).command(found_first(tree, program.argv), program.stdin)
+    command = _command(program, tree)
     result = await ports.sandbox.run(command, program.within(ports.limits))
     changed = {path: data for path, data in result.changed.items() if not _is_cache(path)}
     report = report_in(changed) if program.tests else None
@@ -109,6 +109,15 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
     result = replace(result, changed=changed, deleted=result.deleted - {FILE})
     problem = _NOTHING if program.empty else None
     return ProgramResult(result, why_failed(report, result) if report else problem, report)
+
+
+def _command(program: Program, tree: Tree) -> Command:
+    """With all that is installed for it."""
+    files = with_packages(tree.files)
+    if not tree.installed:
+        return replace(tree, files=files).command(program.argv, program.stdin)
+    whole = Tree(with_setup(files), (*tree.installed, *tree.layers), tree.removed)
+    return whole.command(found_first(program.argv), program.stdin)
 
 
 def _is_cache(path: str) -> bool:

@@ -94,17 +94,31 @@ async def test_one_layer_for_all_commits_with_the_same_list(
 async def test_a_command_sees_the_whole_tree_and_leaves_only_what_is_new(bench: Bench) -> None:
     command = (
         "git rev-parse HEAD >made.txt; echo x >greet.py; rm -r tests; mkdir -p node/.bin;"
-        "ln -s ../../made.txt node/.bin/made; ln -s /etc/passwd out; ln made.txt hard.txt; mkdir e"
+        "ln -s ../../made.txt node/.bin/made; ln -s /etc/passwd out; ln made.txt hard.txt;"
+        "mkdir e; mkdir docs; touch 'docs/#1 [a]*' '#2 ?'"
     )
     base = await bench.base()
     made = await bench.installed(Setup(command), base)
     layer = bench.layer(made.layer)
     left = {str(path.relative_to(layer)) for path in layer.rglob("*")}
-    own = {each for each in left if not each.startswith(".setup")}
-    assert own == {"made.txt", "hard.txt", "out", "node", "node/.bin", "node/.bin/made", "e"}
+    own = {each for each in left if not each.startswith((".setup", ".git"))}
+    assert own == {
+        "made.txt",
+        "hard.txt",
+        "out",
+        "node",
+        "node/.bin",
+        "node/.bin/made",
+        "e",
+        "docs",
+        "docs/#1 [a]*",
+        "#2 ?",
+    }
     assert (layer / "made.txt").read_text().strip() == base.commit
     assert str((layer / "node/.bin/made").readlink()) == "../../made.txt"
-    look = "cat hard.txt node/.bin/made; cat greet.py; ls tests; head -c 4 out"
+    look = (
+        "git status --porcelain; cat hard.txt node/.bin/made; cat greet.py; ls tests;head -c 4 out"
+    )
     layers = (made.layer, base.layer)
     seen = await bench.sandbox.run(Command(("sh", "-c", look), layers=layers), DEFAULT_LIMITS)
     commits, _, rest = seen.stdout.text.partition("from shout")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
+import re
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Protocol
 
 from sandbox.local.stepdown import give
@@ -23,6 +25,7 @@ from worker.repositories.setups.run import MOST_FILES, Inputs, run
 
 AT_ONCE = 2
 """Setups of one worker: each may have two processors' time and 2 GiB for minutes."""
+EXCLUDE = ".git/info/exclude"
 FORMAT = 1
 """Raised where the same command leaves something else."""
 _WAIT_SECONDS = 60.0
@@ -118,9 +121,7 @@ class Setups:
             unpacked, archive, new, self.settings.setup_bytes, MOST_FILES
         )
         archive.unlink()
-        (new / TOP).mkdir(exist_ok=True)
-        (new / TOP / BYTES_FILE).write_text(f"{taken}\n")
-        await asyncio.to_thread(give, new)
+        await asyncio.to_thread(_finish, new, base.entries, taken)
         await synced(new)
         return round(seconds, 1)
 
@@ -131,6 +132,33 @@ class Setups:
         indexes = (self.settings.setup_index, self.settings.setup_npm_registry)
         key = json.dumps([FORMAT, setup.command, digest, indexes, seen], sort_keys=True)
         return f"{SETUP}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def _finish(layer: Path, entries: Collection[str], taken: int) -> None:
+    """Note the layer's bytes, and keep what is in it out of git's sight, beside files of a commit
+    with these paths."""
+    hidden = [f"{line}\n" for line in ("/sitecustomize.py", *_new(layer, entries))]
+    for path, text in ((f"{TOP}/{BYTES_FILE}", f"{taken}\n"), (EXCLUDE, "".join(hidden))):
+        (layer / path).parent.mkdir(parents=True, exist_ok=True)
+        (layer / path).write_bytes(os.fsencode(text))
+    give(layer)
+
+
+def _new(layer: Path, entries: Collection[str]) -> Iterator[str]:
+    """The topmost paths that the commit has not, as git's rules name them."""
+    known = {str(each) for path in entries for each in PurePosixPath(path).parents}
+    for place, folders, names in os.walk(layer):
+        own = Path(place).relative_to(layer)
+        for name in names:
+            yield _rule(own / name)
+        for name in list(folders):
+            if str(own / name) not in known:
+                folders.remove(name)
+                yield _rule(own / name)
+
+
+def _rule(path: Path) -> str:
+    return "/" + re.sub(r"([\\*?\[\]! #])", r"\\\1", str(path)).replace("\n", "?")
 
 
 async def _inputs(base: Base, setup: Setup) -> Inputs:
