@@ -101,7 +101,7 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
 
     Raises what the sandbox raises: an infrastructure error is not the program's failure.
     """
-    command = _command(program, tree)
+    command = placed(program, tree)
     result = await ports.sandbox.run(command, program.within(ports.limits))
     changed = {path: data for path, data in result.changed.items() if not _is_cache(path)}
     report = report_in(changed) if program.tests else None
@@ -111,8 +111,8 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
     return ProgramResult(result, why_failed(report, result) if report else problem, report)
 
 
-def _command(program: Program, tree: Tree) -> Command:
-    """With all that is installed for it."""
+def placed(program: Program, tree: Tree) -> Command:
+    """The program's command over `tree`, with all that is installed for it."""
     files = with_packages(tree.files)
     if not tree.installed:
         return replace(tree, files=files).command(program.argv, program.stdin)

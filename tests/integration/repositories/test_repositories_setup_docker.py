@@ -1,0 +1,56 @@
+"""A setup in a container of the backend `docker`, and runs that begin with what it left."""
+
+from __future__ import annotations
+
+import pytest
+from support.graph.setup_job import FILES, PACKAGES
+from support.servers import docker_engine as engines
+from support.servers.git_repositories import Repository
+from support.servers.package_index import serve
+from support.servers.web_server import WebServer
+
+from agents.ports.tree import Tree
+from agents.runs.program import Program, placed
+from sandbox.docker import DockerSandbox
+from sandbox.protocol import Limits
+from settings.repositories import RepositorySettings
+from worker.repositories.setups.detected import Setup
+from worker.repositories.setups.setup import Setups, Within
+
+from .conftest import Uploads
+
+QUICK = Limits(wall_seconds=60.0)
+
+
+@pytest.mark.parametrize("paths", [("requirements.txt",), ()])
+async def test_a_container_begins_with_what_a_setup_left(
+    docker_engine: engines.Engine,
+    uploads: Uploads,
+    project: Repository,
+    server: WebServer,
+    paths: tuple[str, ...],
+) -> None:
+    project.commit(FILES)
+    base = await uploads.base(project.bundle())
+    settings = RepositorySettings(setup_index=serve(server, PACKAGES))
+    repositories = uploads.repositories()
+    setups = Setups(repositories.places, settings)
+    sandbox = DockerSandbox(
+        engines.IMAGE, engine=docker_engine.host, pool_size=0, layers=repositories.layers
+    )
+
+    async def begins() -> None:
+        pass
+
+    try:
+        setup = Setup("pip install -r requirements.txt", paths)
+        made = await setups.installed(base, setup, Within(sandbox, "a"), begins)
+        tree = Tree({}, (base.layer,), frozenset(), (made.layer,))
+        looks = "hey; pytest -q tests; git status --porcelain"
+        seen = await sandbox.run(placed(Program.shell(looks), tree), QUICK)
+        again = await sandbox.run(placed(Program.python("import shout; shout.main()"), tree), QUICK)
+    finally:
+        await sandbox.close()
+    assert seen.stdout.text.startswith("HEY\n.")
+    assert "1 passed" in seen.stdout.text.splitlines()[-1]
+    assert again.stdout.text == "HEY\n"
