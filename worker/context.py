@@ -23,6 +23,7 @@ from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs, open_blobs
 from jobs.model.graph_format import ANEW
 from jobs.model.record import JobRecord
+from jobs.model.review import Action
 from jobs.model.spec import CASES_PATH, JobSpec
 from jobs.store import LeaseRef
 from jobs.store.blob_index import PinnedBlobs
@@ -152,8 +153,9 @@ class WorkerContext:
         self, record: JobRecord, workspace: ManifestWorkspace, ledger: Ledger
     ) -> str:
         """Give the workspace the repository's dependencies; returns what installed them."""
-        if workspace.base is None:
-            return ""
+        decision = record.decision
+        if workspace.base is None or (decision and decision.action is Action.APPROVE):
+            return ""  # what is approved runs no more
         image = record.spec.image
         sandbox, environment = self.sandboxes.of(image), await self.sandboxes.environment(image)
         found = await installed(record, workspace.base, sandbox, environment, self.setups, ledger)

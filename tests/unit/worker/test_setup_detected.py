@@ -34,14 +34,14 @@ def found(files: dict[str, str], *programs: str) -> Setup | None:
         ({"requirements.txt": "a\n"}, "pip install -r requirements.txt", ("requirements.txt",)),
         (
             {
-                "requirements-dev.txt": "-r requirements.txt\n-c pins/all.txt\nb[c]>=1; x < '1'\n",
+                "requirements-dev.txt": "-r requirements.txt\n-c requirements/pins.txt\nb[c]>=1; x < '1'\n",
                 "requirements.txt": "a==1 --hash=sha256:00 \\\n  --hash=sha256:11  # why\n",
                 "requirements-docs.txt": "sphinx\n",
-                "pins/all.txt": "a<2\n",
+                "requirements/pins.txt": "a<2\n",
                 "notes.txt": "no list",
             },
             "pip install -r requirements-dev.txt -r requirements.txt",
-            ("pins/all.txt", "requirements-dev.txt", "requirements.txt"),
+            ("requirements-dev.txt", "requirements.txt", "requirements/pins.txt"),
         ),
         ({"requirements.txt": "-e .\n"}, "pip install -r requirements.txt", ()),
         ({"requirements.txt": "./wheels/a.whl\n"}, "pip install -r requirements.txt", ()),

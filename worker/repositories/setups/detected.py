@@ -24,6 +24,10 @@ LOCKS: Final = ("package-lock.json", "npm-shrinkwrap.json")
 GROUPS: Final = ("test", "tests", "testing", "dev")
 """Extras, or dependency groups, of those who work on a project."""
 MOST_FILES = 50
+_LIST = re.compile(
+    r"(\w+/)?[\w.-]*(requirements|constraints)[\w.-]*\.txt|requirements/[\w.-]+\.txt"
+)
+"""Lists of requirements, and what they usually name."""
 _OTHER = re.compile(r"(?:-r|-c|--requirement|--constraint)[ =]*(\S+)$")
 _OF_THE_INDEX = re.compile(r"[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\])?\s*([<>=!~;].*|\s--hash.*)?$")
 
@@ -39,8 +43,8 @@ class Setup:
 
 def wanted(paths: Collection[str]) -> tuple[str, ...]:
     """Which of the project's files `detected` reads."""
-    texts = (path for path in paths if path.endswith(".txt") and path.count("/") <= 1)
-    return (*(name for name in PROJECTS if name in paths), *sorted(texts)[:MOST_FILES])
+    lists = sorted(path for path in paths if _LIST.fullmatch(path))
+    return (*(name for name in PROJECTS if name in paths), *lists[:MOST_FILES])
 
 
 def detected(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import ssl
@@ -72,7 +73,7 @@ async def run(
     most = settings.setup_bytes + MOST_FILES * _ENTRY_BYTES
     fetched = FETCHED_TIMES * settings.setup_bytes
     door = Door.to(settings.setup_sources, archive, most, fetched)
-    certificates = trusted()
+    packed, certificates = await asyncio.to_thread(lambda: (pip(), trusted()))
     asked = {
         "command": command,
         "port": PROXY_PORT,
@@ -80,7 +81,7 @@ async def run(
         "most_bytes": settings.setup_bytes,
         "most_files": MOST_FILES,
     }
-    own = {f"{_SCRATCH}/pip.zip": pip()}
+    own = {f"{_SCRATCH}/pip.zip": packed}
     if certificates is not None:
         own[f"{_SCRATCH}/ca.pem"] = certificates
     wanted = Command(
