@@ -9,8 +9,8 @@ from support.servers.git_repositories import Repository
 from support.servers.package_index import serve
 from support.servers.web_server import WebServer
 
-from agents.ports.tree import Tree
 from agents.runs.program import Program, placed
+from agents.tree import Tree
 from sandbox.docker import DockerSandbox
 from sandbox.protocol import Limits
 from settings.repositories import RepositorySettings
