@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from functools import partial
 
 from sandbox import policy
 from sandbox.agent.wire import READY
@@ -113,17 +114,15 @@ class Relays:
         try:
             relay = relay or await start(self._engine, self._container)
             await relay.ready()
-            ours, theirs = socket.socketpair()
-            reader, writer = await asyncio.open_unix_connection(sock=ours)
-            ends = await asyncio.open_unix_connection(sock=theirs)
+            reader, writer, theirs, to_them = await _pair()
         except BaseException:
             if relay is not None:
                 relay.close()
             self._places.put_nowait(None)
             raise
-        copying = asyncio.create_task(self._copy(relay, writer, *ends))
+        copying = asyncio.create_task(relay.copy(writer, theirs, to_them))
         self._copying.add(copying)
-        copying.add_done_callback(self._copying.discard)
+        copying.add_done_callback(partial(self._copied, relay, to_them))
         return reader, writer
 
     async def end(self) -> None:
@@ -135,25 +134,33 @@ class Relays:
             if (relay := self._places.get_nowait()) is not None:
                 relay.close()
 
-    async def _copy(
-        self,
-        relay: Relay,
-        answering: asyncio.StreamWriter,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
+    def _copied(
+        self, relay: Relay, writer: asyncio.StreamWriter, copying: asyncio.Task[None]
     ) -> None:
-        place: Relay | None = None
-        try:
-            with contextlib.suppress(*_GONE):
-                await relay.copy(answering, reader, writer)
-                place = relay
-        finally:
-            if place is None:
-                relay.close()
-            self._places.put_nowait(place)
-            writer.transport.abort()
+        """Its connection is over, and it may take another; or it has gone, or has to go."""
+        self._copying.discard(copying)
+        writer.transport.abort()
+        is_gone = copying.cancelled() or copying.exception() is not None
+        if is_gone:
+            relay.close()
+        self._places.put_nowait(None if is_gone else relay)
 
 
 async def start(engine: Engine, container: str) -> Relay:
     """Start one. Raises SandboxUnavailable."""
     return Relay(await engine.execute(container, _COMMAND))
+
+
+async def _pair() -> tuple[
+    asyncio.StreamReader, asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamWriter
+]:
+    """Both ends of a connection within this process."""
+    ours, theirs = socket.socketpair()
+    with contextlib.ExitStack() as undo:
+        undo.callback(theirs.close)
+        undo.callback(ours.close)
+        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        undo.callback(writer.transport.abort)
+        ends = await asyncio.open_unix_connection(sock=theirs)
+        undo.pop_all()
+    return reader, writer, *ends
