@@ -34,8 +34,9 @@ def found(files: dict[str, str], *programs: str) -> Setup | None:
         ({"requirements.txt": "a\n"}, "pip install -r requirements.txt", ("requirements.txt",)),
         (
             {
-                "requirements-dev.txt": "-r requirements.txt\n-c requirements/pins.txt\n"
-                "b[c]>=1; x < '1'\n",
+                "requirements-dev.txt": (
+                    "-r requirements.txt\n-c requirements/pins.txt\nb[c]>=1; x < '1'\n"
+                ),
                 "requirements.txt": "a==1 --hash=sha256:00 \\\n  --hash=sha256:11  # why\n",
                 "requirements-docs.txt": "sphinx\n",
                 "requirements/pins.txt": "a<2\n",

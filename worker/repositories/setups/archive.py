@@ -7,6 +7,7 @@ import tarfile
 from pathlib import Path
 
 from worker.repositories.errors import SetupFailed
+from worker.repositories.places import TOP
 
 
 def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> int:
@@ -43,9 +44,14 @@ def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> i
 
 
 def _place(member: tarfile.TarInfo, folder: Path) -> Path:
-    """Where a member goes. Raises tarfile.FilterError for a name that leads out of the folder."""
+    """Where a member goes. Raises tarfile.TarError for a name that leads out of the folder, and
+    for what the worker itself writes to."""
     plain = tarfile.TarInfo(member.name)
-    return folder / tarfile.data_filter(plain, str(folder)).name
+    path = folder / tarfile.data_filter(plain, str(folder)).name
+    first, *rest = path.relative_to(folder).parts or (".git",)
+    if first == ".git" or (first == TOP and not rest and not member.isdir()):
+        raise tarfile.TarError(f"{member.name} is not a setup's to make")
+    return path
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, folder: Path) -> None:

@@ -140,6 +140,7 @@ def _finish(layer: Path, entries: Collection[str], taken: int) -> None:
     hidden = [f"{line}\n" for line in ("/sitecustomize.py", *_new(layer, entries))]
     for path, text in ((f"{TOP}/{BYTES_FILE}", f"{taken}\n"), (EXCLUDE, "".join(hidden))):
         (layer / path).parent.mkdir(parents=True, exist_ok=True)
+        (layer / path).unlink(missing_ok=True)  # it may be a link
         (layer / path).write_bytes(os.fsencode(text))
     give(layer)
 
