@@ -25,6 +25,8 @@ PROGRAMS = (
 RUNNERS = ("cargo", "npm")
 """Programs that run projects' tests, beside those above."""
 INSTALLERS = {"pip", "setuptools", "wheel", "uv"}
+PARSERS = "tree-sitter"
+"""How the packages begin that a repository's map is made with (`symbols.py`)."""
 
 
 def needs(package: Distribution) -> set[str]:
@@ -45,7 +47,7 @@ if __name__ == "__main__":
     packages = [
         f"{name} {each.version}"
         for name, each in sorted(found.items())
-        if name and name not in INSTALLERS and needed[name] != 1
+        if name and name not in INSTALLERS and not name.startswith(PARSERS) and needed[name] != 1
     ]
     programs = [name for name in PROGRAMS if shutil.which(name)]
     described = {"python": platform.python_version(), "packages": packages, "programs": programs}

@@ -34,6 +34,7 @@ async def test_a_sandbox_says_what_it_has() -> None:
     assert {"numpy", "pandas", "matplotlib", "pytest"} <= names
     assert not names & {"pip", "setuptools"}
     assert all(package.partition(" ")[2] for package in found.packages)
+    assert not any("tree-sitter" in package for package in found.packages)
     assert {"grep", "sed"} <= set(found.programs)
 
 
