@@ -21,6 +21,7 @@ from agents.graph.outcome import Outcome, outcome
 from agents.paths import own_files
 from agents.ports import CallKey, Earlier, Event, Ports, Workspace
 from agents.runs.environment import described_files
+from agents.runs.symbol_map import symbol_map
 from jobs.blobs.manifest import load
 from jobs.errors import BlobsUnavailable
 from jobs.model.graph_format import ANEW
@@ -115,7 +116,8 @@ class GraphRunner:
         earlier = entries[0].workspace if entries else None
         ports = await self._ports(record, ledger, earlier)
         inputs = await described_files(ports.workspace)
-        feed = initial_state(_input(record.spec, entries, ports, inputs))
+        found = await symbol_map(ports, record.spec.task)
+        feed = initial_state(_input(record.spec, entries, ports, inputs, found))
         return await self._through(ledger, feed, ports)
 
     async def _through(
@@ -304,7 +306,11 @@ async def flush_unsent(settle_seconds: float = 0.0) -> None:
 
 
 def _input(
-    spec: JobSpec, entries: Sequence[ConversationEntry], ports: Ports, inputs: tuple[str, ...]
+    spec: JobSpec,
+    entries: Sequence[ConversationEntry],
+    ports: Ports,
+    inputs: tuple[str, ...],
+    repository_map: str,
 ) -> JobInput:
     return JobInput(
         task=spec.task,
@@ -314,6 +320,7 @@ def _input(
         earlier=tuple(Earlier(entry.task, entry.summary) for entry in reversed(entries)),
         files=tuple(own_files(ports.workspace)),
         inputs=inputs,
+        repository_map=repository_map,
         checks=spec.checks is not None,
         write_tests=spec.write_tests,
         questions=spec.questions,

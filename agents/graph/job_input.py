@@ -17,7 +17,8 @@ class JobInput:
     """A job as the graph sees it.
 
     `steps` is the caller's own plan, `files` the paths that the workspace starts with, and
-    `inputs` what prompts say of them (`agents.runs.environment`). `earlier` are the finished jobs
+    `inputs` what prompts say of them (`agents.runs.environment`), `repository_map` what they say of
+    a repository's source files (`agents.runs.symbol_map`). `earlier` are the finished jobs
     of the conversation, oldest first. `verify` is the argv of the verification. `evidence` "none":
     the critic may approve work that cannot be executed. `checks`: the job has acceptance checks,
     which are in the ports. `write_tests`: a tester writes tests first. `questions`: the planner may
@@ -31,6 +32,7 @@ class JobInput:
     earlier: tuple[Earlier, ...] = ()
     files: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    repository_map: str = ""
     checks: bool = False
     write_tests: bool = False
     questions: bool = False
@@ -53,6 +55,7 @@ def initial_state(job: JobInput) -> State:
             ],
             "files": sorted(job.files),
             "inputs": list(job.inputs),
+            "repository_map": job.repository_map,
             "checks": job.checks,
             "write_tests": job.write_tests,
             "questions": job.questions,

@@ -54,6 +54,7 @@ class JobFields(TypedDict):
     earlier: list[dict[str, str]]
     files: list[str]
     inputs: NotRequired[list[str]]
+    repository_map: NotRequired[str]
     checks: NotRequired[bool]
     write_tests: NotRequired[bool]
     questions: NotRequired[bool]

@@ -85,6 +85,7 @@ def task_prompt(
         files=job.get("inputs") or job["files"],
         clarified=state.get("clarified", []),
         repository=repository,
+        repository_map=job.get("repository_map", ""),
         **values,
     )
 

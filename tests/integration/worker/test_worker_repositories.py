@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,11 +21,12 @@ from support.processes.deployment import MORTAL, Deployment, running_deployment
 from support.processes.fronts import front
 from support.servers.git_repositories import Repository, cloned
 
-from benchmarks.provider import ProviderServer
+from benchmarks.provider import ProviderServer, Request
 from cli.client.service import Service
 from settings.base import DEVELOPMENT_KEY
 
 MODEL = "groq:llama-3.3-70b-versatile"
+MAP = re.compile(r"Source files with .*?<<<\n(.*?)\n>>>", re.DOTALL)
 SPEC = {"task": TASK, "model": MODEL, "repo": {"ref": "main"}, "run_seconds": 60}
 
 
@@ -48,6 +50,10 @@ def until(holds: Callable[[], bool], deployment: Deployment, seconds: float = 60
 
 def in_status(service: Service, job_id: str, status: str) -> Callable[[], bool]:
     return lambda: service.job(job_id)["status"] == status
+
+
+def said(request: Request) -> str:
+    return "\n".join(message.text for message in request.messages)
 
 
 def applied(repository: Repository, folder: Path, patch: bytes) -> Repository:
@@ -77,6 +83,7 @@ def test_a_change_is_reviewed_and_applied(
     shown = [message.text for request in model.seen for message in request.messages]
     assert any("AGENTS.md" in text and "Every function has a test." in text for text in shown)
     assert any("`pytest` runs the project's tests" in text for text in shown)
+    assert any("\ndays/count.py: years 4\n" in text for text in shown)
     logged = f"{repository.git('rev-parse', '--short=7', 'HEAD')} Change\n"
     assert any(text.startswith(logged) for text in shown)
     assert any("6\t    return abs(year - EPOCH)" in text for text in shown)
@@ -115,6 +122,8 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
             job, patch = service.job(job_id), service.patch(job_id)
     assert job["attempts"] == 2
     assert len(model.seen) == 9  # the call in flight was made again, and no other
+    (map_,) = {found[0] for each in model.seen if (found := MAP.findall(said(each)))}
+    assert map_.startswith("days/count.py: years 4\n")
     assert [run["succeeded"] for run in job["runs"]] == [True, True, True]
     applied(repository, tmp_path / "clone", patch)
 

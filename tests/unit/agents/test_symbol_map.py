@@ -1,0 +1,123 @@
+"""How the map of a repository ranks files and keeps its size. Parsing is tested in a sandbox."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from agents.tools.inside import symbols
+from agents.tools.inside.symbols import Source, Symbol, Task
+
+
+def source(path: str, *names: str, text: str = "") -> Source:
+    defined = [Symbol(name, number) for number, name in enumerate(names, 1)]
+    return Source(path, defined, frozenset([*names, *text.split()]))
+
+
+def order(task: str, *sources: Source) -> list[str]:
+    return [each.path for each, _ in symbols.ranked(list(sources), Task(task))]
+
+
+@pytest.mark.parametrize(
+    ("task", "named"),
+    [
+        ("see app/core.py", 2),
+        ("see ./src/app/core.py:12.", 2),
+        ('File "/work/src/app/core.py", line 12, in f', 2),
+        ("app.core.f fails", 2),
+        ("core.py fails", 1),
+        ("the core of it", 0),
+        ("other/core.js and app.other", 0),
+    ],
+)
+def test_a_task_names_a_path(task: str, named: int) -> None:
+    assert Task(task).names("src/app/core.py") == named
+
+
+def test_words_meet_in_other_forms() -> None:
+    assert symbols.stems("ParsedDates HTTPServer") == symbols.stems("parse_date http_servers")
+    assert symbols.stems("the file is not of it") == frozenset()
+
+
+def test_the_file_that_defines_what_the_task_says_comes_first() -> None:
+    found = order(
+        "Parsed dates before 1970 are wrong.",
+        source("app/output.py", "shown"),
+        source("app/when.py", "parse_date", "years"),
+        source("tests/test_when.py", "test_parse_date"),
+    )
+    assert found == ["app/when.py", "tests/test_when.py", "app/output.py"]
+
+
+def test_a_path_in_a_traceback_comes_before_all_words() -> None:
+    task = 'Dates are wrong. File "/work/app/output.py", line 3, in shown'
+    assert order(task, source("app/dates.py", "date", "dates"), source("app/output.py", "x")) == [
+        "app/output.py",
+        "app/dates.py",
+    ]
+
+
+def test_what_many_files_use_comes_before_what_none_does() -> None:
+    users = [source(f"u{number}.py", f"f{number}", text="shared_thing") for number in range(5)]
+    found = order("Make it better.", source("b.py", "shared_thing"), source("a.py", "x"), *users)
+    assert found[0] == "b.py"
+
+
+def test_a_rare_word_says_more_than_one_of_every_file() -> None:
+    many = [source(f"app/a{number}.py", f"job_{number}") for number in range(9)]
+    assert order("a job in the ledger", *many, source("z.py", "Ledger"))[0] == "z.py"
+
+
+def test_the_same_input_gives_the_same_map_in_any_order() -> None:
+    sources = [source(f"p{number}.py", f"name_{number % 3}", "common") for number in range(30)]
+    task = Task("name_1 and common things")
+    one = symbols.rendered(symbols.ranked(sources, task), 500)
+    assert symbols.rendered(symbols.ranked(sources[::-1], task), 500) == one
+    assert len(one) <= 500
+
+
+def test_the_map_is_as_long_as_may_be_in_bytes_and_no_longer() -> None:
+    files = symbols.ranked([source("\u00e4" * 40 + f"{n}.py", "f") for n in range(9)], Task("x"))
+    text = symbols.rendered(files, 300)
+    assert len(text.encode()) <= 300
+    assert text.count("\n") == 2
+    assert symbols.rendered(files, 10) == ""
+
+
+def test_a_line_has_the_best_symbols_in_the_order_of_the_file() -> None:
+    listed = [
+        Symbol("Thing", 3),
+        Symbol("spare", 90),
+        Symbol("run", 5, "Thing"),
+        Symbol("run", 40),
+        Symbol("late", 70, "Gone"),
+    ]
+    assert symbols.described("a.py", listed[:1], 5) == "a.py: Thing 3"
+    shown = "a.py: Thing 3 (run 5), run 40, Gone (late 70), spare 90"
+    assert symbols.described("a.py", listed, 5) == shown
+    assert symbols.described("a.py", listed, 2) == "a.py: Thing 3, spare 90, and 3 more"
+    assert symbols.described("a.py", [], 2) == "a.py"
+
+
+def test_what_ends_a_parser_or_takes_it_too_long_costs_one_file() -> None:
+    grammars = {"py": ("no_such_grammar", "", ""), "bad": ("sys", "exit", "")}
+    grammars["slow"] = ("signal", "pause", "")
+    paths = ["a.py", "b.bad", "c.slow", "d.py", "e.bad"]
+    found = symbols.definitions(paths, grammars, time.monotonic() + 30)
+    assert found == {"a.py": [], "d.py": []}
+    began = time.monotonic()
+    assert symbols.definitions(["c.slow", "d.py"], grammars, began + 0.1) == {}
+    assert symbols.definitions(["b.bad"] * 1_000, grammars, began + 30) == {}
+    assert time.monotonic() - began < 10
+
+
+def test_of_too_many_files_those_are_looked_into_whose_paths_say_most() -> None:
+    sizes = {f"lib/b{number:05}/x.py": 10 for number in range(20_000)}
+    sizes |= {"lib/ledger.py": 10, "tests/test_ledger.py": 10, "huge.py": symbols.FILE_BYTES + 1}
+    chosen = symbols.chosen(sizes, Task("The ledger is wrong, see b19999/x.py"))
+    assert chosen[:3] == ["lib/b19999/x.py", "lib/ledger.py", "tests/test_ledger.py"]
+    assert len(chosen) == symbols.MOST_FILES
+    assert "huge.py" not in chosen
+    full = symbols.chosen(dict.fromkeys(sizes, symbols.FILE_BYTES), Task(""))
+    assert len(full) == symbols.MOST_BYTES // symbols.FILE_BYTES
