@@ -6,6 +6,7 @@ origins/     where they come from: remote fetches from the operator's hosts thro
              process, uploads unpacks the bundle that came with a job
 mirrors      bare repositories of ours, one for each address or upload
 snapshots    a commit's tree in a mirror, and the layer that is checked out of it
+setups/      a repository's dependencies, installed once, as a layer
 patches      what a job changed, as a patch and as a bundle; ignored leaves out what git ignores
 places       folders that appear whole, and locks on them
 garbage      removes those that nobody uses, when they take too much

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import tarfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,6 @@ from settings.sandbox import sandbox_python
 from worker.repositories.base import Base
 from worker.repositories.errors import SetupFailed, SetupUnavailable
 from worker.repositories.setups import run
-from worker.repositories.setups.archive import unpacked
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.setup import Installed, Setups, Within
 
@@ -205,66 +202,3 @@ async def test_a_setup_that_fills_its_disk_says_so(
 async def test_an_index_that_gives_no_answer_is_an_outage(bench: Bench) -> None:
     error = await bench.failed("pip install -q shout", setup_index="http://127.0.0.1:9/simple/")
     assert isinstance(error, SetupUnavailable)
-
-
-def archive(folder: Path, *members: tarfile.TarInfo) -> Path:
-    with tarfile.open(folder / "left.tar", "w") as tar:
-        for member in members:
-            tar.addfile(member, io.BytesIO(b"x" * member.size))
-    return folder / "left.tar"
-
-
-def member(
-    name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 1
-) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    made.type, made.linkname, made.mode = kind, link, 0o6777
-    made.size = size if kind == tarfile.REGTYPE else 0
-    return made
-
-
-LINK = tarfile.SYMTYPE
-
-
-@pytest.mark.parametrize(
-    "members",
-    [
-        [member("../out")],
-        [member("a/../../out")],
-        [member("a", LINK, ".."), member("a/out")],
-        [member("a", LINK, ".."), member("a/out", LINK, "x")],
-        [member("a", tarfile.LNKTYPE, "/etc/passwd")],
-        [member("a", tarfile.FIFOTYPE)],
-        [member("a", tarfile.CHRTYPE)],
-        [member(".setup", LINK, "..")],
-        [member(".git", LINK, "..")],
-        [member(".git/config")],
-        [member(".setup/x", LINK, ".."), member("./.setup/x/out")],
-        [member("a", size=2_000)],
-        [member(f"f{n}") for n in range(20)],
-        [member("a"), member("a/b")],
-    ],
-)
-def test_an_archive_that_is_up_to_no_good_is_not_kept(
-    tmp_path: Path, members: list[tarfile.TarInfo]
-) -> None:
-    (tmp_path / "in").mkdir()
-    with pytest.raises(SetupFailed):
-        unpacked(archive(tmp_path / "in", *members), tmp_path / "in" / "new", 1_000, 10)
-    assert not (tmp_path / "out").exists()
-    assert not (tmp_path / "in" / "out").exists()
-
-
-def test_names_of_an_archive_stay_in_its_folder(tmp_path: Path) -> None:
-    taken = unpacked(
-        archive(tmp_path, member("/etc/a"), member("b/c"), member("d", LINK, "/etc")),
-        tmp_path / "new",
-        1_000,
-        10,
-    )
-    assert taken == 2
-    assert {str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*")} == {
-        *("etc", "etc/a", "b", "b/c", "d"),
-    }
-    assert oct((tmp_path / "new/b/c").stat().st_mode) == "0o100755"
-    assert str((tmp_path / "new/d").readlink()) == "/etc"

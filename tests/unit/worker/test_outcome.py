@@ -29,7 +29,12 @@ from worker.outcome import (
     result_of,
     why_unapproved,
 )
-from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
+from worker.repositories.errors import (
+    RepositoryRefused,
+    RepositoryUnavailable,
+    SetupFailed,
+    SetupUnavailable,
+)
 
 ENDED = Outcome(
     approved=False,
@@ -101,6 +106,8 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
             Retry(Reason.REPOSITORY, Wait("the repository", "timed out")),
         ),
         (RepositoryRefused("no branch 'x'"), Fail(Reason.REPOSITORY, "no branch 'x'")),
+        (SetupUnavailable("away"), Retry(Reason.SETUP, Wait("the package index", "away"))),
+        (SetupFailed("exit code 1", "x"), Fail(Reason.SETUP, "exit code 1")),
         (KeyError("x"), Fail(Reason.INTERNAL, "KeyError: 'x'", unforeseen=True)),
     ],
 )

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from worker.repositories.errors import SetupFailed
 from worker.repositories.places import TOP
+
+_AT_ONCE = 1024 * 1024
+_LATEST = 2**33
+"""Seconds since 1970: later times do not go into every file system."""
+_WRONG = (
+    *(tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError),
+    *(FileExistsError, NotADirectoryError),
+)
+
+
+class _Bounded(io.FileIO):
+    """A file of which no more is read at once: tarfile takes as much as a header says."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """See FileIO. Raises tarfile.ReadError."""
+        if size is None or not 0 <= size <= _AT_ONCE:
+            raise tarfile.ReadError("a header is too long")
+        return super().read(size) or b""
 
 
 def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> int:
@@ -20,7 +40,7 @@ def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> i
     links: dict[Path, str] = {}
     taken = 0
     try:
-        with tarfile.open(archive, "r:") as tar:
+        with _Bounded(archive) as file, tarfile.open(fileobj=file, mode="r:") as tar:
             for number, member in enumerate(tar):
                 taken += member.size
                 if taken > most_bytes or number >= most_files:
@@ -32,43 +52,39 @@ def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> i
                 if member.issym():
                     links[path] = member.linkname
                 else:
-                    _extract(tar, member, path, folder)
+                    _extract(tar, member, path)
         for path in links:
             path.parent.mkdir(parents=True, exist_ok=True)
         for path, target in links.items():
             path.symlink_to(target)
-    except (tarfile.TarError, EOFError, FileExistsError, NotADirectoryError, ValueError) as error:
+    except _WRONG as error:
         raise SetupFailed(f"what it left cannot be kept: {error}") from None
-    _settle(folder)
+    for place, _, _ in os.walk(folder):
+        Path(place).chmod(0o755)
     return taken
 
 
 def _place(member: tarfile.TarInfo, folder: Path) -> Path:
     """Where a member goes. Raises tarfile.TarError for a name that leads out of the folder, and
     for what the worker itself writes to."""
-    plain = tarfile.TarInfo(member.name)
-    path = folder / tarfile.data_filter(plain, str(folder)).name
-    first, *rest = path.relative_to(folder).parts or (".git",)
-    if first == ".git" or (first == TOP and not rest and not member.isdir()):
-        raise tarfile.TarError(f"{member.name} is not a setup's to make")
-    return path
+    first, *rest = PurePosixPath(member.name).parts or ("..",)
+    own = first == ".git" or (first == TOP and not rest and not member.isdir())
+    if own or first.startswith("/") or ".." in (first, *rest):
+        raise tarfile.ReadError(f"{member.name!r} is not a setup's to make")
+    return folder.joinpath(first, *rest)
 
 
-def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, folder: Path) -> None:
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    """A directory, or a file with its time; modes are as a commit's layer has them."""
     if member.isdir():
         path.mkdir(parents=True, exist_ok=True)
-    elif member.isreg():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        tar.extract(member, folder, filter="data")
-    else:
-        raise tarfile.TarError(f"{member.name} is no directory, file or symbolic link")
-
-
-def _settle(folder: Path) -> None:
-    """Modes as a commit's layer has them."""
-    for place, _, names in os.walk(folder):
-        Path(place).chmod(0o755)
-        for name in names:
-            path = Path(place, name)
-            if not path.is_symlink():
-                path.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
+        return
+    source = tar.extractfile(member) if member.isreg() else None
+    if source is None:
+        raise tarfile.ReadError(f"{member.name!r} is no directory, file or symbolic link")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with source, path.open("xb") as file:
+        shutil.copyfileobj(source, file, _AT_ONCE)
+    path.chmod(0o755 if member.mode & 0o100 else 0o644)
+    when = min(max(int(member.mtime), 0), _LATEST)
+    os.utime(path, (when, when))

@@ -52,9 +52,7 @@ async def installed(
         await say(
             "setup_finished", ok=False, reused=False, seconds=error.seconds, output=error.said
         )
-        if isinstance(error, SetupUnavailable):
-            raise
-        raise SetupFailed(_why(record, setup, error), error.said) from None
+        raise type(error)(_why(record, setup, error), error.said) from None
     if found.seconds is not None or record.attempts == 1:
         seconds, reused = found.seconds or 0.0, found.seconds is None
         await say("setup_finished", ok=True, reused=reused, seconds=seconds, output="")
@@ -89,5 +87,7 @@ async def _setup(
 def _why(record: JobRecord, setup: Setup, error: SetupFailed) -> str:
     said = error.said.strip()[-SAID_CHARACTERS:]
     advice = f'try another command: fettle retry {record.id} --setup "..."; or none: --no-setup'
+    if isinstance(error, SetupUnavailable):
+        advice = "an index gave no answer"
     parts = (f"{setup.command!r} has not installed the repository's dependencies: {error}", said)
     return "\n".join(part for part in (*parts, advice) if part)
