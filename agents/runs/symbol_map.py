@@ -17,7 +17,7 @@ MAP_BYTES = 6_000
 
 async def symbol_map(ports: Ports, task: str) -> str:
     """The map, a line a file, for prompts; empty without a repository, where the sandbox has no
-    grammars, and where nothing is found. Another call may find less, where the machine is busy.
+    grammars, and where nothing is found.
 
     Raises what the sandbox raises.
     """

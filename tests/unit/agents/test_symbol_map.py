@@ -100,7 +100,10 @@ def test_a_line_has_the_best_symbols_in_the_order_of_the_file() -> None:
     assert symbols.described("a.py", [], 2) == "a.py"
 
 
-def test_what_ends_a_parser_or_takes_it_too_long_costs_one_file() -> None:
+def test_what_ends_a_parser_or_takes_it_too_long_costs_one_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(symbols, "FILE_SECONDS", 0.2)
     grammars = {"py": ("no_such_grammar", "", ""), "bad": ("sys", "exit", "")}
     grammars["slow"] = ("signal", "pause", "")
     paths = ["a.py", "b.bad", "c.slow", "d.py", "e.bad"]
