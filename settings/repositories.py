@@ -138,7 +138,8 @@ class RepositorySettings(FettleSettings):
 
 
 def _host(index: str) -> str:
-    """A host as lists of hosts have it."""
+    """A host as lists of hosts have it: without the port that the scheme has anyway."""
     parts = urlsplit(index)
-    host = parts.netloc.lower()
-    return f"http://{host}" if parts.scheme == "http" else host
+    if parts.scheme == "http":
+        return f"http://{parts.netloc.lower().removesuffix(':80')}"
+    return parts.netloc.lower().removesuffix(":443")

@@ -1,0 +1,56 @@
+"""Where dependencies are installed from, as an operator names it."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from pydantic import ValidationError
+
+from agents.errors import ToolRefused
+from settings.repositories import RepositorySettings
+from worker.egress.hosts import Hosts
+
+
+def sources(**settings: object) -> tuple[str, ...]:
+    return RepositorySettings.model_validate(settings).setup_sources
+
+
+def reached(hosts: Hosts, *urls: str) -> list[bool]:
+    def one(url: str) -> bool:
+        try:
+            hosts.require(httpx.URL(url))
+        except ToolRefused:
+            return False
+        return True
+
+    return [one(url) for url in urls]
+
+
+def test_nothing_is_installed_unless_a_host_is_named() -> None:
+    assert sources() == sources(setup_index="", setup_npm_registry="") == ()
+
+
+def test_the_hosts_of_indexes_are_on_the_list() -> None:
+    found = sources(
+        setup_hosts=["pypi.org"],
+        setup_index="https://Packages.example.org:443/simple/",
+        setup_npm_registry="http://npm.internal:4873/",
+    )
+    assert found == ("pypi.org", "packages.example.org", "http://npm.internal:4873")
+    urls = ("https://pypi.org/", "https://packages.example.org/a", "http://npm.internal:4873/")
+    assert reached(Hosts(found), *urls) == [True, True, True]
+    others = ("http://pypi.org/", "https://npm.internal:4873/", "https://evil.example/")
+    assert reached(Hosts(found), *others) == [False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("index", "why"),
+    [
+        ("https://me:secret@packages.example.org/simple/", "no user name and no password"),
+        ("ftp://packages.example.org/", "begins with https://"),
+        ("packages.example.org", "begins with https://"),
+    ],
+)
+def test_an_index_that_cannot_be_one_is_refused_at_the_start(index: str, why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        sources(setup_index=index)
