@@ -48,9 +48,9 @@ def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) 
 
 def own_files(workspace: Workspace) -> dict[str, int]:
     """The files that the job has made or changed, sizes by path. Without a repository these are all
-    its files."""
+    its files. Sorted: prompts list them, and must be the same in each process."""
     sizes = workspace.list()
-    return {path: sizes[path] for path in workspace.changed() if path in sizes}
+    return {path: sizes[path] for path in sorted(workspace.changed()) if path in sizes}
 
 
 def why_not(ports: Ports, new: Mapping[str, int]) -> str | None:

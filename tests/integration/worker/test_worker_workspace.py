@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.graph.fixed_base import COMMIT, FixedBase
 
+from agents.paths import own_files
 from agents.tree import Tree
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.manifest import Manifest, load, save
@@ -86,3 +87,11 @@ async def test_the_patch_has_what_the_job_delivers(blobs: DirectoryBlobs) -> Non
     assert bundle == b"fettle/1\nDo it\nA <a@example.org>\n7\nM a.py\nD app/old.py\n"
     plain = ManifestWorkspace(blobs, Manifest(), None)
     assert (await plain.patch(), await plain.bundle(**signed, at=7)) == (None, None)
+
+
+async def test_its_own_files_have_the_same_order_in_each_process(blobs: DirectoryBlobs) -> None:
+    """Prompts list them, and a call is recalled by its prompt."""
+    names = [f"made{number:02}.py" for number in range(20)]
+    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    await workspace.apply(dict.fromkeys(reversed(names), b""), frozenset())
+    assert list(own_files(workspace)) == names
