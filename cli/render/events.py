@@ -116,8 +116,8 @@ def _started(data: Data, _detail: Detail) -> Iterator[Part]:
 
 
 def _fetch_started(data: Data, _detail: Detail) -> Iterator[Part]:
-    named = (data["url"] or "the one that was sent", data["ref"])
-    yield Line("fetching", printable(", ".join(filter(None, named))), Tone.QUIET)
+    what = f"fetching {data['url']}" if data["url"] else "unpacking what was sent"
+    yield Line("repository", printable(", ".join(filter(None, (what, data["ref"])))), Tone.QUIET)
 
 
 def _setup_started(data: Data, _detail: Detail) -> Iterator[Part]:

@@ -42,7 +42,7 @@ def test_dependencies_are_installed_and_what_happens_is_shown(tmp_path: Path) ->
             again = ("retry", job_id, "--setup", "pip install shout")
             done = fettle(*again, cwd=repository.folder, env=env)
             assert done.returncode == 0, done.stdout + done.stderr + deployment.logs()
-            assert "fetching: the one that was sent" in done.stdout
+            assert "repository: unpacking what was sent" in done.stdout
             assert "setup: pip install shout\nsetup: done in " in done.stdout
             third = fettle(*asked, "--setup", "pip install shout", cwd=repository.folder, env=env)
             assert "setup: pip install shout: there already" in third.stdout

@@ -43,7 +43,7 @@ _AT = f"/work/{_SCRATCH}"
 _CERTIFICATES = ("ca-certificates.crt", "ca-bundle.crt")
 _TRUSTS = (
     *("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
-    *("GIT_SSL_CAINFO",),
+    *("GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO"),
 )
 _QUIET: Mapping[str, str] = {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
