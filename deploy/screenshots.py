@@ -3,8 +3,9 @@
 
     deploy/screenshots.py [FOLDER]
 
-Writes FOLDER/review.png, job.png and jobs.png (docs/images by default), each under 200 KB. The
-models are played back from the demo's recordings; all else is real. Wants Debian's `chromium`.
+Writes FOLDER/review.png, patch.png, job.png and jobs.png (docs/images by default), each under
+200 KB. The models are played back from the demo's recordings; all else is real. Wants Debian's
+`chromium`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import io
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
@@ -20,9 +22,11 @@ from playwright.sync_api import Browser, expect
 
 from benchmarks.browser import launched
 from cli.client.service import Service
+from cli.demo import project
 from cli.demo.jobs import JOBS
 from cli.local.throwaway import throwaway
 from cli.output import Screen
+from cli.repository.bundle import bundle
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 WINDOW = {"width": 1200, "height": 780}
@@ -36,8 +40,11 @@ def jobs(service: Service) -> dict[str, str]:
     """The demo's jobs, each as far as it goes by itself: recording -> id."""
     found: dict[str, str] = {}
     conversation = None
+    with TemporaryDirectory() as folder:
+        repository = bundle(project.begin(Path(folder) / "project"))
     for job in JOBS:
-        job_id = service.submit(job.spec(conversation, recorded=True))["id"]
+        spec = {**job.spec(conversation, recorded=True), "review": job.review or job.on_project}
+        job_id = service.submit(spec, bundle=repository if job.on_project else None)["id"]
         conversation = _stopped(service, job_id)["conversation_id"]
         found[job.recording] = job_id
     return found
@@ -86,6 +93,8 @@ def main(folder: Path) -> None:
         made = jobs(service)
         review = f"/app/jobs/{made['demo-kmeans']}"
         shoot(browser, service, review, "light", folder / "review.png")
+        patch = f"/app/jobs/{made['demo-repository']}/changes?view=split"
+        shoot(browser, service, patch, "light", folder / "patch.png")
         job = f"/app/jobs/{made['demo-bug-fix']}"
         shoot(browser, service, job, "dark", folder / "job.png")
         shoot(browser, service, "/app", "light", folder / "jobs.png")
