@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, starmap, zip_longest
@@ -63,6 +64,7 @@ def shown(
     """What the template of a patch takes: files, their tree, the sums of their lines, and the
     comments on files that are not in it. `split`: both sides beside each other."""
     found, files, left = read(content), [], COLOURED
+    until = time.monotonic() + code.SECONDS
     by_path: dict[str, list[Comment]] = {}
     for comment in comments:
         by_path.setdefault(comment["path"], []).append(comment)
@@ -71,7 +73,7 @@ def shown(
         there = _there(own, file.rows)
         coloured = len(file.rows) <= min(left, LARGE)
         left -= len(file.rows) if coloured else 0
-        texts = drawn_lines(file.path, file.rows, coloured=coloured)
+        texts = drawn_lines(file.path, file.rows, until if coloured else 0.0)
         lines = (beside if split else numbered)(file.rows, texts, there) if file.rows else None
         apart = tuple(each for each in own if not any(each in some for some in there.values()))
         files.append(ShownFile(file, folded(file), lines, apart))
@@ -141,16 +143,17 @@ def remark(comment: Comment) -> Markup:
     )
 
 
-def drawn_lines(path: str, rows: Sequence[Row], *, coloured: bool) -> list[Markup]:
-    """The text of each row, with its sign; coloured, each side of a hunk as one text."""
+def drawn_lines(path: str, rows: Sequence[Row], until: float) -> list[Markup]:
+    """The text of each row, with its sign; coloured, each side of a hunk as one text, `until` it is
+    too late (`time.monotonic`)."""
     texts = [_shown(row.text) for row in rows]
-    if not coloured or any(len(row.text) > LONGEST for row in rows):
+    if time.monotonic() > until or any(len(row.text) > LONGEST for row in rows):
         return texts
     lexer = code.lexer_of(path)
     for hunk in _hunks(rows):
         for kinds in (("same", "removed"), ("same", "added")):
             side = [place for place in hunk if rows[place].kind in kinds]
-            lines = code.lines([visible(rows[place].text[1:]) for place in side], lexer)
+            lines = code.lines([visible(rows[place].text[1:]) for place in side], lexer, until)
             for place, line in zip(side, lines, strict=True):
                 texts[place] = escape(rows[place].text[:1]) + line
     return texts

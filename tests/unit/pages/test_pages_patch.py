@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.pages.format import code
 from api.pages.format.patch import shown, tree
 from api.pages.rendering import drawn
 from jobs.model.record import PatchRef
@@ -189,6 +190,14 @@ def test_colours_are_those_of_each_side_of_the_whole_hunk(patch):
     assert ' <span class="n">A</span>' in html
     large = lines_of(patch({}, {"a.py": "A = 1\n" * 600}))
     assert 'class="n"' not in large, "it would take too long"
+
+
+def test_a_text_that_a_lexer_takes_minutes_for_is_shown_without_colours(patch, monkeypatch):
+    content = patch({}, {"A.java": f"{'a ' * 20}\n" * 400})
+    monkeypatch.setattr(code, "SECONDS", 0.2)
+    html = lines_of(content)
+    assert 'class="n"' not in html
+    assert html.count("+a a a") == 400
 
 
 def test_both_sides_stand_beside_each_other(patch):
