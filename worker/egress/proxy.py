@@ -1,8 +1,9 @@
 """Proxy: an HTTP proxy on loopback for a process that may reach an operator's hosts, and no others.
 
 Each connection is checked against the list and goes to a checked address, as with `EgressClient`.
-TLS passes through it unread (CONNECT). A plain request has a connection to itself, so that a second
-one on it cannot go to another host. What comes back is bounded in size, over all connections.
+TLS passes through it unread (CONNECT). A plain request has a connection to itself, and names the
+host that was checked, whatever its own header says. What comes back is bounded in size, over all
+connections.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import httpcore
+import httpx
 
 from agents.errors import ToolRefused
 from worker.egress.connect import Pinned
@@ -22,7 +24,8 @@ from worker.egress.hosts import Hosts, authority, parsed
 CONNECT_SECONDS = 10.0
 HEAD_END = b"\r\n\r\n"
 _CHUNK = 64 * 1024
-_HOP_HEADERS = re.compile(rb"\r\n(?:Connection|Proxy-[A-Za-z-]+):[^\r]*", re.IGNORECASE)
+_HEADER = re.compile(rb"[!-9;-~]+:[^\r\n]*")
+_OURS = re.compile(rb"(?:Connection|Host|Proxy-[A-Za-z-]+):", re.IGNORECASE)
 _PORTS = {"https": 443, "http": 80}
 
 
@@ -100,7 +103,7 @@ class Proxy:
             if tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                await upstream.write(_to_origin(head, method, url.raw_path))
+                await upstream.write(_to_origin(head, method, url))
             sending = asyncio.create_task(_copy(reader, upstream))
             try:
                 await self._receive(upstream, writer)
@@ -122,10 +125,16 @@ class Proxy:
             await writer.drain()
 
 
-def _to_origin(head: bytes, method: str, path: bytes) -> bytes:
-    """A request to a proxy as the host itself gets it: one on its connection."""
-    headers = _HOP_HEADERS.sub(b"", head[head.index(b"\r\n") :])
-    return b"%s %s HTTP/1.1\r\nConnection: close%s" % (method.encode("ascii"), path, headers)
+def _to_origin(head: bytes, method: str, url: httpx.URL) -> bytes:
+    """A request to a proxy as the host itself gets it: one on its connection. Raises ValueError for
+    lines that a server may read otherwise than we do."""
+    lines = head.removesuffix(HEAD_END).split(b"\r\n")[1:]
+    if not all(map(_HEADER.fullmatch, lines)):
+        raise ValueError("a header that cannot be read")
+    first = b"%s %s HTTP/1.1" % (method.encode("ascii"), url.raw_path)
+    own = (b"Host: " + url.netloc, b"Connection: close")
+    theirs = (line for line in lines if not _OURS.match(line))
+    return b"\r\n".join((first, *own, *theirs)) + HEAD_END
 
 
 async def _copy(reader: asyncio.StreamReader, upstream: httpcore.AsyncNetworkStream) -> None:

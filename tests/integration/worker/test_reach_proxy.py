@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import httpx
@@ -66,3 +67,19 @@ async def test_pip_reaches_an_index_over_tls(
         (found,) = await port.wheels(["colour"], Target(("py3-none-any",), markers))
         assert found.filename == name
         assert all(each["authorization"].startswith("Basic ") for each in server.headers)
+
+
+async def test_a_plain_request_names_the_host_that_was_checked(server: WebServer) -> None:
+    """One server has many names, and not all of them are on the list."""
+    server.answers["/page"] = Answer(b"text")
+    proxy = a_proxy(f"127.0.0.1:{server.port}")
+    async with proxy.serve() as address:
+        for lines in ("Host: other\r\nX: a", "X: a\nHost: other", "Host : other", " Host: other"):
+            reader, writer = await asyncio.open_connection(
+                *address.removeprefix("http://").split(":")
+            )
+            writer.write(f"GET {server.url('/page')} HTTP/1.1\r\n{lines}\r\n\r\n".encode())
+            await reader.read()
+            writer.close()
+    assert [each["host"] for each in server.headers] == [f"127.0.0.1:{server.port}"]
+    assert server.headers[0]["x"] == "a"
