@@ -25,6 +25,8 @@ SECONDS: Final = 30.0
 """The longest time of a request."""
 MOST_BYTES: Final = 4 * 1024 * 1024
 HOPS: Final = 3
+MOST_ASKED_SECONDS: Final = 3_600.0
+"""The longest pause that a forge may ask for."""
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _GONE_WRONG = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
 _CREDENTIAL = "(FETTLE_REPO_CREDENTIALS)"
@@ -124,7 +126,8 @@ class Rest:
         limited = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
         if answer.status >= 500 or answer.status == 429 or (answer.status == 403 and limited):
             asked = headers.get("retry-after", "")
-            raise DeliveryUnavailable(what + said, float(asked) if asked.isdecimal() else 0.0)
+            seconds = min(float(asked), MOST_ASKED_SECONDS) if asked.isdecimal() else 0.0
+            raise DeliveryUnavailable(what + said, seconds)
         match answer.status:
             case 401:
                 why = f"the operator's credential is wrong, or has run out {_CREDENTIAL}"

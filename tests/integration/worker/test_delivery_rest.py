@@ -66,6 +66,7 @@ async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
         (500, {}, 0.0),
         (502, {}, 0.0),
         (429, {"Retry-After": "30"}, 30.0),
+        (429, {"Retry-After": "9" * 400}, 3_600.0),
         (403, {"X-RateLimit-Remaining": "0"}, 0.0),
         (503, {"Retry-After": "Tue, 24 Nov 2026 10:00:00 GMT"}, 0.0),
     ],
