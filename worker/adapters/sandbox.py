@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
@@ -192,12 +192,17 @@ class Sandboxes:
         return self._of_images[image]
 
     async def environment(self, image: str | None) -> Environment:
-        """What the code finds in it, asked for once a process, and not by a job's own limits.
+        """What the code finds in it, asked for once a process, and not by a job's own limits. Its
+        digest tells images apart, which may differ in no more than a library of the system's.
 
         Raises ImageRefused, and what the sandbox raises.
         """
         if image not in self._environments:
-            self._environments[image] = await describe(self.of(image), DEFAULT_LIMITS)
+            found = await describe(self.of(image), DEFAULT_LIMITS)
+            if not found.digest:  # it has said nothing, and may do so next time
+                return found
+            named = found.digest if image is None else f"{found.digest} {image}"
+            self._environments[image] = replace(found, digest=named)
         return self._environments[image]
 
     async def close(self) -> None:

@@ -1,0 +1,44 @@
+"""What code finds in the sandboxes of a worker, by image."""
+
+from __future__ import annotations
+
+import json
+
+from sandbox.protocol import Command, End, Layer, Limits, RunResult, Stream
+from worker.adapters.sandbox import Sandboxes
+
+FOUND = {"python": "3.11.7", "packages": [], "programs": [], "runners": [], "digest": "d"}
+
+
+class Answering:
+    """A sandbox whose runs fail, until `text` is what they print."""
+
+    text = ""
+
+    async def run(self, command: Command, limits: Limits) -> RunResult:
+        said = Stream(self.text)
+        return RunResult(End.EXITED, 0 if self.text else 1, None, said, Stream(), 0.1)
+
+    async def check(self) -> tuple[Layer, ...]:
+        return ()
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+async def test_images_that_say_the_same_of_themselves_are_told_apart() -> None:
+    """What a setup has built with the libraries of one is not for the other."""
+    sandbox = Answering()
+    sandbox.text = json.dumps(FOUND)
+    sandboxes = Sandboxes(sandbox, ("a", "b"), lambda _: sandbox)
+    found = [await sandboxes.environment(image) for image in (None, "a", "b")]
+    assert len({each.digest for each in found}) == 3
+    assert {each.python for each in found} == {"3.11.7"}
+
+
+async def test_a_sandbox_that_has_said_nothing_is_asked_again() -> None:
+    sandbox = Answering()
+    sandboxes = Sandboxes(sandbox, (), lambda _: sandbox)
+    assert (await sandboxes.environment(None)).digest == ""
+    sandbox.text = json.dumps(FOUND)
+    assert (await sandboxes.environment(None)).digest == "d"
