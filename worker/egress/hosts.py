@@ -36,6 +36,13 @@ class Hosts:
                 f"the host {authority(url)} is not on the operator's list: {', '.join(self.names)}"
             )
 
+    def name_in_full(self, url: httpx.URL) -> bool:
+        """Whether the host is on the list by its own name, and by no `*.` alone."""
+        return any(
+            not name.removeprefix(PLAIN).startswith("*.") and self._fits(name.lower(), url)
+            for name in self.names
+        )
+
     def _fits(self, name: str, url: httpx.URL) -> bool:
         if self.http:
             return _fits(name, url)

@@ -31,12 +31,14 @@ _PORTS = {"https": 443, "http": 80}
 
 @dataclass(slots=True)
 class Proxy:
-    """`refused` are the requests that were not allowed, `unreached` the hosts that gave no answer,
+    """`wildcards` connects to hosts that a `*.` of the list stands for; None: `backend` does.
+    `refused` are the requests that were not allowed, `unreached` the hosts that gave no answer,
     both in order."""
 
     hosts: Hosts
     backend: Pinned
     most_bytes: int
+    wildcards: Pinned | None = None
     refused: list[str] = field(default_factory=list)
     unreached: list[str] = field(default_factory=list)
     _received: int = 0
@@ -94,8 +96,11 @@ class Proxy:
         self.hosts.require(url)
         host = url.raw_host.decode("ascii")
         port = url.port or _PORTS[url.scheme]
+        backend = self.backend
+        if self.wildcards is not None and not self.hosts.name_in_full(url):
+            backend = self.wildcards
         try:
-            upstream = await self.backend.connect_tcp(host, port, CONNECT_SECONDS)
+            upstream = await backend.connect_tcp(host, port, CONNECT_SECONDS)
         except (OSError, httpcore.NetworkError, httpcore.TimeoutException):
             self.unreached.append(authority(url))
             raise

@@ -17,6 +17,7 @@ from worker.egress.connect import Pinned, resolved
 from worker.egress.hosts import Hosts
 from worker.egress.packages.pip import PipPackages
 from worker.egress.proxy import Proxy
+from worker.repositories.setups import door
 
 
 def a_proxy(*hosts: str, private: bool = True, most_bytes: int = 100_000) -> Proxy:
@@ -83,3 +84,18 @@ async def test_a_plain_request_names_the_host_that_was_checked(server: WebServer
             writer.close()
     assert [each["host"] for each in server.headers] == [f"127.0.0.1:{server.port}"]
     assert server.headers[0]["x"] == "a"
+
+
+async def test_a_setup_reaches_an_intranet_by_names_in_full_alone(
+    server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def rebound(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(door, "resolved", rebound)
+    server.answers["/page"] = Answer(b"text")
+    listed = (f"http://own.test:{server.port}", f"http://*.test:{server.port}")
+    proxy = door.Door.to(listed, tmp_path / "left.tar", 1, 100_000).proxy
+    urls = [f"http://{name}.test:{server.port}/page" for name in ("own", "other")]
+    assert [each.status_code for each in await get(proxy, *urls)] == [200, 403]
+    assert "is not public" in proxy.refused[0]

@@ -30,8 +30,9 @@ class Door:
 
     @classmethod
     def to(cls, hosts: tuple[str, ...], archive: Path, most_bytes: int, fetched_bytes: int) -> Door:
-        """One that leads to these hosts; an intranet's addresses are allowed."""
-        proxy = Proxy(Hosts(hosts), Pinned(resolved, private=True), fetched_bytes)
+        """One that leads to these hosts. Those that are named in full may be of an intranet."""
+        full, others = Pinned(resolved, private=True), Pinned(resolved, private=False)
+        proxy = Proxy(Hosts(hosts), full, fetched_bytes, others)
         return cls(archive, most_bytes, proxy)
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
