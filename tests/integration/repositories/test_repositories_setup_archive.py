@@ -50,6 +50,10 @@ LINK = tarfile.SYMTYPE
         [member("a", size=2_000)],
         [member(f"f{n}") for n in range(20)],
         [member("a"), member("a/b")],
+        [member("a", LINK, "")],
+        [member("a", LINK, "b" * 5_000)],
+        [member("b" * 300)],
+        [member("a/" * 12 + "b")],
     ],
 )
 def test_an_archive_that_is_up_to_no_good_is_not_kept(
@@ -81,3 +85,21 @@ def test_names_of_an_archive_stay_in_its_folder(tmp_path: Path) -> None:
     }
     assert oct((tmp_path / "new/b/c").stat().st_mode) == "0o100755"
     assert str((tmp_path / "new/d").readlink()) == "/etc"
+
+
+def test_a_size_that_is_not_of_the_content_is_not_taken(tmp_path: Path) -> None:
+    """A negative one would make room for one that fills the disk."""
+    minus = member("a", tarfile.DIRTYPE)
+    minus.size = -(10**9)
+    holes = member("b", size=0)
+    holes.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": "100000"}
+    for each in (minus.tobuf(tarfile.GNU_FORMAT), holes.tobuf(tarfile.PAX_FORMAT)):
+        (tmp_path / "left.tar").write_bytes(each + bytes(1_024))
+        with pytest.raises(SetupFailed, match="another size than its content"):
+            unpacked(tmp_path / "left.tar", tmp_path / f"new{len(each)}", 1_000_000, 10)
+
+
+def test_folders_in_each_other_without_end_are_not_made(tmp_path: Path) -> None:
+    deep = [member("a/" * depth + "b") for depth in (150, 300)]
+    with pytest.raises(SetupFailed, match="200 folders are in each other"):
+        unpacked(archive(tmp_path, *deep), tmp_path / "new", 1_000, 1_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -14,10 +15,11 @@ from worker.repositories.places import TOP
 _AT_ONCE = 1024 * 1024
 _LATEST = 2**33
 """Seconds since 1970: later times do not go into every file system."""
-_WRONG = (
-    *(tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError),
-    *(FileExistsError, NotADirectoryError),
-)
+_DEEPEST = 200
+"""Folders in each other: walking through them, and removing them, is recursive."""
+_WRONG = (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError)
+_WRONG_NAMES = frozenset({errno.EEXIST, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR})
+"""Of an OSError; others are the disk's."""
 
 
 class _Bounded(io.FileIO):
@@ -38,17 +40,19 @@ def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> i
     """
     folder.mkdir()
     links: dict[Path, str] = {}
+    folders = {folder}
     taken = 0
     try:
         with _Bounded(archive) as file, tarfile.open(fileobj=file, mode="r:") as tar:
             for number, member in enumerate(tar):
+                path = _place(member, folder)
+                _add_above(path, folders)
                 taken += member.size
-                if taken > most_bytes or number >= most_files:
+                if taken > most_bytes or number >= most_files or len(folders) > most_files:
                     raise SetupFailed(
                         f"it left more than {most_bytes} bytes in {most_files} files "
                         "(FETTLE_SETUP_BYTES)"
                     )
-                path = _place(member, folder)
                 if member.issym():
                     links[path] = member.linkname
                 else:
@@ -59,6 +63,10 @@ def unpacked(archive: Path, folder: Path, most_bytes: int, most_files: int) -> i
             path.symlink_to(target)
     except _WRONG as error:
         raise SetupFailed(f"what it left cannot be kept: {error}") from None
+    except OSError as error:
+        if error.errno not in _WRONG_NAMES:
+            raise
+        raise SetupFailed(f"what it left cannot be kept: {error.strerror}") from None
     for place, _, _ in os.walk(folder):
         Path(place).chmod(0o755)
     return taken
@@ -71,7 +79,19 @@ def _place(member: tarfile.TarInfo, folder: Path) -> Path:
     own = first == ".git" or (first == TOP and not rest and not member.isdir())
     if own or first.startswith("/") or ".." in (first, *rest):
         raise tarfile.ReadError(f"{member.name!r} is not a setup's to make")
+    if member.size < 0 or member.issparse():
+        raise tarfile.ReadError(f"{member.name!r} has another size than its content")
+    if len(rest) > _DEEPEST:
+        raise tarfile.ReadError(f"more than {_DEEPEST} folders are in each other")
     return folder.joinpath(first, *rest)
+
+
+def _add_above(path: Path, folders: set[Path]) -> None:
+    """Add the folders that a path is in: the archive may have none of them."""
+    for each in path.parents:
+        if each in folders:
+            return
+        folders.add(each)
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
