@@ -26,12 +26,14 @@ HEAD_END = b"\r\n\r\n"
 _CHUNK = 64 * 1024
 _HEADER = re.compile(rb"[!-9;-~]+:[^\r\n]*")
 _OURS = re.compile(rb"(?:Connection|Host|Proxy-[A-Za-z-]+):", re.IGNORECASE)
+_READS = ("GET", "HEAD")
 _PORTS = {"https": 443, "http": 80}
 
 
 @dataclass(slots=True)
 class Proxy:
     """`wildcards` connects to hosts that a `*.` of the list stands for; None: `backend` does.
+    With `only_reads` a plain request has no body, and nothing that follows it goes on to its host.
     `refused` are the requests that were not allowed, `unreached` the hosts that gave no answer,
     both in order."""
 
@@ -39,6 +41,7 @@ class Proxy:
     backend: Pinned
     most_bytes: int
     wildcards: Pinned | None = None
+    only_reads: bool = False
     refused: list[str] = field(default_factory=list)
     unreached: list[str] = field(default_factory=list)
     _received: int = 0
@@ -94,6 +97,9 @@ class Proxy:
         tunnel = method == "CONNECT"
         url = parsed(f"https://{target}" if tunnel else target)
         self.hosts.require(url)
+        ends = self.only_reads and not tunnel
+        if ends and method not in _READS:
+            raise ToolRefused(f"http:// is for {' and '.join(_READS)} alone, not {method[:20]}")
         host = url.raw_host.decode("ascii")
         port = url.port or _PORTS[url.scheme]
         backend = self.backend
@@ -109,7 +115,7 @@ class Proxy:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 await upstream.write(_to_origin(head, method, url))
-            sending = asyncio.create_task(_copy(reader, upstream))
+            sending = asyncio.create_task(_copy(reader, None if ends else upstream))
             try:
                 await self._receive(upstream, writer)
             finally:
@@ -142,6 +148,7 @@ def _to_origin(head: bytes, method: str, url: httpx.URL) -> bytes:
     return b"\r\n".join((first, *own, *theirs)) + HEAD_END
 
 
-async def _copy(reader: asyncio.StreamReader, upstream: httpcore.AsyncNetworkStream) -> None:
+async def _copy(reader: asyncio.StreamReader, upstream: httpcore.AsyncNetworkStream | None) -> None:
     while part := await reader.read(_CHUNK):
-        await upstream.write(part)
+        if upstream is not None:
+            await upstream.write(part)

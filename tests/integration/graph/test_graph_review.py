@@ -77,9 +77,9 @@ HEARD = """
 Comment on line 2 of `a.py` as it was before your change, marked with `>` in the change:
 
 ```diff
-   x = 1
-> -y = 2
-  +y = 4
+     x = 1
+  > -y = 2
+    +y = 4
 ```
 
 Why not 3?

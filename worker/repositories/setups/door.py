@@ -32,7 +32,7 @@ class Door:
     def to(cls, hosts: tuple[str, ...], archive: Path, most_bytes: int, fetched_bytes: int) -> Door:
         """One that leads to these hosts. Those that are named in full may be of an intranet."""
         full, others = Pinned(resolved, private=True), Pinned(resolved, private=False)
-        proxy = Proxy(Hosts(hosts), full, fetched_bytes, others)
+        proxy = Proxy(Hosts(hosts), full, fetched_bytes, others, only_reads=True)
         return cls(archive, most_bytes, proxy)
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
