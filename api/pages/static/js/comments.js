@@ -34,6 +34,10 @@
     write(text.trim() ? [...others, { at, text }] : others);
   };
 
+  const focus = (line) => {
+    line.tabIndex = -1;
+    line.focus();
+  };
   // Beside each other, a line before the change has the one after it at its right.
   const below = (line) => (line.matches(".left") ? line.nextElementSibling : line);
 
@@ -62,9 +66,13 @@
     for (const { at, text } of comments) {
       const line = lines.get(at);
       if (!line) continue;
+      const remove = () => {
+        set(at, "");
+        focus(line);
+      };
       const note = made("span", "remark draft");
       const head = made("span", "remark-by", "Your comment, not sent yet ");
-      head.append(button("Change", () => open(line), "plain small"), button("Remove", () => set(at, ""), "plain small"));
+      head.append(button("Change", () => open(line), "plain small"), button("Remove", remove, "plain small"));
       note.setAttribute("role", "note");
       note.append(head, `\n${text}`);
       below(line).after(note);
@@ -82,7 +90,7 @@
     text.value = read().find((each) => each.at === at)?.text ?? "";
     const close = () => {
       box.remove();
-      line.focus();
+      focus(line);
     };
     const keep = () => {
       close();
@@ -91,7 +99,6 @@
     const buttons = made("span", "buttons");
     buttons.append(button("Add the comment", keep, "button primary"), button("Back", close));
     box.append(text, buttons);
-    line.tabIndex = -1;
     below(line).after(box);
     box.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();
@@ -118,15 +125,14 @@
     else if (event.key in step) {
       const lines = [...block.querySelectorAll(`:scope > :is(.d-added, .d-removed, .d-same)`)];
       const next = line ? lines[lines.indexOf(line) + step[event.key]] : lines[0];
-      if (next) {
-        next.tabIndex = -1;
-        next.focus();
-      }
+      if (next) focus(next);
     } else return;
     event.preventDefault();
   });
 
   document.addEventListener("input", (event) => { if (event.target === field()) show(); });
-  document.addEventListener("htmx:afterSwap", show);
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.querySelector(".patch, textarea[name=comments]")) show();
+  });
   show();
 })();
