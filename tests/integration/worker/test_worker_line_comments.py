@@ -76,7 +76,7 @@ def test_comments_reach_the_model_and_are_marked_in_the_next_review(
             job = reviewed(service, job_id, first["id"], deployment)
     heard = _heard(model)
     assert "Comment on line 6 of `days/count.py`, marked with `>` in the change:" in heard
-    assert "\n  -    return abs(year - EPOCH)\n> +    return year - EPOCH\n```" in heard
+    assert "\n    -    return abs(year - EPOCH)\n  > +    return year - EPOCH\n```" in heard
     assert "```\n\nSay what a negative number means.\n" in heard
     (decision,) = job["review"]["payload"]["decisions"]
     assert decision["feedback"] == ""
