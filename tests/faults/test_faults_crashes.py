@@ -201,6 +201,8 @@ async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(
         assert workers == {doomed.pid, survivor.pid}
         more = await submitted(deployment, operations, MORE, JobSpec(task="slow", model=slow))
         await deployment.until(operations, more[MORE // 4])
+        while not await holds_one(deployment, operations, more, doomed.pid):
+            await asyncio.sleep(0.02)
         doomed.kill()
         lost = 0
         for job_id in more:
@@ -209,6 +211,14 @@ async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(
             await assert_once(deployment, operations, job_id)
             lost += job.attempts - 1
         assert lost > 0  # or the kill proved nothing
+
+
+async def holds_one(
+    deployment: Deployment, operations: Operations, job_ids: list[str], pid: int
+) -> bool:
+    """Whether the worker of this process works on one of the jobs."""
+    records = [await deployment.record_of(operations, job_id) for job_id in job_ids]
+    return any(each.lease and f":{pid}:" in each.lease.worker for each in records)
 
 
 async def submitted(
