@@ -48,7 +48,8 @@ def _index(value: str) -> str:
         raise ValueError("an index begins with https:// or http://")
     if parts.username is not None or parts.password is not None:
         raise ValueError(
-            "an index has no user name and no password here: code in the sandbox could read them"
+            "an index has no user name and no password here, where code could read them: put them "
+            "into the file of FETTLE_SETUP_CREDENTIALS"
         )
     return value
 
@@ -117,11 +118,16 @@ class RepositorySettings(FettleSettings):
     setup_index: Annotated[Index | None, BeforeValidator(_none_if_empty)] = Field(
         None,
         description="address of the index that pip uses there (its `/simple/`), without a "
-        "password; its host is allowed besides; unset: pypi.org",
+        "password (`FETTLE_SETUP_CREDENTIALS`); its host is allowed besides; unset: pypi.org",
     )
     setup_npm_registry: Annotated[Index | None, BeforeValidator(_none_if_empty)] = Field(
         None,
         description="the same for npm; unset: registry.npmjs.org",
+    )
+    setup_credentials: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
+        None,
+        description="file as that of `FETTLE_REPO_CREDENTIALS`, for the hosts of indexes that want "
+        "a credential; the worker adds it to what a setup asks of them",
     )
     setup_seconds: float = Field(
         600.0, gt=0, description="the longest time for installing a repository's dependencies"

@@ -49,6 +49,7 @@ from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
 from worker.repositories.setups.job import fetching, installed
+from worker.repositories.setups.run import Indexes
 from worker.repositories.setups.setup import Setups
 from worker.repositories.source import Repositories
 from worker.store import retry_while_unavailable
@@ -260,7 +261,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         packages=packages(settings),
         repositories=repositories,
         deliveries=DeliveryHosts.over(settings, repositories.hosts),
-        setups=Setups(repositories.places, settings),
+        setups=Setups(repositories.places, Indexes.over(settings)),
         author=settings.repo_author,
         patience=settings.patience_seconds,
         retries=settings.retries,

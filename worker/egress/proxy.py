@@ -19,31 +19,24 @@ import httpx
 
 from agents.errors import ToolRefused
 from worker.egress.connect import Pinned
-from worker.egress.hosts import Hosts, authority, parsed
+from worker.egress.hosts import Hosts, parsed
 
 CONNECT_SECONDS = 10.0
-HEAD_END = b"\r\n\r\n"
+_HEAD_END = b"\r\n\r\n"
 _CHUNK = 64 * 1024
 _HEADER = re.compile(rb"[!-9;-~]+:[^\r\n]*")
 _OURS = re.compile(rb"(?:Connection|Host|Proxy-[A-Za-z-]+):", re.IGNORECASE)
-_READS = ("GET", "HEAD")
 _PORTS = {"https": 443, "http": 80}
 
 
 @dataclass(slots=True)
 class Proxy:
-    """`wildcards` connects to hosts that a `*.` of the list stands for; None: `backend` does.
-    With `only_reads` a plain request has no body, and nothing that follows it goes on to its host.
-    `refused` are the requests that were not allowed, `unreached` the hosts that gave no answer,
-    both in order."""
+    """`refused` are the requests that were not allowed, in order."""
 
     hosts: Hosts
     backend: Pinned
     most_bytes: int
-    wildcards: Pinned | None = None
-    only_reads: bool = False
     refused: list[str] = field(default_factory=list)
-    unreached: list[str] = field(default_factory=list)
     _received: int = 0
     _open: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -65,17 +58,14 @@ class Proxy:
             await asyncio.gather(*self._open, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self.answer(reader, writer))
+        task = asyncio.create_task(self._answer(reader, writer))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
-    async def answer(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes = b""
-    ) -> None:
-        """Answer one connection, and close it. `head` is what was read of its request: all up to
-        the empty line, or nothing."""
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one connection, and close it."""
         try:
-            await self._forward(reader, writer, head or await reader.readuntil(HEAD_END))
+            await self._forward(reader, writer, await reader.readuntil(_HEAD_END))
         except ToolRefused as error:
             self.refused.append(str(error))
             writer.write(
@@ -97,25 +87,15 @@ class Proxy:
         tunnel = method == "CONNECT"
         url = parsed(f"https://{target}" if tunnel else target)
         self.hosts.require(url)
-        ends = self.only_reads and not tunnel
-        if ends and method not in _READS:
-            raise ToolRefused(f"http:// is for {' and '.join(_READS)} alone, not {method[:20]}")
         host = url.raw_host.decode("ascii")
         port = url.port or _PORTS[url.scheme]
-        backend = self.backend
-        if self.wildcards is not None and not self.hosts.name_in_full(url):
-            backend = self.wildcards
-        try:
-            upstream = await backend.connect_tcp(host, port, CONNECT_SECONDS)
-        except (OSError, httpcore.NetworkError, httpcore.TimeoutException):
-            self.unreached.append(authority(url))
-            raise
+        upstream = await self.backend.connect_tcp(host, port, CONNECT_SECONDS)
         try:
             if tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 await upstream.write(_to_origin(head, method, url))
-            sending = asyncio.create_task(_copy(reader, None if ends else upstream))
+            sending = asyncio.create_task(_copy(reader, upstream))
             try:
                 await self._receive(upstream, writer)
             finally:
@@ -139,16 +119,15 @@ class Proxy:
 def _to_origin(head: bytes, method: str, url: httpx.URL) -> bytes:
     """A request to a proxy as the host itself gets it: one on its connection. Raises ValueError for
     lines that a server may read otherwise than we do."""
-    lines = head.removesuffix(HEAD_END).split(b"\r\n")[1:]
+    lines = head.removesuffix(_HEAD_END).split(b"\r\n")[1:]
     if not all(map(_HEADER.fullmatch, lines)):
         raise ValueError("a header that cannot be read")
     first = b"%s %s HTTP/1.1" % (method.encode("ascii"), url.raw_path)
     own = (b"Host: " + url.netloc, b"Connection: close")
     theirs = (line for line in lines if not _OURS.match(line))
-    return b"\r\n".join((first, *own, *theirs)) + HEAD_END
+    return b"\r\n".join((first, *own, *theirs)) + _HEAD_END
 
 
-async def _copy(reader: asyncio.StreamReader, upstream: httpcore.AsyncNetworkStream | None) -> None:
+async def _copy(reader: asyncio.StreamReader, upstream: httpcore.AsyncNetworkStream) -> None:
     while part := await reader.read(_CHUNK):
-        if upstream is not None:
-            await upstream.write(part)
+        await upstream.write(part)

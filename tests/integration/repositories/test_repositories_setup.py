@@ -22,6 +22,7 @@ from worker.repositories.base import Base
 from worker.repositories.errors import SetupFailed, SetupUnavailable
 from worker.repositories.setups import run
 from worker.repositories.setups.detected import Setup
+from worker.repositories.setups.run import Indexes
 from worker.repositories.setups.setup import Installed, Setups, Within
 
 from .conftest import Uploads
@@ -46,7 +47,7 @@ class Bench:
         self, setup: Setup, base: Base | None = None, digest: str = "a", **settings: Any
     ) -> Installed:
         asked = RepositorySettings.model_validate({"setup_index": self.index, **settings})
-        setups = Setups(self.uploads.repositories().places, asked)
+        setups = Setups(self.uploads.repositories().places, Indexes.over(asked))
 
         async def begins() -> None:
             self.begun += 1

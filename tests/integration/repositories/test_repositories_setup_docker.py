@@ -15,6 +15,7 @@ from sandbox.docker import DockerSandbox
 from sandbox.protocol import Limits
 from settings.repositories import RepositorySettings
 from worker.repositories.setups.detected import Setup
+from worker.repositories.setups.run import Indexes
 from worker.repositories.setups.setup import Setups, Within
 
 from .conftest import Uploads
@@ -34,7 +35,7 @@ async def test_a_container_begins_with_what_a_setup_left(
     base = await uploads.base(project.bundle())
     settings = RepositorySettings(setup_index=serve(server, PACKAGES))
     repositories = uploads.repositories()
-    setups = Setups(repositories.places, settings)
+    setups = Setups(repositories.places, Indexes(settings))
     sandbox = DockerSandbox(
         engines.IMAGE, engine=docker_engine.host, pool_size=0, layers=repositories.layers
     )

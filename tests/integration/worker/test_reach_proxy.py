@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -18,7 +17,6 @@ from worker.egress.connect import Pinned, resolved
 from worker.egress.hosts import Hosts
 from worker.egress.packages.pip import PipPackages
 from worker.egress.proxy import Proxy
-from worker.repositories.setups import door
 
 
 def a_proxy(*hosts: str, private: bool = True, most_bytes: int = 100_000) -> Proxy:
@@ -85,53 +83,3 @@ async def test_a_plain_request_names_the_host_that_was_checked(server: WebServer
             writer.close()
     assert [each["host"] for each in server.headers] == [f"127.0.0.1:{server.port}"]
     assert server.headers[0]["x"] == "a"
-
-
-async def test_nothing_follows_a_plain_request_of_a_setup() -> None:
-    """Its host may serve a second one, whose target nobody has checked."""
-    heard = bytearray()
-
-    async def keeps_open(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while part := await reader.read(1_000):
-            heard.extend(part)
-            if b"last" in heard:
-                writer.close()
-                return
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-            await writer.drain()
-            if b"first" in heard:
-                await asyncio.sleep(0.2)
-                writer.close()
-                return
-
-    server = await asyncio.start_server(keeps_open, "127.0.0.1", 0)
-    place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    proxy = replace(a_proxy(place), only_reads=True)
-    async with server, proxy.serve() as address:
-        host, port = address.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, port)
-        asked = b"GET http://%b/first HTTP/1.1\r\n\r\n" % place.encode()
-        writer.write(asked + b"GET http://other/last HTTP/1.1\r\n\r\n")
-        assert (await reader.read()).startswith(b"HTTP/1.1 200")
-        writer.close()
-        async with httpx.AsyncClient(proxy=address) as client:
-            refused = await client.post(f"http://{place}/last", content=b"x")
-    assert b"/first" in heard
-    assert b"last" not in heard
-    assert refused.status_code == 403
-    assert proxy.refused == ["http:// is for GET and HEAD alone, not POST"]
-
-
-async def test_a_setup_reaches_an_intranet_by_names_in_full_alone(
-    server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def rebound(host: str, port: int) -> list[str]:
-        return ["127.0.0.1"]
-
-    monkeypatch.setattr(door, "resolved", rebound)
-    server.answers["/page"] = Answer(b"text")
-    listed = (f"http://own.test:{server.port}", f"http://*.test:{server.port}")
-    proxy = door.Door.to(listed, tmp_path / "left.tar", 1, 100_000).proxy
-    urls = [f"http://{name}.test:{server.port}/page" for name in ("own", "other")]
-    assert [each.status_code for each in await get(proxy, *urls)] == [200, 403]
-    assert "is not public" in proxy.refused[0]

@@ -49,7 +49,10 @@ class RepositoryHosts:
     def over(cls, settings: RepositorySettings) -> RepositoryHosts:
         """Raises RepositoriesUnfit where the file of credentials cannot be used."""
         file = settings.repo_credentials
-        return cls(settings.repo_hosts, {} if file is None else _credentials(file))
+        return cls(
+            settings.repo_hosts,
+            {} if file is None else credentials(file, "FETTLE_REPO_CREDENTIALS"),
+        )
 
     def site(self, address: str) -> Site:
         """The site of this address. Raises RepositoryRefused."""
@@ -67,7 +70,7 @@ class RepositoryHosts:
                     str(url),
                     Hosts((place,), http=plain),
                     private=not name.removeprefix(_PLAIN).startswith("*."),
-                    header=None if credential is None else _basic(credential),
+                    header=None if credential is None else f"Authorization: {basic(credential)}",
                     token=None if credential is None else credential.partition(":")[2],
                 )
         raise RepositoryRefused(
@@ -104,21 +107,22 @@ def _fits(name: str, url: httpx.URL) -> bool:
     return True
 
 
-def _basic(credential: str) -> str:
-    return f"Authorization: Basic {base64.b64encode(credential.encode()).decode()}"
+def basic(credential: str) -> str:
+    """A `USER:TOKEN` as the value of the header `Authorization`."""
+    return f"Basic {base64.b64encode(credential.encode()).decode()}"
 
 
-def _credentials(file: Path) -> dict[str, str]:
-    """Lines `HOST USER:TOKEN`; empty ones and those that begin with `#` say nothing."""
+def credentials(file: Path, setting: str) -> dict[str, str]:
+    """`USER:TOKEN` by host, of lines `HOST USER:TOKEN`; others are empty, or begin with `#`. Raises
+    RepositoriesUnfit, which names the setting."""
     try:
         mode = file.stat().st_mode
         lines = file.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise RepositoriesUnfit(f"FETTLE_REPO_CREDENTIALS cannot be read: {error}") from None
+        raise RepositoriesUnfit(f"{setting} cannot be read: {error}") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise RepositoriesUnfit(
-            f"FETTLE_REPO_CREDENTIALS, {file}, can be read by other users of this machine: "
-            f"chmod 600 {file}"
+            f"{setting}, {file}, can be read by other users of this machine: chmod 600 {file}"
         )
     found: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
@@ -127,7 +131,7 @@ def _credentials(file: Path) -> dict[str, str]:
         host, _, credential = line.strip().partition(" ")
         if ":" not in credential.strip():
             raise RepositoriesUnfit(
-                f"FETTLE_REPO_CREDENTIALS, {file}, line {number}: it has to be HOST USER:TOKEN"
+                f"{setting}, {file}, line {number}: it has to be HOST USER:TOKEN"
             )
         found[host.lower()] = credential.strip()
     return found

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from worker.egress.connect import Pinned, resolved
 from worker.egress.hosts import Hosts
-from worker.egress.proxy import HEAD_END, Proxy
+from worker.egress.reading_proxy import ReadingProxy
 
 LEAVES = b"PUT /layer "
+_HEAD_END = b"\r\n\r\n"
 _CHUNK = 1024 * 1024
 
 
@@ -24,21 +26,30 @@ class Door:
 
     archive: Path
     most_bytes: int
-    proxy: Proxy
+    proxy: ReadingProxy
     whole: bool = False
     _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
-    def to(cls, hosts: tuple[str, ...], archive: Path, most_bytes: int, fetched_bytes: int) -> Door:
+    @asynccontextmanager
+    async def to(
+        cls,
+        hosts: tuple[str, ...],
+        credentials: Mapping[str, str],
+        archive: Path,
+        most_bytes: int,
+        fetched_bytes: int,
+    ) -> AsyncIterator[Door]:
         """One that leads to these hosts. Those that are named in full may be of an intranet."""
         full, others = Pinned(resolved, private=True), Pinned(resolved, private=False)
-        proxy = Proxy(Hosts(hosts), full, fetched_bytes, others, only_reads=True)
-        return cls(archive, most_bytes, proxy)
+        proxy = ReadingProxy(Hosts(hosts), full, others, fetched_bytes, credentials)
+        async with aclosing(proxy):
+            yield cls(archive, most_bytes, proxy)
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection, and close it."""
         try:
-            head = await reader.readuntil(HEAD_END)
+            head = await reader.readuntil(_HEAD_END)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             writer.close()
             return

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import ssl
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +26,7 @@ from sandbox.protocol import (
 )
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import SetupFailed, SetupUnavailable
+from worker.repositories.origins.hosts import basic, credentials
 from worker.repositories.setups.door import Door
 
 MOST_FILES = 60_000
@@ -40,7 +40,6 @@ _ENTRY_BYTES = 2_048
 """Of an archive, for each file beside its content."""
 _SCRATCH = ".setup/scratch"
 _AT = f"/work/{_SCRATCH}"
-_CERTIFICATES = ("ca-certificates.crt", "ca-bundle.crt")
 _TRUSTS = (
     *("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
     *("GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO"),
@@ -58,6 +57,22 @@ _QUIET: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Indexes:
+    """Where packages come from; `credentials` are the operator's, as `Authorization` headers by
+    host."""
+
+    settings: RepositorySettings
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def over(cls, settings: RepositorySettings) -> Indexes:
+        """Raises RepositoriesUnfit where the file of credentials cannot be used."""
+        file = settings.setup_credentials
+        found = {} if file is None else credentials(file, "FETTLE_SETUP_CREDENTIALS")
+        return cls(settings, {host: basic(each) for host, each in found.items()})
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """What the command sees in its directory: a layer, or these files alone."""
 
@@ -66,34 +81,37 @@ class Inputs:
 
 
 async def run(
-    sandbox: Sandbox, settings: RepositorySettings, command: str, inputs: Inputs, archive: Path
+    sandbox: Sandbox, indexes: Indexes, command: str, inputs: Inputs, archive: Path
 ) -> float:
     """Run the command, which has taken so many seconds; `archive` has what it left. Raises
     SetupFailed, SetupUnavailable where an index gave no answer, and what the sandbox raises."""
+    settings = indexes.settings
     most = settings.setup_bytes + MOST_FILES * _ENTRY_BYTES
     fetched = FETCHED_TIMES * settings.setup_bytes
-    door = Door.to(settings.setup_sources, archive, most, fetched)
-    packed, certificates = await asyncio.to_thread(lambda: (pip(), trusted()))
+    packed = await asyncio.to_thread(pip)
     asked = {
         "command": command,
         "port": PROXY_PORT,
-        "environment": environment(settings, certificates is not None),
+        "environment": environment(settings),
         "most_bytes": settings.setup_bytes,
         "most_files": MOST_FILES,
     }
-    own = {f"{_SCRATCH}/pip.zip": packed}
-    if certificates is not None:
-        own[f"{_SCRATCH}/ca.pem"] = certificates
-    wanted = Command(
-        argv=("python", "-I", "-c", (Path(__file__).parent / "inside.py").read_text()),
-        files={**(inputs.files or {}), **own},
-        stdin=json.dumps(asked).encode(),
-        layers=inputs.layers,
-        proxy=door,
-        collect=False,
-    )
     limits = limits_of(settings)
-    result = await sandbox.run(wanted, limits)
+    hosts = settings.setup_sources
+    async with Door.to(hosts, indexes.credentials, archive, most, fetched) as door:
+        own = {
+            f"{_SCRATCH}/pip.zip": packed,
+            f"{_SCRATCH}/ca.pem": door.proxy.authority.certificate(),
+        }
+        wanted = Command(
+            argv=("python", "-I", "-c", (Path(__file__).parent / "inside.py").read_text()),
+            files={**(inputs.files or {}), **own},
+            stdin=json.dumps(asked).encode(),
+            layers=inputs.layers,
+            proxy=door,
+            collect=False,
+        )
+        result = await sandbox.run(wanted, limits)
     if result.end is End.KILLED:
         raise SandboxUnavailable("the sandbox of a setup was killed from outside")
     if not result.succeeded or not door.whole:
@@ -115,11 +133,9 @@ def limits_of(settings: RepositorySettings) -> Limits:
     )
 
 
-def environment(settings: RepositorySettings, certificates: bool) -> dict[str, str]:
-    """The variables by which programs find the operator's indexes, and trust them."""
-    found = dict(_QUIET)
-    if certificates:
-        found |= dict.fromkeys(_TRUSTS, f"{_AT}/ca.pem")
+def environment(settings: RepositorySettings) -> dict[str, str]:
+    """The variables by which programs find the operator's indexes, and trust the proxy."""
+    found = {**_QUIET, **dict.fromkeys(_TRUSTS, f"{_AT}/ca.pem")}
     if settings.setup_index is not None:
         found["PIP_INDEX_URL"] = settings.setup_index
         if settings.setup_index.startswith("http://"):
@@ -127,15 +143,6 @@ def environment(settings: RepositorySettings, certificates: bool) -> dict[str, s
     if settings.setup_npm_registry is not None:
         found["npm_config_registry"] = settings.setup_npm_registry
     return found
-
-
-def trusted() -> bytes | None:
-    """The certificates that this machine trusts; None where they are in no one file."""
-    paths = ssl.get_default_verify_paths()
-    places = [paths.cafile] if paths.cafile else []
-    if paths.capath:
-        places += [f"{paths.capath}/{name}" for name in _CERTIFICATES]
-    return next((Path(each).read_bytes() for each in places if Path(each).is_file()), None)
 
 
 @cache

@@ -21,7 +21,7 @@ from worker.repositories.garbage import collect
 from worker.repositories.places import BYTES_FILE, SETUP, TOP, Lock, Places, moved, synced, used
 from worker.repositories.setups.archive import unpacked
 from worker.repositories.setups.detected import Setup
-from worker.repositories.setups.run import MOST_FILES, Inputs, run
+from worker.repositories.setups.run import MOST_FILES, Indexes, Inputs, run
 
 AT_ONCE = 2
 """Setups of one worker: each may have two processors' time and 2 GiB for minutes."""
@@ -75,13 +75,18 @@ class Setups:
     """Runs each setup once on this machine."""
 
     places: Places
-    settings: RepositorySettings
+    indexes: Indexes
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     @property
     def works(self) -> bool:
         """Whether the operator has named hosts to install from."""
         return bool(self.settings.setup_sources)
+
+    @property
+    def settings(self) -> RepositorySettings:
+        """Of repositories."""
+        return self.indexes.settings
 
     async def installed(
         self, base: Base, setup: Setup, within: Within, begins: Callable[[], Awaitable[None]]
@@ -116,7 +121,7 @@ class Setups:
         await asyncio.to_thread(shutil.rmtree, new, ignore_errors=True)
         async with self.turns:
             inputs = await _inputs(base, setup)
-            seconds = await run(sandbox, self.settings, setup.command, inputs, archive)
+            seconds = await run(sandbox, self.indexes, setup.command, inputs, archive)
         taken = await asyncio.to_thread(
             unpacked, archive, new, self.settings.setup_bytes, MOST_FILES
         )

@@ -1,0 +1,203 @@
+"""The proxy for code in a sandbox: it may read from an operator's hosts, and does not get to know
+their credentials."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from support.servers.certificates import self_signed
+from support.servers.web_server import Answer, WebServer, web_server
+
+from worker.egress.reading_proxy import ReadingProxy
+from worker.repositories.setups import door
+from worker.repositories.setups.door import Door
+
+
+@asynccontextmanager
+async def reading(
+    folder: Path, *hosts: str, most_bytes: int = 100_000, **credentials: str
+) -> AsyncIterator[tuple[ReadingProxy, str]]:
+    """The proxy of a setup, and its address."""
+    own = {place.replace("_", ":"): each for place, each in credentials.items()}
+    async with Door.to(hosts, own, folder / "left.tar", 1, most_bytes) as made:
+        server = await asyncio.start_server(made.proxy.answer, "127.0.0.1", 0)
+        async with server:
+            yield made.proxy, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+def client(proxy: ReadingProxy, address: str) -> httpx.AsyncClient:
+    context = ssl.create_default_context(cadata=proxy.authority.certificate().decode())
+    return httpx.AsyncClient(proxy=address, verify=context)
+
+
+@pytest.fixture
+def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    """What `localhost` serves with, trusted by this machine."""
+    certificate, context = self_signed(tmp_path, "localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    return context
+
+
+async def test_the_worker_adds_a_password_over_tls(tmp_path: Path, trusted: ssl.SSLContext) -> None:
+    with web_server(trusted) as index, web_server(trusted) as other:
+        index.answers["/page"] = Answer(b"text", headers={"Content-Length": "4"})
+        other.answers["/page"] = Answer(b"other")
+        places = [f"localhost:{each.port}" for each in (index, other)]
+        own = {f"localhost_{index.port}": "Basic ours"}
+        sent = {"Authorization": "Basic theirs", "Host": "other.example"}
+        asked = (places[0], places[0], places[1])
+        async with (
+            reading(tmp_path, *places, **own) as (proxy, address),
+            client(proxy, address) as asks,
+        ):
+            first, again, second = [
+                await asks.get(f"https://{place}/page?a=%2F", headers=sent) for place in asked
+            ]
+        assert (first.status_code, again.status_code) == (404, 404)
+        assert second.text == ""
+        assert [each["authorization"] for each in index.headers] == ["Basic ours"] * 2
+        assert [each["authorization"] for each in other.headers] == ["Basic theirs"]
+        assert {each["host"] for each in index.headers} == {places[0]}
+        assert index.asked == ["/page?a=%2F"] * 2
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_code_reads_and_does_nothing_else(
+    tmp_path: Path, trusted: ssl.SSLContext, scheme: str
+) -> None:
+    tls = trusted if scheme == "https" else None
+    with web_server(tls) as server, web_server(tls) as other:
+        server.answers["/page"] = Answer(b"text")
+        place = f"localhost:{server.port}"
+        listed = place if tls else f"http://{place}"
+        async with reading(tmp_path, listed) as (proxy, address), client(proxy, address) as asks:
+            page = f"{scheme}://{place}/page"
+            answers = [
+                await asks.get(page),
+                await asks.head(page),
+                await asks.post(page, content=b"x"),
+                await asks.request("GET", page, content=b"x"),
+                await asks.put(page, content=b"x"),
+                await asks.post(f"{page}/git-upload-pack", content=b"x" * 2_000_000),
+            ]
+            with pytest.raises(httpx.ProxyError) if tls else pytest.raises(AssertionError):
+                answer = await asks.get(f"{scheme}://localhost:{other.port}/page")
+                assert answer.status_code != 403
+        assert [each.status_code for each in answers] == [200, 501, 403, 403, 403, 403]
+        assert server.asked == ["/page"]
+        assert other.asked == []
+        assert proxy.refused == [
+            "a setup may only read: POST is refused",
+            "a setup may only read: a body of over 0 bytes is refused",
+            "a setup may only read: PUT is refused",
+            "a setup may only read: a body of over 1048576 bytes is refused",
+            f"the host localhost:{other.port} is not on the operator's list: {listed}",
+        ]
+
+
+async def test_git_asks_by_post(tmp_path: Path) -> None:
+    """As any client of git's smart protocol does."""
+    heard = bytearray()
+
+    async def answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.extend(await reader.readuntil(b"want"))
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npack")
+        writer.close()
+
+    server = await asyncio.start_server(answers, "127.0.0.1", 0)
+    place = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with (
+        server,
+        reading(tmp_path, place) as (proxy, address),
+        client(proxy, address) as asks,
+    ):
+        answer = await asks.post(f"{place}/app.git/git-upload-pack", content=b"want")
+    assert answer.text == "pack"
+    assert b"content-length: 4\r\n" in bytes(heard).lower()
+
+
+async def test_a_second_request_in_the_first_one_is_no_request(tmp_path: Path) -> None:
+    """Two readers of one text may find two ends of a request: here only one reads it."""
+    with web_server() as server:
+        server.answers["/page"] = Answer(b"text", headers={"Content-Length": "4"})
+        place = f"127.0.0.1:{server.port}"
+        async with reading(tmp_path, f"http://{place}") as (_, address):
+            for lines in ("Content-Length: 60", "Transfer-Encoding: chunked", "Host : x", "X: y"):
+                reader, writer = await asyncio.open_connection(
+                    *address.removeprefix("http://").split(":")
+                )
+                inner = f"GET http://{place}/inner HTTP/1.1\r\nHost: other\r\n\r\n"
+                head = f"GET http://{place}/page HTTP/1.1\r\nHost: {place}\r\n{lines}\r\n\r\n"
+                writer.write((head + inner).encode())
+                writer.write_eof()
+                await reader.read()
+                writer.close()
+    # `inner` follows where the first one ended: it is asked of the listed host, by its name.
+    assert server.asked == ["/page", "/inner"]
+    assert {each["host"] for each in server.headers} == {place}
+
+
+async def test_what_comes_back_is_bounded_over_all_connections(
+    tmp_path: Path, server: WebServer
+) -> None:
+    server.answers["/page"] = Answer(b"x" * 60_000, headers={"Content-Length": "60000"})
+    place = f"http://127.0.0.1:{server.port}"
+    async with reading(tmp_path, place) as (proxy, address), client(proxy, address) as asks:
+        await asks.get(f"{place}/page")
+        with pytest.raises(httpx.RemoteProtocolError):
+            await asks.get(f"{place}/page")
+    assert proxy.refused == ["the indexes sent more than 100000 bytes"]
+
+
+async def test_a_certificate_that_is_not_trusted_is_named(tmp_path: Path) -> None:
+    _, context = self_signed(tmp_path, "localhost")
+    with web_server(context) as server:
+        place = f"localhost:{server.port}"
+        async with reading(tmp_path, place) as (proxy, address), client(proxy, address) as asks:
+            assert (await asks.get(f"https://{place}/page")).status_code == 403
+    assert proxy.unreached == []
+    (why,) = proxy.refused
+    assert why.startswith(f"{place} shows no certificate that this worker trusts: ")
+
+
+async def test_an_intranet_is_reached_by_names_in_full_alone(
+    server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def rebound(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(door, "resolved", rebound)
+    server.answers["/page"] = Answer(b"text")
+    listed = (f"http://own.test:{server.port}", f"http://*.test:{server.port}")
+    urls = [f"http://{name}.test:{server.port}/page" for name in ("own", "other")]
+    async with reading(tmp_path, *listed) as (proxy, address), client(proxy, address) as asks:
+        assert [(await asks.get(url)).status_code for url in urls] == [200, 403]
+    assert "is not public" in proxy.refused[0]
+
+
+async def test_a_tunnel_leads_to_its_own_host_alone(
+    tmp_path: Path, trusted: ssl.SSLContext
+) -> None:
+    """A server may take the host that a request's first line names for the one it is sent to."""
+    with web_server(trusted) as server:
+        place = f"localhost:{server.port}"
+        async with reading(tmp_path, place) as (proxy, address):
+            host, port = address.removeprefix("http://").split(":")
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode())
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+            certificate = proxy.authority.certificate().decode()
+            await writer.start_tls(
+                ssl.create_default_context(cadata=certificate), server_hostname="localhost"
+            )
+            writer.write(b"GET https://other.example/page HTTP/1.1\r\nHost: other.example\r\n\r\n")
+            assert (await reader.readline()).startswith(b"HTTP/1.1 403")
+            writer.close()
+    assert server.asked == []
+    assert proxy.refused == ["a request in a tunnel names a path of its host alone"]
