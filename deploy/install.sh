@@ -64,13 +64,15 @@ else
     make_venv "$venv"
     make_venv "$venv/sandbox"
 fi
+# The lock names every package. With --no-deps pip does not resolve it again: it then refuses a version
+# that its authors have withdrawn since, where another package asks for it with an extra.
 if changed requirements/dev.lock; then
-    pip_install "$venv" --require-hashes --requirement requirements/dev.lock
+    pip_install "$venv" --require-hashes --no-deps --requirement requirements/dev.lock
 fi
 if changed pyproject.toml; then
     pip_install "$venv" --no-deps --no-build-isolation --editable .
 fi
 if changed requirements/sandbox.lock; then
-    pip_install "$venv/sandbox" --require-hashes --requirement requirements/sandbox.lock
+    pip_install "$venv/sandbox" --require-hashes --no-deps --requirement requirements/sandbox.lock
 fi
 printf '%s\n' "$wanted" >"$stamp"

@@ -16,7 +16,7 @@ trap 'rm -rf "$scratch"' EXIT
 pip() {
     "$scratch/tools/bin/python" -m pip --quiet --quiet --disable-pip-version-check "$@"
 }
-pip install --require-hashes --requirement "$source/requirements/build.lock"
+pip install --require-hashes --no-deps --requirement "$source/requirements/build.lock"
 cp -r "$source" "$scratch/source" # a build writes into its source, which may be another user's
 pip wheel --no-deps --no-build-isolation --wheel-dir "$scratch/dist" "$scratch/source"
 
@@ -25,7 +25,7 @@ mkdir -p "$release"
 for name in venv:images sandbox:sandbox; do
     "$python" -m venv --without-pip "$release/${name%:*}"
     pip --python "$release/${name%:*}/bin/python" install \
-        --require-hashes --requirement "$source/requirements/${name#*:}.lock"
+        --require-hashes --no-deps --requirement "$source/requirements/${name#*:}.lock"
 done
 pip --python "$release/venv/bin/python" install --no-index --no-deps "$scratch"/dist/*.whl
 "$release/venv/bin/python" -m compileall -q "$release/venv" "$release/sandbox" || true

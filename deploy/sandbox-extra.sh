@@ -12,5 +12,5 @@ wanted=$(readlink -f "$venv/bin/python" && sha256sum "$lock")
 echo "installing more packages for sandboxes in $extra (a minute, 600 MB) ..."
 "$venv/bin/python" -m venv --clear "$extra"
 "$extra/bin/python" -m pip install --quiet --quiet --disable-pip-version-check \
-    --require-hashes --requirement "$lock"
+    --require-hashes --no-deps --requirement "$lock"
 printf '%s\n' "$wanted" >"$extra/.installed"
