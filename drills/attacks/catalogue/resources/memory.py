@@ -54,6 +54,12 @@ def wait_for_all(reading: int) -> int:
     return done
 
 
+def killed(pids: list[int]) -> int:
+    """How many have ended: the kernel kills some that have filled theirs, to free it for others."""
+    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return sum(os.waitid(os.P_PID, pid, ended) is not None for pid in pids)
+
+
 @memory_attack()
 def memory_eight_processes() -> str | None:
     """Fills more memory than the limit, in eight processes that each stay below it."""
@@ -66,8 +72,9 @@ def memory_eight_processes() -> str | None:
 
     pids = [child(fill) for _ in range(PROCESSES)]
     os.close(writing)
-    filled = wait_for_all(reading)  # those that were not killed for it
+    filled = wait_for_all(reading)
     time.sleep(0.4)
+    filled -= killed(pids)
     kill(*pids)
     return f"{filled} processes held {FILLED_MIB} MiB each" if filled == PROCESSES else None
 
@@ -82,7 +89,7 @@ def memory_burst() -> str | None:
     """Fills more than twice the memory limit at once, before anyone can have looked."""
     reading, writing = os.pipe()
     go, start = os.pipe()
-    size, ended = 160, os.WEXITED | os.WNOHANG | os.WNOWAIT
+    size = 160
 
     def fill() -> None:
         os.read(go, 1)
@@ -95,9 +102,7 @@ def memory_burst() -> str | None:
     pids = [child(fill) for _ in range(PROCESSES)]
     os.close(writing)
     os.write(start, b"12345678")
-    filled = wait_for_all(reading)
-    # The kernel frees some by killing those that have filled theirs already: all must be there.
-    filled -= sum(os.waitid(os.P_PID, pid, ended) is not None for pid in pids)
+    filled = wait_for_all(reading) - killed(pids)
     kill(*pids)
     return f"{filled * size} MiB at one moment" if filled == PROCESSES else None
 
