@@ -40,16 +40,21 @@ def write_over(work: str, files: Mapping[str, bytes], removed: Iterable[str]) ->
             os.chmod(place, mode)
 
 
+def mode_of(data: bytes) -> int:
+    """The mode of a new file. A workspace holds none; what can be executed may be."""
+    return 0o755 if data.startswith((b"#!", _ELF)) else 0o644
+
+
 def _write(place: str, data: bytes) -> None:
     """Write one file.
 
-    A workspace holds neither modes nor times. What can be executed may be; what was compiled is
-    older than its sources, so that `make` does not take it for up to date.
+    A workspace does not hold times either: what was compiled is older than its sources, so that
+    `make` does not take it for up to date.
     """
     with open(place, "wb") as file:
         file.write(data)
-    if data.startswith((b"#!", _ELF)):
-        os.chmod(place, 0o755)  # noqa: S103
+    if (mode := mode_of(data)) != 0o644:
+        os.chmod(place, mode)
     if data.startswith(_ELF):
         os.utime(place, (0, 0))
 

@@ -43,7 +43,8 @@ class Base:
 
     async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> Patch:
         """What the job changed, in git's format: the same input gives the same bytes. Files keep
-        their executable bit; names below `.git` are dropped. Raises GitFailed."""
+        their executable bit, and new programs have it; names below `.git` are dropped. Raises
+        GitFailed."""
         return await patches.patch(self._change(changed, removed))
 
     async def bundle(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sandbox.agent.write import mode_of
 from sandbox.protocol import MIB
 from worker.repositories.git import Git
 from worker.repositories.mirrors import Mirror, process
@@ -126,11 +128,13 @@ def _make_scratch(folder: Path, mirror: Path) -> None:
 
 
 async def _tree(git: Git, change: Change) -> str:
-    """The tree after the change: files keep the commit's mode, new ones are 0644."""
+    """The tree after the change: files keep the commit's mode, new ones have that of a run."""
     contents = {path: text for path, text in change.changed.items() if not _in_git(path)}
     oids = await _stored(git, contents)
     rows = [f"0 {_NO_OBJECT}\t{path}" for path in sorted(change.removed) if path in change.entries]
-    rows += [f"{_mode(change.entries.get(path)):o} {oids[path]}\t{path}" for path in sorted(oids)]
+    for path in sorted(oids):
+        mode = _mode(change.entries.get(path), contents[path])
+        rows.append(f"{mode:o} {oids[path]}\t{path}")
     await git.run("read-tree", change.commit)
     await git.run(
         *("update-index", "--add", "--replace", "-z", "--index-info"),
@@ -143,8 +147,10 @@ def _in_git(path: str) -> bool:
     return any(part.lower() == ".git" for part in path.split("/"))
 
 
-def _mode(entry: Entry | None) -> int:
-    return entry.mode if entry is not None and entry.is_file else 0o100644
+def _mode(entry: Entry | None, content: bytes) -> int:
+    if entry is not None and entry.is_file:
+        return entry.mode
+    return stat.S_IFREG | mode_of(content)
 
 
 async def _stored(git: Git, contents: Mapping[str, bytes]) -> dict[str, str]:

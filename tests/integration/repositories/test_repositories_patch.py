@@ -118,6 +118,16 @@ async def test_a_link_and_a_folder_can_become_a_file_and_back(
     assert clone.git("ls-files", "--stage", "link").startswith("100644")
 
 
+async def test_a_new_program_can_be_executed(full: Repository, uploads, tmp_path: Path) -> None:
+    base = await uploads.base(full.bundle())
+    changed = {"bin/new.sh": b"#!/bin/sh\necho hello\n", "bin/new.txt": b"hello\n"}
+    patch = await base.patch(changed, frozenset())
+    clone = cloned(full, tmp_path / "clone")
+    clone.git("apply", "--index", "-", stdin=patch.content)
+    modes = [line.split()[0] for line in clone.git("ls-files", "--stage", "bin").splitlines()]
+    assert modes == ["100755", "100644"]
+
+
 async def test_the_bundle_is_one_commit_that_a_clone_can_fetch(
     full: Repository, uploads, tmp_path: Path
 ) -> None:
