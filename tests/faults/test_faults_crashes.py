@@ -184,7 +184,7 @@ async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(
     deployment: Deployment,
 ) -> None:
     quick = deployment.record("quick", one_run("quick", "print('x')"))
-    slow = deployment.record("slow", one_run("slow", "import time; time.sleep(0.3); print('x')"))
+    slow = deployment.record("slow", one_run("slow", "import time; time.sleep(1); print('x')"))
     doomed, survivor = deployment.worker(), deployment.worker()
     await deployment.ready(2)
     async with deployment.operations() as operations:
@@ -199,10 +199,11 @@ async def test_two_workers_do_each_job_once_even_when_one_of_them_dies(
             )
             workers.add(int(started.data["worker"].split(":")[1]))
         assert workers == {doomed.pid, survivor.pid}
-        more = await submitted(deployment, operations, MORE, JobSpec(task="slow", model=slow))
+        spec = JobSpec(task="slow", model=slow)
+        more = await submitted(deployment, operations, MORE, spec)
         await deployment.until(operations, more[MORE // 4])
         while not await holds_one(deployment, operations, more, doomed.pid):
-            await asyncio.sleep(0.02)
+            more += await submitted(deployment, operations, 1, spec)  # there is always one to take
         doomed.kill()
         lost = 0
         for job_id in more:

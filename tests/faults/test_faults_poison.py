@@ -96,7 +96,7 @@ async def strike(scene: Scene, name: str) -> None:
 async def over(scene: Scene, name: str) -> bool:
     """Whether the job has come to its end; False when its model is asked again."""
     asked = len(scene.asked[name])
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while len(scene.asked[name]) == asked:
             if (await scene.deployment.record_of(scene.operations, scene.ids[name])).status.final:
                 return True
