@@ -10,7 +10,7 @@ from agents.errors import ToolRefused
 
 LONGEST = 2_000
 PLAIN = "http://"
-_PORTS = {"https": 443, "http": 80}
+_PORTS = {"https": 443, "http": 80, "ssh": 22}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +27,32 @@ class Hosts:
     def require(self, url: httpx.URL) -> None:
         """Raise ToolRefused for a URL of another host."""
         plain = self.http or any(name.startswith(PLAIN) for name in self.names)
-        if url.scheme not in _PORTS or (url.scheme == "http" and not plain):
+        if url.scheme != "https" and not (url.scheme == "http" and plain):
             raise ToolRefused(f"the address must begin with https://: {shown(url)}")
         if url.userinfo:
             raise ToolRefused("the address must hold no user name and no password")
-        if not any(self._fits(name.lower(), url) for name in self.names):
+        if not any(self._fits(name, url) for name in self.names):
             raise ToolRefused(
                 f"the host {authority(url)} is not on the operator's list: {', '.join(self.names)}"
             )
 
     def name_in_full(self, url: httpx.URL) -> bool:
         """Whether the host is on the list by its own name, and by no `*.` alone."""
-        return any(
-            not name.removeprefix(PLAIN).startswith("*.") and self._fits(name.lower(), url)
-            for name in self.names
-        )
+        return any(in_full(name) and self._fits(name, url) for name in self.names)
 
     def _fits(self, name: str, url: httpx.URL) -> bool:
-        if self.http:
-            return _fits(name, url)
-        plain = url.scheme == "http"
-        return name.startswith(PLAIN) == plain and _fits(name.removeprefix(PLAIN), url)
+        return _fits(name.lower(), url) if self.http else listed(name, url)
+
+
+def listed(name: str, url: httpx.URL) -> bool:
+    """Whether a name of a list is the URL's host: `SCHEME://HOST`, or `HOST` for https."""
+    scheme, _, host = name.lower().rpartition("://")
+    return (scheme or "https") == url.scheme and _fits(host, url)
+
+
+def in_full(name: str) -> bool:
+    """Whether a name of a list is one host, and not all those below a domain."""
+    return not name.rpartition("://")[2].startswith("*.")
 
 
 def parsed(address: str) -> httpx.URL:

@@ -2,8 +2,9 @@
 
 Each connection is checked against the list and goes to a checked address, as with `EgressClient`.
 TLS passes through it unread (CONNECT). A plain request has a connection to itself, and names the
-host that was checked, whatever its own header says. What comes back is bounded in size, over all
-connections.
+host that was checked, whatever its own header says. ssh, which knows no proxy of this kind, has all
+of its connections led to the one host that it may reach. What comes back is bounded in size, over
+all connections.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from worker.egress.hosts import Hosts, parsed
 
 CONNECT_SECONDS = 10.0
 _HEAD_END = b"\r\n\r\n"
+_ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _CHUNK = 64 * 1024
 _HEADER = re.compile(rb"[!-9;-~]+:[^\r\n]*")
 _OURS = re.compile(rb"(?:Connection|Host|Proxy-[A-Za-z-]+):", re.IGNORECASE)
@@ -31,12 +33,16 @@ _PORTS = {"https": 443, "http": 80}
 
 @dataclass(slots=True)
 class Proxy:
-    """`refused` are the requests that were not allowed, in order."""
+    """`refused` are the requests that were not allowed, `unreached` why connections could not be
+    made, both in order. With `to`, each connection leads to this host and port, and asks for
+    nothing."""
 
     hosts: Hosts
     backend: Pinned
     most_bytes: int
+    to: tuple[str, int] | None = None
     refused: list[str] = field(default_factory=list)
+    unreached: list[str] = field(default_factory=list)
     _received: int = 0
     _open: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -65,14 +71,15 @@ class Proxy:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection, and close it."""
         try:
-            await self._forward(reader, writer, await reader.readuntil(_HEAD_END))
+            if self.to is not None:
+                await self._join(reader, writer, self.to)
+            else:
+                await self._forward(reader, writer, await reader.readuntil(_HEAD_END))
         except ToolRefused as error:
             self.refused.append(str(error))
-            writer.write(
-                b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            )
+            self._say(writer, b"403 Forbidden\r\nContent-Length: 0")
         except (OSError, httpcore.NetworkError, httpcore.TimeoutException):
-            writer.write(b"HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n\r\n")
+            self._say(writer, b"502 Bad Gateway")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # it asked for nothing, or not in HTTP
         finally:
@@ -88,13 +95,30 @@ class Proxy:
         url = parsed(f"https://{target}" if tunnel else target)
         self.hosts.require(url)
         host = url.raw_host.decode("ascii")
-        port = url.port or _PORTS[url.scheme]
-        upstream = await self.backend.connect_tcp(host, port, CONNECT_SECONDS)
+        place = (host, url.port or _PORTS[url.scheme])
+        if tunnel:
+            await self._join(reader, writer, place, back=_ESTABLISHED)
+        else:
+            await self._join(reader, writer, place, first=_to_origin(head, method, url))
+
+    async def _join(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        place: tuple[str, int],
+        *,
+        first: bytes = b"",
+        back: bytes = b"",
+    ) -> None:
+        """Connect, and pass on what comes from each side; before it `first`, and `back`."""
         try:
-            if tunnel:
-                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            else:
-                await upstream.write(_to_origin(head, method, url))
+            upstream = await self.backend.connect_tcp(*place, CONNECT_SECONDS)
+        except (httpcore.NetworkError, httpcore.TimeoutException) as error:
+            self.unreached.append(str(error) or type(error).__name__)
+            raise
+        try:
+            writer.write(back)
+            await upstream.write(first)
             sending = asyncio.create_task(_copy(reader, upstream))
             try:
                 await self._receive(upstream, writer)
@@ -103,6 +127,10 @@ class Proxy:
                 await asyncio.gather(sending, return_exceptions=True)
         finally:
             await upstream.aclose()
+
+    def _say(self, writer: asyncio.StreamWriter, status: bytes) -> None:
+        if self.to is None:
+            writer.write(b"HTTP/1.1 %s\r\nConnection: close\r\n\r\n" % status)
 
     async def _receive(
         self, upstream: httpcore.AsyncNetworkStream, writer: asyncio.StreamWriter

@@ -49,6 +49,23 @@ async def test_what_comes_back_is_bounded_over_all_connections(server: WebServer
     assert proxy.refused == ["the index sent more than 100000 bytes"]
 
 
+async def test_each_connection_is_led_to_the_one_host(server: WebServer) -> None:
+    """As ssh wants it, which asks a proxy for nothing; also over the bound, and where none is."""
+    server.answers["/page"] = Answer(b"text")
+    server.answers["/large"] = Answer(b"x" * 200_000, headers={"Content-Length": "200000"})
+    proxy = a_proxy("other.example")
+    proxy.to = ("127.0.0.1", server.port)
+    async with proxy.serve() as address, httpx.AsyncClient() as client:
+        assert (await client.get(f"{address}/page")).text == "text"
+        with pytest.raises(httpx.RemoteProtocolError):
+            await client.get(f"{address}/large")
+        proxy.to = ("127.0.0.1", 1)
+        with pytest.raises(httpx.RemoteProtocolError):
+            await client.get(f"{address}/page")
+    assert (proxy.too_much, len(proxy.unreached)) == (True, 1)
+    assert server.asked == ["/page", "/large"]
+
+
 async def test_pip_reaches_an_index_over_tls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
