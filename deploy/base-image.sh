@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a base image on this machine, for an engine that can pull none: Debian with Python,
-# bubblewrap, git and a Redis server, from Debian's own packages (about 90 s, 340 MB).
+# bubblewrap, git, ssh and a Redis server, from Debian's own packages (about 90 s, 340 MB).
 #
 #     deploy/base-image.sh [NAME]         NAME is fettle-base by default
 #
@@ -9,7 +9,7 @@ set -euo pipefail
 here=$(dirname "$0")
 name=${1:-fettle-base}
 suite=${FETTLE_DEBIAN_SUITE:-bookworm}
-packages=python3,python3-venv,bubblewrap,git,redis-server,ca-certificates,libnss-myhostname
+packages=python3,python3-venv,bubblewrap,git,openssh-client,redis-server,ca-certificates,libnss-myhostname
 
 "$here/packages.sh" mmdebstrap
 

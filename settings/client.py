@@ -22,6 +22,7 @@ TAKEN_OVER = (
     "FETTLE_SANDBOX_",
     "FETTLE_REPO_HOSTS",
     "FETTLE_REPO_CREDENTIALS",
+    "FETTLE_REPO_KNOWN_HOSTS",
     "FETTLE_SETUP_",
 )
 """What a throw-away deployment takes over: which model answers and where, what this machine has,

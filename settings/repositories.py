@@ -63,13 +63,20 @@ class RepositorySettings(FettleSettings):
     repo_hosts: Names = Field(
         (),
         description="hosts that workers fetch repositories from, as `git.example.org`, "
-        "`git.example.org:8443`, `*.example.org`, `http://git.internal:3000` (without TLS); one "
-        "that is named in full may have a private address; unset: uploads only",
+        "`git.example.org:8443`, `*.example.org`, `http://git.internal:3000` (without TLS), "
+        "`ssh://git.example.org`; one that is named in full may have a private address; unset: "
+        "uploads only",
     )
     repo_credentials: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
         None,
-        description="file with a line `HOST USER:TOKEN` for each host that wants a credential; "
-        "readable by the worker's user alone (mode 0600)",
+        description="file with a line `HOST USER:TOKEN` for each host that wants a credential, and "
+        "`ssh://HOST FILE` for the private key of one over ssh; it and these files are readable by "
+        "the worker's user alone (mode 0600)",
+    )
+    repo_known_hosts: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
+        None,
+        description="file of the keys of the hosts over ssh, as OpenSSH's `known_hosts`; a host "
+        "that it lacks is not reached",
     )
     deliver_hosts: Annotated[Names, AfterValidator(_kinds)] = Field(
         (),

@@ -23,6 +23,7 @@ from worker.adapters.model_choice import chains
 from worker.adapters.tools import tools
 from worker.context import model_options
 from worker.repositories import git
+from worker.repositories.origins.hosts import RepositoryHosts, lacks
 
 REQUEST_TOKENS = 8_000
 """Beside the last reply: what a small job's calls use before it, and what its request sets aside
@@ -62,6 +63,7 @@ def _repositories(settings: WorkerSettings) -> Facts:
         "works": why is None,
         "why": why,
         "hosts": list(settings.repo_hosts),
+        "lacks": lacks(RepositoryHosts.over(settings)),
         "delivers": list(settings.deliver_hosts),
         "setups": list(settings.setup_sources),
     }

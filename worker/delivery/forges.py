@@ -61,16 +61,16 @@ def forge_of(kind: ForgeKind, site: Site) -> Forge:
         )
     if site.token is None:
         raise DeliveryRefused(
-            f"the operator has set no token for {site.place}, which a pull request needs "
-            "(FETTLE_REPO_CREDENTIALS)"
+            f"the operator has set no token for {_host(site)}, which a pull request needs "
+            f"(FETTLE_REPO_CREDENTIALS, a line {_host(site)} USER:TOKEN)"
         )
     url = httpx.URL(site.url)
     path = url.path.strip("/").removesuffix(".git")
     if kind == "gitlab":
-        return GitLab(site, path, _gitlab(url, site))
+        return GitLab(site, path, _gitlab(site))
     if path.count("/") != 1:
         raise DeliveryRefused(f"{site.url} is no repository of GitHub: its path is OWNER/NAME")
-    return GitHub(site, path, _github(url, site))
+    return GitHub(site, path, _github(site))
 
 
 async def opened(forge: Forge, request: Request) -> str:
@@ -145,20 +145,24 @@ class GitLab:
         return f"/projects/{quote(self.path, safe='')}/merge_requests"
 
 
-def _github(url: httpx.URL, site: Site) -> Rest:
+def _host(site: Site) -> str:
+    return site.web.partition("://")[2]
+
+
+def _github(site: Site) -> Rest:
     headers = {
         "Accept": "application/vnd.github+json",
         "X-GitHub-Api-Version": "2022-11-28",
         "Authorization": f"Bearer {site.token}",
     }
-    if site.place == "github.com":
+    if _host(site) == "github.com":
         return Rest("https://api.github.com", headers, private=False)
-    return Rest(f"{url.scheme}://{site.place}/api/v3", headers, private=site.private)
+    return Rest(f"{site.web}/api/v3", headers, private=site.private)
 
 
-def _gitlab(url: httpx.URL, site: Site) -> Rest:
+def _gitlab(site: Site) -> Rest:
     headers = {"PRIVATE-TOKEN": site.token or ""}
-    return Rest(f"{url.scheme}://{site.place}/api/v4", headers, private=site.private)
+    return Rest(f"{site.web}/api/v4", headers, private=site.private)
 
 
 def _rows(rest: Rest, answer: Answer) -> list[Any]:
@@ -178,7 +182,7 @@ def _in(answer: Any, *names: str) -> Any:
 
 def _address(site: Site, answer: Any, name: str, numbered: tuple[str, str]) -> str:
     """What the forge calls its address, if that is on the very host; else made of its number."""
-    own = httpx.URL(site.url)
+    own = httpx.URL(site.web)
     try:
         named = httpx.URL(_in(answer, name) or "")
     except (httpx.InvalidURL, TypeError, ValueError):
@@ -189,4 +193,5 @@ def _address(site: Site, answer: Any, name: str, numbered: tuple[str, str]) -> s
     number, path = _in(answer, numbered[0]), numbered[1]
     if not isinstance(number, int):
         raise DeliveryRefused(f"{site.place} has opened a request, and does not say where")
-    return f"{site.url.removesuffix('.git')}{path}{number}"
+    repository = httpx.URL(site.url).raw_path.decode("ascii").removesuffix(".git")
+    return f"{site.web}{repository}{path}{number}"

@@ -38,13 +38,29 @@ class RepositoriesUnfit(Exception):
 
 SAID_CHARACTERS = 300
 _CREDENTIAL = "(FETTLE_REPO_CREDENTIALS)"
+_GONE = r"not found|error: 404|not be found|find repository|not appear to be a git repository"
 _FINAL: Final[Mapping[str, str]] = {
+    r"Host key for \S+ has changed": (
+        "has another host key than the operator's file of known hosts: if the host's owners "
+        "publish the new one, the operator replaces the line (FETTLE_REPO_KNOWN_HOSTS)"
+    ),
+    r"Host key verification failed": (
+        "has a host key that the operator's file of known hosts lacks: the operator adds what the "
+        "host's owners publish (FETTLE_REPO_KNOWN_HOSTS)"
+    ),
+    r"Permission denied \([a-z,-]+\)": (
+        f"takes no key of the operator's, or there is none for it {_CREDENTIAL}"
+    ),
     r"could not read Username|Authentication failed|error: 401": (
         f"wants a credential, or the one that the operator set is wrong {_CREDENTIAL}"
     ),
     r"error: 403": f"answered 403: the operator's credential may not read it {_CREDENTIAL}",
-    r"not found|error: 404": f"has no repository for the operator's credential {_CREDENTIAL}",
-    r"not our ref|unadvertised object|remote ref": (
+    _GONE: f"has no repository for the operator's credential {_CREDENTIAL}",
+    r"unadvertised object": (
+        "gives no commit that no branch and no tag is at: it may have been replaced by a forced "
+        "push, or the host lacks git's protocol 2 (AcceptEnv GIT_PROTOCOL in its sshd_config)"
+    ),
+    r"not our ref|remote ref": (
         "no longer has the commit: it may have been replaced by a forced push"
     ),
     r"dumb http transport": "serves files alone; git's smart protocol is needed",
@@ -55,7 +71,7 @@ _FINAL: Final[Mapping[str, str]] = {
 _FINAL_PUSH: Final[Mapping[str, str]] = {
     **_FINAL,
     r"error: 403": f"answered 403: the operator's credential may not write to it {_CREDENTIAL}",
-    r"not found|error: 404": (
+    _GONE: (
         f"has no repository for the operator's credential, or none it may write to {_CREDENTIAL}"
     ),
 }

@@ -58,6 +58,7 @@ def test_a_worker_announces_its_git_and_hosts() -> None:
         "works": True,
         "why": None,
         "hosts": ["git.example.org"],
+        "lacks": [],
         "delivers": ["git.example.org=gitlab"],
         "setups": [],
     }

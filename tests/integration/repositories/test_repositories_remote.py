@@ -199,7 +199,7 @@ def test_a_file_of_credentials_that_others_can_read(tmp_path: Path) -> None:
         ("file:///etc", "begins with https://"),
         ("/etc", "begins with https://"),
         ("ext::sh -c id", "begins with https://"),
-        ("ssh://git@{0}/x", "begins with https://"),
+        ("ssh://git@{0}/x", "not on the operator's list"),
         ("git@host:x/y.git", "begins with https://"),
         ("--upload-pack=id", "begins with https://"),
         ("http://me:x@{0}/p", "no user name and no password"),

@@ -21,7 +21,10 @@ from worker.repositories.origins.hosts import RepositoryHosts, Site
 
 BRANCH = "fettle/j"
 REQUEST = Request(BRANCH, "main", "Title", "Text")
-LISTED = ("github.com", "*.example.org", "http://git.internal:3000")
+LISTED = (
+    *("github.com", "*.example.org", "http://git.internal:3000"),
+    *("ssh://github.com", "ssh://git.example.org:2222", "ssh://lab.example.org"),
+)
 TOKEN = "s3cret-token"
 CREDENTIALS = dict.fromkeys(("github.com", "git.example.org", "ghe.example.org"), f"me:{TOKEN}")
 
@@ -50,9 +53,11 @@ def site(url: str = "https://git.example.org/team/sub/app.git") -> Site:
     return RepositoryHosts(LISTED, CREDENTIALS).site(url)
 
 
-def github(*answers: Answer) -> tuple[GitHub, Scripted]:
+def github(
+    *answers: Answer, url: str = "https://github.com/team/app.git"
+) -> tuple[GitHub, Scripted]:
     scripted = rest(*answers)
-    return GitHub(site("https://github.com/team/app.git"), "team/app", scripted), scripted
+    return GitHub(site(url), "team/app", scripted), scripted
 
 
 def gitlab(*answers: Answer) -> tuple[GitLab, Scripted]:
@@ -129,8 +134,9 @@ async def test_a_forge_that_refuses_is_quoted(answers: list[Answer], why: str) -
     ],
 )
 async def test_an_address_of_another_host_is_not_taken(named: object) -> None:
-    forge, _ = github(Answer(200, []), Answer(201, {"html_url": named, "number": 7}))
-    assert await opened(forge, REQUEST) == "https://github.com/team/app/pull/7"
+    for url in ("https://github.com/team/app.git", "ssh://git@github.com/team/app.git"):
+        forge, _ = github(Answer(200, []), Answer(201, {"html_url": named, "number": 7}), url=url)
+        assert await opened(forge, REQUEST) == "https://github.com/team/app/pull/7"
 
 
 @pytest.mark.parametrize(
@@ -139,6 +145,8 @@ async def test_an_address_of_another_host_is_not_taken(named: object) -> None:
         ("github", "https://github.com/a/b", "https://api.github.com", f"Bearer {TOKEN}"),
         ("github", "https://ghe.example.org/a/b.git", "https://ghe.example.org/api/v3", "Bearer"),
         ("gitlab", "https://git.example.org/a/b/c", "https://git.example.org/api/v4", TOKEN),
+        ("github", "ssh://git@github.com/a/b.git", "https://api.github.com", f"Bearer {TOKEN}"),
+        ("gitlab", "ssh://git.example.org:2222/a/b", "https://git.example.org/api/v4", TOKEN),
     ],
 )
 def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, header: str) -> None:
@@ -155,6 +163,8 @@ def test_where_the_api_of_a_host_is(kind: ForgeKind, url: str, address: str, hea
         ("http://git.internal:3000/a/b", True, "listed for branches alone"),
         ("https://github.com/a/b/c", True, "OWNER/NAME"),
         ("https://lab.example.org/a/b", True, "no token for lab.example.org"),
+        ("ssh://git@lab.example.org/a/b", True, "no token for lab.example.org"),
+        ("ssh://git.example.org:2222/a", False, r"DELIVER_HOSTS=git.example.org:2222=github"),
         (None, False, "url alone"),
     ],
 )

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-import base64
-import stat
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
 
 from agents.errors import ToolRefused
 from settings.repositories import RepositorySettings
-from worker.egress.hosts import Hosts, authority, parsed
-from worker.repositories.errors import RepositoriesUnfit, RepositoryRefused
+from worker.egress.hosts import Hosts, authority, in_full, listed, parsed
+from worker.repositories.credentials import SSH, basic, credentials, known_hosts
+from worker.repositories.errors import RepositoryRefused
+from worker.repositories.origins import ssh
 
-_PLAIN = "http://"
+_SCHEMES = ("https://", "http://", SSH)
+_SSH_USER = re.compile(rb"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_SSH_HOST = re.compile(rb"[a-z0-9][a-z0-9._-]*|[0-9a-f:]+")
+"""What ssh gets from git, and cannot read as an option."""
 _UPLOAD = "upload the repository instead: fettle run --repo DIR"
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """One address that may be fetched from. `hosts` is its own host and port alone; `private`
-    allows an intranet's addresses; `header` carries the operator's credential, and `token` is its
-    second part."""
+    allows an intranet's addresses; `web` is where its forge's API and pages are. `header` carries
+    the operator's credential, and `token` is its second part. `login` is for ssh alone."""
 
     url: str
     hosts: Hosts
     private: bool
-    header: str | None = field(repr=False)
+    web: str
+    header: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
+    login: ssh.Login | None = None
 
     @property
     def place(self) -> str:
@@ -40,18 +46,21 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryHosts:
-    """`credentials` are `USER:TOKEN` by host, and port where it is not the scheme's own."""
+    """`credentials` are `USER:TOKEN` by host, and port where it is not the scheme's own; files of
+    keys by `ssh://HOST`, likewise. `known` is the list of ssh's known hosts."""
 
     names: tuple[str, ...]
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    known: Path | None = None
 
     @classmethod
     def over(cls, settings: RepositorySettings) -> RepositoryHosts:
-        """Raises RepositoriesUnfit where the file of credentials cannot be used."""
-        file = settings.repo_credentials
+        """Raises RepositoriesUnfit where a file that they name cannot be used."""
+        file, known = settings.repo_credentials, settings.repo_known_hosts
         return cls(
             settings.repo_hosts,
             {} if file is None else credentials(file, "FETTLE_REPO_CREDENTIALS"),
+            None if known is None else known_hosts(known, "FETTLE_REPO_KNOWN_HOSTS"),
         )
 
     def site(self, address: str) -> Site:
@@ -61,35 +70,47 @@ class RepositoryHosts:
                 f"workers of this deployment fetch no repositories (FETTLE_REPO_HOSTS); {_UPLOAD}"
             )
         url = _url(address)
-        plain = url.scheme == "http"
         for name in self.names:
-            if name.startswith(_PLAIN) == plain and _fits(name.removeprefix(_PLAIN), url):
-                place = authority(url)
-                credential = self.credentials.get(place)
-                return Site(
-                    str(url),
-                    Hosts((place,), http=plain),
-                    private=not name.removeprefix(_PLAIN).startswith("*."),
-                    header=None if credential is None else f"Authorization: {basic(credential)}",
-                    token=None if credential is None else credential.partition(":")[2],
-                )
+            if listed(name, url):
+                return self._site(url, private=in_full(name))
         raise RepositoryRefused(
             f"{url.scheme}://{authority(url)} is not on the operator's list of hosts for "
             f"repositories (FETTLE_REPO_HOSTS): {', '.join(self.names)}"
         )
 
+    def _site(self, url: httpx.URL, *, private: bool) -> Site:
+        over_ssh, place = url.scheme == "ssh", authority(url)
+        web = url.copy_with(scheme="https", port=None) if over_ssh else url
+        credential = self.credentials.get(authority(web))
+        found = Site(
+            str(url),
+            Hosts((place,), http=url.scheme == "http"),
+            private,
+            f"{web.scheme}://{authority(web)}",
+            token=None if credential is None else credential.partition(":")[2],
+        )
+        if over_ssh:
+            host, port = url.raw_host.decode("ascii"), url.port or ssh.PORT
+            key = self.credentials.get(f"{SSH}{place}")
+            return replace(found, login=ssh.Login(host, port, key, self.known))
+        if credential is None:
+            return found
+        return replace(found, header=f"Authorization: {basic(credential)}")
+
 
 def _url(address: str) -> httpx.URL:
-    if not address.startswith(("https://", _PLAIN)):
+    if not address.startswith(_SCHEMES):
         raise RepositoryRefused(
-            "a repository's address begins with https://; ssh, file and other transports are not"
-            f" fetched; {_UPLOAD}"
+            "a repository's address begins with https:// or ssh://; file and other transports are "
+            f"not fetched; {_UPLOAD}"
         )
     try:
         url = parsed(address)
     except ToolRefused as error:
         raise RepositoryRefused(f"the repository's address will not do: {error}") from None
-    if url.userinfo:
+    if url.scheme == "ssh":
+        url = _of_ssh(url)
+    elif url.userinfo:
         raise RepositoryRefused(
             "a repository's address has no user name and no password: the operator sets them for "
             "each host (FETTLE_REPO_CREDENTIALS)"
@@ -99,39 +120,34 @@ def _url(address: str) -> httpx.URL:
     return url.copy_with(path=url.path.rstrip("/") or "/")
 
 
-def _fits(name: str, url: httpx.URL) -> bool:
-    try:
-        Hosts((name,), http=True).require(url)
-    except ToolRefused:
-        return False
-    return True
-
-
-def basic(credential: str) -> str:
-    """A `USER:TOKEN` as the value of the header `Authorization`."""
-    return f"Basic {base64.b64encode(credential.encode()).decode()}"
-
-
-def credentials(file: Path, setting: str) -> dict[str, str]:
-    """`USER:TOKEN` by host, of lines `HOST USER:TOKEN`; others are empty, or begin with `#`. Raises
-    RepositoriesUnfit, which names the setting."""
-    try:
-        mode = file.stat().st_mode
-        lines = file.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RepositoriesUnfit(f"{setting} cannot be read: {error}") from None
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise RepositoriesUnfit(
-            f"{setting}, {file}, can be read by other users of this machine: chmod 600 {file}"
+def _of_ssh(url: httpx.URL) -> httpx.URL:
+    """With a user, and without the port that is ssh's own."""
+    user = url.userinfo or b"git"
+    if not _SSH_USER.fullmatch(user) or not _SSH_HOST.fullmatch(url.raw_host):
+        raise RepositoryRefused(
+            "the repository's address will not do: over ssh it is ssh://USER@HOST/PATH, with a "
+            "plain name of a user and a host, and no password: the operator sets a key for each "
+            "host (FETTLE_REPO_CREDENTIALS)"
         )
-    found: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        host, _, credential = line.strip().partition(" ")
-        if ":" not in credential.strip():
-            raise RepositoriesUnfit(
-                f"{setting}, {file}, line {number}: it has to be HOST USER:TOKEN"
-            )
-        found[host.lower()] = credential.strip()
-    return found
+    port = None if url.port == ssh.PORT else url.port
+    return url.copy_with(username=user.decode("ascii"), password=None, port=port)
+
+
+def lacks(hosts: RepositoryHosts) -> list[str]:
+    """What ssh still needs for the hosts that are listed in full. Blocks."""
+    named = [name for name in hosts.names if name.lower().startswith(SSH) and in_full(name)]
+    if named and ssh.program() is None:
+        return [f"{', '.join(named)}: {ssh.MISSING}"]
+    return [f"{name}: {why}" for name in named for why in _lacking(hosts, name)]
+
+
+def _lacking(hosts: RepositoryHosts, name: str) -> Iterator[str]:
+    try:
+        login = hosts.site(f"{name.lower()}/").login
+    except RepositoryRefused as error:  # a user, a path, or the port that is ssh's own
+        yield str(error)
+        return
+    if login is not None and login.key is None:
+        yield "no key (FETTLE_REPO_CREDENTIALS)"
+    if login is not None and not login.is_known():
+        yield "no line in the file of known hosts (FETTLE_REPO_KNOWN_HOSTS)"

@@ -2,7 +2,7 @@
 
 Git reaches the network by a proxy of this process alone, which connects to the one host of the
 address, at addresses that were checked, and counts the bytes. So a redirect leads nowhere else, and
-the credential, a header, goes to that host only. Git gets it by its environment.
+the credential, a header or a key of ssh, goes to that host only. Git gets it by its environment.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
+import httpx
+
 from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
 from worker.egress.connect import Pinned, resolved
@@ -21,10 +23,12 @@ from worker.egress.proxy import Proxy
 from worker.repositories.errors import (
     RepositoryRefused,
     RepositoryTooSlow,
+    RepositoryUnavailable,
     fetch_failed,
     push_failed,
 )
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
+from worker.repositories.origins import ssh
 from worker.repositories.origins.hosts import Site
 from worker.repositories.origins.refs import COMMIT, candidates
 
@@ -47,12 +51,12 @@ class Listed:
     head: str | None
 
 
-def _fetch_failed(url: str, error: GitFailed) -> RepositoryRefused:
-    return fetch_failed(url, error.said)
+def _fetch_failed(url: str, said: str, _: bytes) -> RepositoryRefused:
+    return fetch_failed(url, said)
 
 
-def _push_failed(url: str, error: GitFailed) -> RepositoryRefused:
-    return push_failed(url, error.said, error.errors.decode(errors="replace"))
+def _push_failed(url: str, said: str, errors: bytes) -> RepositoryRefused:
+    return push_failed(url, said, errors.decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +137,19 @@ class RemoteOrigin:
 
     @asynccontextmanager
     async def _through_proxy(
-        self, git: Git, failed: Callable[[str, GitFailed], RepositoryRefused] = _fetch_failed
+        self, git: Git, failed: Callable[[str, str, bytes], RepositoryRefused] = _fetch_failed
     ) -> AsyncIterator[Git]:
         """Git that reaches this site. Raises RepositoryRefused with the reason where it fails,
-        which `failed` finds from the address and git's error."""
+        which `failed` finds from the address and git's errors, in short and in full."""
         most = self.settings.repo_bytes + _ANSWERS_BYTES
-        proxy = Proxy(self.site.hosts, Pinned(resolved, private=self.site.private), most)
+        backend = Pinned(resolved, private=self.site.private)
+        login = self.site.login
+        proxy = Proxy(self.site.hosts, backend, most, (login.host, login.port) if login else None)
         try:
             async with proxy.serve() as address:
-                yield replace(git, config=_config(self.site, address))
+                by_ssh = ssh.environment(login, int(address.rpartition(":")[2])) if login else {}
+                config, environment = _config(self.site, address), {**git.environment, **by_ssh}
+                yield replace(git, config=config, environment=environment)
         except GitTooLong:
             raise RepositoryTooSlow(
                 f"{self.site.url} took longer than {self.settings.repo_seconds:g} s "
@@ -152,7 +160,11 @@ class RemoteOrigin:
                 raise RepositoryRefused(_too_large(self.site, self.settings)) from None
             if proxy.refused:
                 raise RepositoryRefused(_elsewhere(self.site, proxy.refused[0])) from None
-            raise failed(self.site.url, error) from None
+            if proxy.unreached:
+                why = f"{self.site.url} could not be reached: {proxy.unreached[0]}"
+                raise RepositoryUnavailable(why) from None
+            said = (ssh.said(error.errors, login) if login else "") or error.said
+            raise failed(self.site.url, said, error.errors) from None
 
 
 def _own_ref(commit: str) -> str:
@@ -168,7 +180,7 @@ def _config(site: Site, proxy: str) -> Mapping[str, str]:
         "push.negotiate": "true",  # or a shallow mirror sends all of itself to a branch that moved
         "http.lowSpeedLimit": "1",
         "http.lowSpeedTime": str(_IDLE_SECONDS),
-        f"protocol.{'http' if site.hosts.http else 'https'}.allow": "always",
+        f"protocol.{httpx.URL(site.url).scheme}.allow": "always",
         **{f"fetch.fsck.{each}": "ignore" for each in FSCK_IGNORED},
     }
     if paths.cafile is not None:

@@ -25,8 +25,8 @@ from sandbox.protocol import (
     SandboxUnavailable,
 )
 from settings.repositories import RepositorySettings
+from worker.repositories.credentials import basic, credentials
 from worker.repositories.errors import SetupFailed, SetupUnavailable
-from worker.repositories.origins.hosts import basic, credentials
 from worker.repositories.setups.door import Door
 
 MOST_FILES = 60_000

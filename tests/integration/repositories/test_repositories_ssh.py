@@ -1,0 +1,345 @@
+"""A repository over ssh: by the operator's key and his known hosts, by checked addresses alone."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.servers.git_repositories import Repository
+from support.servers.ssh_server import SshServer, new_key, ssh_server
+
+from jobs.model.spec import Repo
+from settings.repositories import RepositorySettings
+from settings.worker import WorkerSettings
+from worker.background.announcement import announcement
+from worker.repositories.base import Base
+from worker.repositories.errors import (
+    RepositoriesUnfit,
+    RepositoryRefused,
+    RepositoryUnavailable,
+)
+from worker.repositories.origins.remote import RemoteOrigin
+from worker.repositories.patches import tip
+from worker.repositories.source import Repositories
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[SshServer]:
+    with ssh_server(tmp_path) as server:
+        yield server
+
+
+def opened(host: SshServer, folder: Path, **settings: object) -> Repositories:
+    asked = {**host.settings(), **settings}
+    return Repositories(folder / "kept", RepositorySettings.model_validate(asked))
+
+
+async def base(own: Repositories, url: str) -> Base:
+    repo = Repo(url=url)
+    return await own.base(repo, await own.commit(repo))
+
+
+async def refused(own: Repositories, url: str, ref: str | None = None) -> RepositoryRefused:
+    with pytest.raises(RepositoryRefused) as raised:
+        await own.commit(Repo(url=url, ref=ref))
+    return raised.value
+
+
+async def push(own: Repositories, found: Base, url: str) -> str:
+    signed = {"branch": "fettle/j", "message": "x", "author": "A <a@b>", "at": 1}
+    bundle = await found.bundle({"a.txt": b"2\n"}, frozenset(), **signed)  # type: ignore[arg-type]
+    async with found.unpacked(bundle) as git:
+        await RemoteOrigin(own.hosts.site(url), own.settings).push(git, tip(bundle), "fettle/j")
+    return tip(bundle)
+
+
+async def test_a_branch_a_tag_and_a_commit(
+    project: Repository, host: SshServer, tmp_path: Path
+) -> None:
+    first = project.commit({"a.txt": b"1\n"})
+    project.git("tag", "--annotate", "v1", "--message", "Release")
+    second = project.commit({"a.txt": b"2\n"})
+    own, url = opened(host, tmp_path), host.url("project/.git")
+    for ref, commit in {None: second, "main": second, "v1": first, first: first}.items():
+        assert await own.commit(Repo(url=url, ref=ref)) == commit
+    assert await (await base(own, url)).read("a.txt") == b"2\n"
+    host.forget()
+    again = await own.base(Repo(url=url, ref="main"), first)  # as a job that continues
+    assert (await again.read("a.txt"), host.commands) == (b"1\n", [])
+    secret = host.key.read_bytes().splitlines()[2]
+    for path in own.folder.rglob("*"):
+        assert not path.is_file() or secret not in path.read_bytes()
+
+
+async def test_a_branch_is_pushed_once_and_one_that_is_there_is_not_touched(
+    project: Repository, host: SshServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    own, url = opened(host, tmp_path), host.url("project/.git")
+    found = await base(own, url)
+    later = project.commit({"later.txt": b"1\n"})
+    commit = await push(own, found, url)
+    assert project.git("rev-parse", "fettle/j") == commit
+    project.git("branch", "--force", "fettle/j", later)
+    with pytest.raises(RepositoryRefused, match="declined the branch: stale info"):
+        await push(own, found, url)
+    assert project.git("rev-parse", "fettle/j") == later
+
+
+async def test_a_hosts_own_words_for_a_push_that_it_refuses(
+    project: Repository, host: SshServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    own, url = opened(host, tmp_path), host.url("project/.git")
+    found = await base(own, url)
+    host.says("ERROR: The key you are authenticating with has been marked as read only.\n")
+    with pytest.raises(RepositoryRefused, match=r"cannot be pushed to: .*read only") as raised:
+        await push(own, found, url)
+    assert not isinstance(raised.value, RepositoryUnavailable)
+    host.says(None)
+    hook = project.folder / ".git" / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho Only Ada may push.\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(RepositoryRefused, match="hook declined: Only Ada may push"):
+        await push(own, found, url)
+
+
+@pytest.mark.parametrize("case", ["other key", "password", "no key"])
+async def test_a_key_that_the_host_does_not_take(
+    project: Repository, host: SshServer, tmp_path: Path, case: str
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    key = new_key(tmp_path / "other", "s3cret" if case == "password" else "")
+    settings = {"repo_credentials": None} if case == "no key" else host.settings(key)
+    error = await refused(opened(host, tmp_path, **settings), host.url("project/.git"))
+    assert "takes no key of the operator's" in str(error)
+    assert "FETTLE_REPO_CREDENTIALS" in str(error)
+    assert str(key) not in str(error)
+    assert not isinstance(error, RepositoryUnavailable)
+    assert host.commands == []
+
+
+async def test_a_host_key_that_is_not_known_and_one_that_has_changed(
+    project: Repository, host: SshServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    url = host.url("project/.git")
+    unknown = await refused(opened(host, tmp_path, repo_known_hosts=None), url)
+    assert "known hosts lacks" in str(unknown)
+    host.knows(new_key(tmp_path / "of another"))
+    changed = await refused(opened(host, tmp_path), url)
+    assert "has another host key" in str(changed)
+    for error in (unknown, changed):
+        assert "FETTLE_REPO_KNOWN_HOSTS" in str(error)
+        assert host.place in str(error)
+        assert str(host.known_hosts) not in str(error)
+        assert not isinstance(error, RepositoryUnavailable)
+    assert host.commands == []
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ("", "ERROR: Repository not found."),
+        ("remote:\nremote: ====\n", "ERROR: The project could not be found or you may not view it"),
+        ("", "Forgejo: Cannot find repository: ada/app"),
+    ],
+)
+async def test_what_forges_say_of_a_repository_that_is_not_there(
+    host: SshServer, tmp_path: Path, before: str, words: str
+) -> None:
+    host.says(f"{before}{'remote: ' if before else ''}{words}\n{before}")
+    error = await refused(opened(host, tmp_path), host.url("project/.git"))
+    assert "has no repository for the operator's credential" in str(error)
+    assert words in str(error)
+
+
+async def test_a_repository_a_branch_and_a_commit_that_are_not_there(
+    project: Repository, host: SshServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    own, url = opened(host, tmp_path), host.url("project/.git")
+    assert "has no repository" in str(await refused(own, host.url("none/.git")))
+    assert "no branch or tag 'gone'" in str(await refused(own, url, "gone"))
+    assert "no longer has the commit" in str(await refused(own, url, "f" * 40))
+
+
+async def test_a_server_without_gits_protocol_2(project: Repository, tmp_path: Path) -> None:
+    project.commit({"a.txt": b"1\n"})
+    project.git("tag", "--annotate", "v1", "--message", "Release")
+    second = project.commit({"a.txt": b"2\n"})
+    with ssh_server(tmp_path, protocol_2=False) as host:
+        own, url = opened(host, tmp_path), host.url("project/.git")
+        assert await own.commit(Repo(url=url)) == second
+        assert "AcceptEnv GIT_PROTOCOL" in str(await refused(own, url, "v1"))
+        pushed = await push(own, await base(own, url), url)
+    assert project.git("rev-parse", "fettle/j") == pushed
+
+
+def _hang_up(listening: socket.socket) -> None:
+    listening.accept()[0].close()
+
+
+async def test_a_host_that_is_away_and_one_that_hangs_up(host: SshServer, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        place = f"ssh://127.0.0.1:{listening.getsockname()[1]}"
+        own = opened(host, tmp_path, repo_hosts=(place, "ssh://127.0.0.1:1"))
+        thread = threading.Thread(target=_hang_up, args=(listening,))
+        thread.start()
+        errors = [await refused(own, f"{place}/x"), await refused(own, "ssh://127.0.0.1:1/x")]
+        thread.join()
+    for error in errors:
+        assert isinstance(error, RepositoryUnavailable)
+        assert "could not be reached" in str(error)
+
+
+async def test_a_repository_that_is_too_large_ends_at_its_bytes(
+    project: Repository, host: SshServer, tmp_path: Path
+) -> None:
+    project.commit({"a.bin": os.urandom(24 * 2**20)})
+    own = opened(host, tmp_path, repo_bytes=1_000_000)
+    error = await refused(own, host.url("project/.git"))
+    assert "sent more than 1000000 bytes (FETTLE_REPO_BYTES)" in str(error)
+    assert sum(each.stat().st_size for each in own.folder.rglob("*") if each.is_file()) < 2_000_000
+
+
+async def test_a_host_that_does_not_answer_ends_at_its_time(
+    project: Repository, host: SshServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    host.pause(on=True)
+    error = await refused(opened(host, tmp_path, repo_seconds=3), host.url("project/.git"))
+    assert "took longer than 3 s" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("listed", "url"),
+    [
+        ("ssh://169.254.169.254", "ssh://169.254.169.254/x"),
+        ("ssh://*.localhost:{port}", "ssh://any.localhost:{port}/x"),
+    ],
+)
+async def test_an_address_that_is_never_reached(
+    host: SshServer, tmp_path: Path, listed: str, url: str
+) -> None:
+    own = opened(host, tmp_path, repo_hosts=(listed.format(port=host.port),))
+    error = await refused(own, url.format(port=host.port))
+    assert "is not public" in str(error) or "is not known" in str(error)
+    assert not isinstance(error, RepositoryUnavailable)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("ssh://-oProxyCommand=touch%20{mark}/x", "plain name of a user and a host"),
+        ("ssh://%2DoProxyCommand=touch%20{mark}/x", "plain name of a user and a host"),
+        ("ssh://-l@{place}/x", "plain name of a user and a host"),
+        ("ssh://%2Doa@{place}/x", "plain name of a user and a host"),
+        ("ssh://$(touch%20{mark})@{place}/x", "plain name of a user and a host"),
+        ("ssh://git:s3cret@{place}/x", "no password"),
+        ("ssh://git:@{place}/x", "no password"),
+        ("ssh://git@{place}/x?y", "no query"),
+        ("ssh://git@127.0.0.1/x", "not on the operator's list"),
+        ("https://{place}/x", "not on the operator's list"),
+        ("git@{place}:x", "begins with https:// or ssh://"),
+        ("git+ssh://{place}/x", "begins with https:// or ssh://"),
+        ("--upload-pack=touch {mark}", "begins with https:// or ssh://"),
+    ],
+)
+async def test_an_address_that_git_never_gets(
+    host: SshServer, tmp_path: Path, url: str, reason: str
+) -> None:
+    mark = tmp_path / "mark"
+    own = opened(host, tmp_path)
+    error = await refused(own, url.format(mark=mark, place=host.place))
+    assert reason in str(error)
+    assert "s3cret" not in str(error)
+    assert (mark.exists(), host.commands) == (False, [])
+
+
+@pytest.mark.parametrize(
+    "path", ["-x", "--upload-pack=touch%20{mark}", "';touch%20{mark};'", "$(touch%20{mark})", "~-x"]
+)
+async def test_a_path_is_a_path(host: SshServer, tmp_path: Path, path: str) -> None:
+    mark = tmp_path / "mark"
+    user = host.url("").removesuffix(f"{host.root}/")
+    await refused(opened(host, tmp_path), f"{user}/{path.format(mark=mark)}")
+    assert [each.partition(" ")[0] for each in host.commands] == ["git-upload-pack"]
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("ssh://h {folder}/none", "line 2 cannot be read"),
+        ("ssh://h {folder}/key.pub", "has no private key"),
+        ("ssh://h {folder}/open", "chmod 600"),
+        ("ssh://h relative/key", "a whole one"),
+        ('ssh://h {folder}/a" b', "a whole one"),
+        ("ssh://h", "a whole one"),
+        ("h {folder}/key", "HOST USER:TOKEN, or ssh://HOST FILE"),
+    ],
+)
+def test_a_key_that_cannot_be_used_stops_the_worker(tmp_path: Path, line: str, reason: str) -> None:
+    key = new_key(tmp_path / "key")
+    key.with_suffix(".pub").chmod(0o600)
+    (tmp_path / "open").write_bytes(key.read_bytes())
+    (tmp_path / "open").chmod(0o644)
+    file = tmp_path / "credentials"
+    file.write_text(f"# keys\n{line.format(folder=tmp_path)}\n")
+    file.chmod(0o600)
+    with pytest.raises(RepositoriesUnfit, match=reason) as unfit:
+        Repositories(tmp_path, RepositorySettings(repo_credentials=file))
+    assert key.read_text().splitlines()[1] not in str(unfit.value)
+
+
+def test_known_hosts_that_cannot_be_read_stop_the_worker(tmp_path: Path) -> None:
+    for name, reason in (("none", "cannot be read"), ("a b", "a whole one")):
+        (tmp_path / "a b").touch()
+        with pytest.raises(RepositoriesUnfit, match=f"FETTLE_REPO_KNOWN_HOSTS.*{reason}"):
+            Repositories(tmp_path, RepositorySettings(repo_known_hosts=tmp_path / name))
+
+
+def test_a_worker_announces_what_its_hosts_lack(
+    host: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = (
+        f"{host.listed},ssh://bare.example.org,ssh://*.wide.example.org,git.example.org,ssh://a:22"
+    )
+    settings = WorkerSettings.model_validate({**host.settings(), "repo_hosts": listed})
+    *lacks, odd = announcement(settings)["repositories"]["lacks"]
+    assert "ssh://a:22: ssh://a is not on the operator's list" in odd
+    assert lacks == [
+        "ssh://bare.example.org: no key (FETTLE_REPO_CREDENTIALS)",
+        "ssh://bare.example.org: no line in the file of known hosts (FETTLE_REPO_KNOWN_HOSTS)",
+    ]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (missing,) = announcement(settings)["repositories"]["lacks"]
+    assert "install Debian's package openssh-client" in missing
+
+
+async def test_without_ssh_a_job_says_what_to_install(
+    host: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").symlink_to("/usr/bin/git")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    error = await refused(opened(host, tmp_path), host.url("project/.git"))
+    assert isinstance(error, RepositoryUnavailable)
+    assert "install Debian's package openssh-client" in str(error)
+
+
+async def test_no_other_key_of_this_machine_is_offered(
+    project: Repository, host: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither one of an agent, nor by a configuration of this user's."""
+    project.commit({"a.txt": b"1\n"})
+    monkeypatch.setenv("GIT_SSH_COMMAND", f"ssh -i {host.key}")
+    monkeypatch.setenv("GIT_SSH", "/bin/false")
+    own = opened(host, tmp_path, **host.settings(new_key(tmp_path / "other")))
+    assert "takes no key" in str(await refused(own, host.url("project/.git")))
