@@ -3,6 +3,7 @@ repository."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from decimal import Decimal
 from typing import Annotated
@@ -107,15 +108,24 @@ CREDENTIALS = (
 )
 
 
+_LIKE_SCP = re.compile(r"([^/:@]+@[^/:@]+):/*(.+)")
+_SSH_PLACE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*@)?([A-Za-z0-9][\w.-]*|\[[\w:]+\])(:\d+)?")
+
+
 def _is_repository(url: str) -> str:
-    """No message repeats the URL: it may hold a password."""
+    """As a URL. No message repeats it: it may hold a password."""
+    if (like_scp := _LIKE_SCP.fullmatch(url)) is not None:
+        url = f"ssh://{like_scp[1]}/{like_scp[2]}"
     try:
         parts = urlsplit(url)
         port_is_good = parts.port is None or parts.port > 0
     except ValueError:
         raise _bad_url("it is no URL") from None
-    if parts.password is not None or parts.username is not None:
+    over_ssh = parts.scheme == "ssh"
+    if parts.password is not None or (parts.username is not None and not over_ssh):
         raise _bad_url(CREDENTIALS)
+    if over_ssh and not _SSH_PLACE.fullmatch(parts.netloc):
+        raise _bad_url("over ssh it has a plain name of a user and a host: ssh://git@HOST/PATH")
     if parts.query or parts.fragment:
         raise _bad_url("it has a query or a fragment: a repository has neither")
     if not parts.hostname or not port_is_good or not parts.path.strip("/"):
@@ -163,7 +173,8 @@ class RepoRequest(RequestModel):
 
     url: Url | None = Field(
         None,
-        description="https://, of a host that the operator allows; without credentials",
+        description="https:// or ssh://, of a host that the operator allows; without a password. "
+        "git@HOST:PATH is taken as ssh://git@HOST/PATH",
     )
     ref: Ref | None = Field(None, description="a branch, a tag or a commit; else HEAD")
     bundle: KeptFile | None = Field(

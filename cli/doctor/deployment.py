@@ -11,6 +11,7 @@ from api.quantities import plural
 
 SET_A_KEY = "set GROQ_API_KEY, GOOGLE_API_KEY or another provider's where the workers run"
 SEE = "`fettle webhooks list` shows why; `fettle webhooks retry ID` sends one again"
+SEE_SSH = "docs/repositories.md, Over ssh; then restart the worker"
 LATE_SECONDS = 600.0
 STALE_SECONDS = 20.0
 """Where the service does not say how lately a worker must have been seen."""
@@ -183,6 +184,7 @@ def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
 def _repositories(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     """Jobs without a repository run in any case. A worker of an older release says nothing."""
     shown: set[str] = set()
+    lacking: set[str] = set()
     for worker in workers:
         found = worker.get("repositories", {"works": True, "git": None})
         if not found["works"]:
@@ -195,6 +197,9 @@ def _repositories(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
             to = ", ".join(found.get("delivers", ()))
             delivered = f"; delivered to {to}" if to else ""
             shown.add(f"git {found['git']}; {fetched}; dependencies: {needs}{delivered}")
+            lacking.update(found.get("lacks", ()))
+    for text in sorted(lacking):
+        yield Finding("repositories", Health.WARN, f"not fetched over ssh: {text}", SEE_SSH)
     yield from (Finding("repositories", Health.NOTE, text) for text in sorted(shown))
 
 

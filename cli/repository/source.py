@@ -1,4 +1,5 @@
-"""The repository that `--repo` names: a URL that a worker fetches, or a directory that is sent."""
+"""The repository that `--repo` names: an address that a worker fetches, or a directory that is
+sent."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import click
 from cli.repository.bundle import bundle, not_committed
 
 _HINT = "--repo"
-_LIKE_SCP = re.compile(r"[\w.-]+@[\w.-]+:[^/]")
+_LIKE_SCP = re.compile(r"[\w.-]+@[\w.-]+:.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +32,14 @@ def source(where: str | None, ref: str | None, *, dirty: bool) -> Source:
             name = "--dirty" if dirty else "--ref"
             raise click.UsageError(f"{name} wants the repository that it is about: --repo")
         return Source()
-    if "://" in where:
+    if "://" in where or (_LIKE_SCP.match(where) and not Path(where).is_dir()):
         if dirty:
             raise click.UsageError("--dirty is about a directory: a URL has no uncommitted changes")
         return Source({"url": where} | ({"ref": ref} if ref else {}))
     if not Path(where).is_dir():
-        raise click.BadParameter(_neither(where), param_hint=_HINT)
+        why = f"{where} is no URL, and there is no such directory"
+        raise click.BadParameter(why, param_hint=_HINT)
     if dirty and ref is not None:
         raise click.UsageError("--dirty adds to HEAD: it goes without --ref")
     sent = bundle(Path(where), ref, dirty=dirty)
     return Source(None, sent, 0 if dirty or ref else not_committed(Path(where)))
-
-
-def _neither(where: str) -> str:
-    if _LIKE_SCP.match(where):
-        return "workers fetch over https:// alone; send a clone: --repo DIR"
-    return f"{where} is no URL, and there is no such directory"

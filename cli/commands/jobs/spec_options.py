@@ -111,7 +111,7 @@ WORK: tuple[Option, ...] = (
         "--repo",
         metavar="DIR|URL",
         help="The git repository that the work starts from: a directory, whose commits are sent, "
-        "or an https:// URL. The result is a patch, see `fettle apply`.",
+        "or a URL: https://, ssh:// or git@HOST:PATH. The result is a patch, see `fettle apply`.",
     ),
     click.option("--ref", metavar="REF", help="A branch, a tag or a commit of it; else HEAD."),
     click.option(

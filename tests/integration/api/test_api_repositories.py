@@ -57,14 +57,21 @@ async def test_a_url_and_a_ref_are_the_jobs_repository(front):
     [
         ("https://ada:s3cret@git.example.org/a.git", "credentials"),
         ("https://s3cret@git.example.org/a.git", "credentials"),
-        ("ssh://git:s3cret@git.example.org/a.git", "https://"),
+        ("ssh://git:s3cret@git.example.org/a.git", "credentials"),
+        ("ssh://-oProxyCommand=s3cret/a.git", "plain name of a user and a host"),
+        ("ssh://-s3cret@git.example.org/a.git", "plain name of a user and a host"),
+        ("ssh://git.example.org%20s3cret/a.git", "plain name of a user and a host"),
+        ("ssh://git.example.org", "no path"),
+        ("git@git.example.org:a.git?s3cret", "query"),
+        ("-s3cret@git.example.org:a.git", "https://"),
+        ("git@-s3cret:a.git", "https://"),
+        ("ada:s3cret@git.example.org:a.git", "https://"),
         ("https://git.example.org/a.git?token=s3cret", "query"),
         ("https://git.example.org", "no path"),
         ("https:///a.git", "no host"),
         ("https://git.example.org:x/a.git", "no URL"),
         ("file:///etc", "https://"),
         ("ext::sh -c id", "https://"),
-        ("git@git.example.org:team/s3cret.git", "--repo DIR"),
         ("/home/ada/app", "https://"),
         ("https://git.example.org/a\n.git", "https://"),
     ],
@@ -75,6 +82,22 @@ async def test_a_url_that_cannot_be_fetched_is_refused_and_never_repeated(front,
     assert (status, list(errors)) == (422, ["repo.url"])
     assert why in errors["repo.url"]
     assert "s3cret" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("ssh://git.example.org/team/app.git", None),
+        ("ssh://git@git.example.org:2222/team/app.git", None),
+        ("ssh://ada_1@[2001:db8::1]:22/~/app", None),
+        ("git@git.example.org:team/app.git", "ssh://git@git.example.org/team/app.git"),
+        ("git@git.example.org:/srv/app.git", "ssh://git@git.example.org/srv/app.git"),
+        ("git@git.example.org:2222/app", "ssh://git@git.example.org/2222/app"),
+    ],
+)
+async def test_an_address_over_ssh_is_kept_as_a_url(front, url, kept):
+    job_id = await front.submit(repo={"url": url})
+    assert (await front.job(job_id))["spec"]["repo"]["url"] == kept or url
 
 
 @pytest.mark.parametrize(

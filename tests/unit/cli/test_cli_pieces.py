@@ -67,7 +67,7 @@ def test_repositories_need_git_at_each_worker():
     works = {"git": "2.39.5", "works": True, "why": None, "hosts": ["git.example.org"]}
     fetched, to = "git 2.39.5; fetched from git.example.org", "git.example.org=gitlab"
     delivers = {**works, "delivers": [to]}
-    works["setups"] = ["pypi.org"]
+    works |= {"setups": ["pypi.org"], "lacks": ["ssh://git.example.org: no key"]}
     lacks = {"git": None, "works": False, "why": "git is not installed", "hosts": []}
     worker = SYSTEM["workers"][0]
     workers = [{**worker, "repositories": works}, {**worker, "id": "v", "repositories": lacks}]
@@ -76,6 +76,7 @@ def test_repositories_need_git_at_each_worker():
     found = [each for each in deployment.findings(system) if each.name == "repositories"]
     assert [(each.health, each.text) for each in found] == [
         (Health.WARN, "jobs on repositories fail at v: git is not installed"),
+        (Health.WARN, "not fetched over ssh: ssh://git.example.org: no key"),
         (Health.NOTE, f"{fetched}; dependencies: from pypi.org"),
         (
             Health.NOTE,

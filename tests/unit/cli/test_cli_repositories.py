@@ -173,9 +173,12 @@ def test_a_worktree_is_a_repository(sent, theirs, tmp_path):
     assert "new.py" in clone.git("ls-files")
 
 
-def test_a_url_is_named_and_not_fetched(fettle, finished, tiny):
-    assert fettle("run", "x", "--repo", "https://git.test/a.git", "--ref", "main")[0] == 0
-    repo = {"url": "https://git.test/a.git", "ref": "main"}
+@pytest.mark.parametrize(
+    "url", ["https://git.test/a.git", "ssh://git@git.test:22/a.git", "git@git.test:team/a.git"]
+)
+def test_a_url_is_named_and_not_fetched(fettle, finished, tiny, url):
+    assert fettle("run", "x", "--repo", url, "--ref", "main")[0] == 0
+    repo = {"url": url, "ref": "main"}
     assert tiny.asked[0].body == {"task": "x", "repo": repo}
 
 
@@ -193,7 +196,7 @@ def test_a_setup_is_a_command_or_none(fettle, finished, tiny):
         (["--ref", "main"], "--ref wants the repository"),
         (["--dirty"], "--dirty wants the repository"),
         (["--repo", "https://git.test/a", "--dirty"], "--dirty is about a directory"),
-        (["--repo", "git@git.test:team/a.git"], "send a clone: --repo DIR"),
+        (["--repo", "git@git.test:team/a.git", "--dirty"], "--dirty is about a directory"),
         (["--repo", "/nowhere"], "no such directory"),
         (["--repo", ".", "--ref", "v9"], "no commit 'v9'"),
         (["--repo", ".", "--ref", "main", "--dirty"], "without --ref"),
