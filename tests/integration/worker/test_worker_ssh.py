@@ -41,7 +41,7 @@ def host(repository: Repository, tmp_path: Path) -> Iterator[SshServer]:
 
 
 def until(holds: Callable[[], object], deployment: Deployment) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < end, deployment.logs()
         time.sleep(0.02)
