@@ -48,7 +48,7 @@ test-packages: install
 	@command -v bwrap >/dev/null || deploy/packages.sh bubblewrap
 	@command -v chromium >/dev/null || deploy/packages.sh chromium
 	@/sbin/ldconfig -p | grep -q libatomic.so.1 || deploy/packages.sh libatomic1  # Playwright's driver
-	@[ -x /usr/sbin/sshd ] || deploy/packages.sh openssh-server
+	@command -v ssh >/dev/null || deploy/packages.sh openssh-client
 
 faults: install  ## break everything that can be broken on one machine, and look; ARGS=-x
 	@deploy/packages.sh bubblewrap faketime

@@ -12,7 +12,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repository=$(dirname "$here")
 packages=(python3 git make ca-certificates)
-for_user=(python3-venv bubblewrap chromium libatomic1 openssh-server)
+for_user=(python3-venv bubblewrap)
 suite=${FETTLE_DEBIAN_SUITE:-bookworm}
 certificates=/etc/ssl/certs/ca-certificates.crt
 

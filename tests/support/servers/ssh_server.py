@@ -1,37 +1,81 @@
-"""A git server over ssh on loopback: OpenSSH's sshd as this user, and git's restricted shell."""
+"""A git server over ssh on loopback: asyncssh, and git's restricted shell."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import getpass
 import os
-import shlex
-import shutil
-import socket
 import subprocess
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+import threading
+from asyncio.subprocess import PIPE
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
-_SERVE = """#!/bin/sh
-export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
-printf '%s\\n' "$SSH_ORIGINAL_COMMAND" >>{folder}/commands
-if [ -e {folder}/words ]; then cat {folder}/words >&2; exit 1; fi
-while [ -e {folder}/pause ]; do sleep 0.02; done
-exec git shell -c "$SSH_ORIGINAL_COMMAND"
-"""
+import asyncssh
+
+_GIT = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+
+
+@dataclass
+class _Doing:
+    """Answers each command of a client by git."""
+
+    protocol_2: bool
+    words: str | None = None
+    paused: bool = False
+    commands: list[str] = field(default_factory=list)
+
+    async def answer(self, client: asyncssh.SSHServerProcess[bytes]) -> None:
+        command = client.command or ""
+        self.commands.append(command)
+        if self.words is not None:
+            client.stderr.write(self.words.encode())
+            client.exit(1)
+            return
+        while self.paused and not client.is_closing():
+            await asyncio.sleep(0.02)
+        if client.is_closing():
+            return
+        asked = client.env.get("GIT_PROTOCOL", "") if self.protocol_2 else ""
+        environment = {**os.environ, **_GIT, "GIT_PROTOCOL": asked}
+        git = await asyncio.create_subprocess_exec(
+            *("git", "shell", "-c", command), env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE
+        )
+        asks = asyncio.create_task(_pass(client.stdin, git.stdin, last=git.stdin.close))
+        try:
+            await asyncio.gather(_pass(git.stdout, client.stdout), _pass(git.stderr, client.stderr))
+            client.exit(await git.wait())
+        except OSError:  # the client has left
+            pass
+        finally:
+            asks.cancel()
+            if git.returncode is None:
+                git.kill()
+            await git.communicate()
+
+
+async def _pass(reader: Any, writer: Any, last: Callable[[], None] = bool) -> None:
+    """Pass on all that comes; do what is `last` at its end."""
+    while data := await reader.read(1 << 16):
+        writer.write(data)
+        await writer.drain()
+    last()
 
 
 @dataclass(frozen=True)
 class SshServer:
-    """Serves the repositories below `root`, by their folders. `key` is the one that it takes. What
-    `pause` and `says` do lasts until the next call."""
+    """Serves the repositories below `root`, by their folders. `key` is the one that it takes,
+    `commands` is what it was asked, in order. What `pause` and `says` do lasts until the next
+    call."""
 
     root: Path
     folder: Path
     port: int
+    commands: list[str]
+    _doing: _Doing
 
     @property
     def place(self) -> str:
@@ -53,26 +97,16 @@ class SshServer:
     def url(self, name: str) -> str:
         return f"ssh://{getpass.getuser()}@{self.place}{self.root / name}"
 
-    @property
-    def commands(self) -> list[str]:
-        """What it was asked, in order."""
-        file = self.folder / "commands"
-        return file.read_text().splitlines() if file.exists() else []
-
     def forget(self) -> None:
-        (self.folder / "commands").unlink(missing_ok=True)
+        self.commands.clear()
 
     def says(self, words: str | None) -> None:
         """Refuse everything with these words, or no longer."""
-        file = self.folder / "words"
-        file.unlink(missing_ok=True)
-        if words is not None:
-            file.write_text(words)
+        self._doing.words = words
 
     def pause(self, *, on: bool) -> None:
         """Hold everything back that it is asked after this, or no longer."""
-        file = self.folder / "pause"
-        file.touch() if on else file.unlink(missing_ok=True)
+        self._doing.paused = on
 
     def settings(self, key: Path | None = None, more: str = "") -> dict[str, str]:
         """An operator's, with this key or another one, and more lines of credentials."""
@@ -101,57 +135,56 @@ def new_key(file: Path, words: str = "") -> Path:
 
 @contextlib.contextmanager
 def ssh_server(root: Path, *, protocol_2: bool = True) -> Iterator[SshServer]:
-    """A server of the repositories below `root`; git's protocol 2 wants `AcceptEnv`."""
-    assert SSHD is not None, "sshd is missing: install Debian's package openssh-server"
+    """A server of the repositories below `root`. A server of one's own has git's protocol 2 where
+    it takes the variable for it."""
     folder = root / ".ssh-server"
     folder.mkdir()
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        server = SshServer(root, folder, found.getsockname()[1])
-    new_key(folder / "host_key")
-    shutil.copy(new_key(server.key).with_suffix(".pub"), folder / "authorized_keys")
-    server.knows(folder / "host_key")
-    serve = folder / "serve"
-    serve.write_text(_SERVE.format(folder=shlex.quote(str(folder))))
-    serve.chmod(0o755)
-    with _running(folder, server.port, "yes" if protocol_2 else "no"):
-        yield server
+    key = new_key(folder / "key")
+    host_key = new_key(folder / "host_key")
+    doing = _Doing(protocol_2)
+    with _loop() as run:
+        listening = run(_listening(host_key, key, doing))
+        server = SshServer(root, folder, listening.get_port(), doing.commands, doing)
+        server.knows(host_key)
+        try:
+            yield server
+        finally:
+            run(_closed(listening))
+
+
+async def _listening(host_key: Path, key: Path, doing: _Doing) -> asyncssh.SSHAcceptor:
+    return await asyncssh.listen(
+        *("127.0.0.1", 0),
+        server_host_keys=[str(host_key)],
+        authorized_client_keys=str(key.with_suffix(".pub")),
+        process_factory=doing.answer,
+        encoding=None,
+    )
+
+
+async def _closed(listening: asyncssh.SSHAcceptor) -> None:
+    """End it, and what it is still doing."""
+    listening.close()
+    await listening.wait_closed()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 @contextlib.contextmanager
-def _running(folder: Path, port: int, accepts: str) -> Iterator[None]:
-    settings = {
-        "ListenAddress": f"127.0.0.1:{port}",
-        "HostKey": folder / "host_key",
-        "AuthorizedKeysFile": folder / "authorized_keys",
-        "ForceCommand": folder / "serve",
-        "PidFile": "none",
-        "StrictModes": "no",
-        "UsePAM": "no",
-        "PermitRootLogin": "yes",
-        "PasswordAuthentication": "no",
-        "KbdInteractiveAuthentication": "no",
-        "AcceptEnv": "GIT_PROTOCOL" if accepts == "yes" else "NOTHING",
-    }
-    config = folder / "sshd_config"
-    config.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
-    if os.getuid() == 0:  # sshd's own, which the package makes where it starts a service
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    with (folder / "log").open("wb") as log:
-        sshd = subprocess.Popen([str(SSHD), "-D", "-e", "-f", str(config)], stderr=log)
-        try:
-            _wait(sshd, port, folder / "log")
-            yield
-        finally:
-            sshd.terminate()
-            sshd.wait(10)
+def _loop() -> Iterator[Any]:
+    """Runs coroutines in an event loop of its own, in a thread: tests wait in both ways."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
 
+    def run(what: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(what, loop).result(30)
 
-def _wait(sshd: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    end = time.monotonic() + 30
-    while sshd.poll() is None and time.monotonic() < end:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as made:
-            if made.recv(4) == b"SSH-":
-                return
-        time.sleep(0.02)
-    raise AssertionError(log.read_text())
+    try:
+        yield run
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
