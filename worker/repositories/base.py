@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from worker.repositories import patches
+from worker.repositories import merges, patches
 from worker.repositories.git import Git
 from worker.repositories.ignored import ignored
+from worker.repositories.merges import Merged
 from worker.repositories.mirrors import Mirror
 from worker.repositories.patches import Change, Patch
 from worker.repositories.places import Lock, Places
@@ -69,6 +70,12 @@ class Base:
         made. Raises GitFailed."""
         async with patches.unpacked(self.places, self.mirror, bundle) as git:
             yield git
+
+    async def merged(self, began: str, bundle: bytes) -> Merged:
+        """The commit after the merge of the change in this bundle, which `bundle` has made over the
+        commit `began`. The mirror has that commit, too. Raises RepositoryRefused."""
+        async with self.unpacked(bundle) as git:
+            return await merges.merged(git, began, self.commit, patches.tip(bundle))
 
     def release(self) -> None:
         """Let the layer and its mirror be removed when their place is needed."""

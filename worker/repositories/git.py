@@ -13,7 +13,7 @@ import resource
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,8 +106,15 @@ class Git:
     config: Mapping[str, str] = field(default_factory=dict, repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    async def run(self, *args: str, stdin: bytes = b"", most_bytes: int = OUTPUT_BYTES) -> bytes:
-        """Its standard output. Raises GitFailed; of this machine's disk, RepositoryUnavailable."""
+    async def run(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        most_bytes: int = OUTPUT_BYTES,
+        ends: Collection[int] = (0,),
+    ) -> bytes:
+        """Its standard output. Raises GitFailed unless it ends with one of these codes; of this
+        machine's disk, RepositoryUnavailable."""
         if (git := program()) is None:
             raise GitFailed(_MISSING)
         process = await asyncio.create_subprocess_exec(
@@ -137,9 +144,9 @@ class Git:
                 await process.wait()
         if len(out) > most_bytes or code == -signal.SIGXFSZ:
             raise GitTooMuch(f"git {args[0]} wrote too much", code=code)
-        if code != 0 and _DISK.search(err) is not None:
+        if code not in ends and _DISK.search(err) is not None:
             raise RepositoryUnavailable(f"this worker's disk does not take it: {shown(err)}")
-        if code != 0:
+        if code not in ends:
             said = shown(err) or f"git {args[0]} ended with {code}"
             raise GitFailed(said, code=code, errors=err)
         return out

@@ -77,7 +77,7 @@ async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
     """One commit with what the job left, on `branch`. Raises GitFailed."""
     async with scratch(change.places, change.mirror) as git:
         tree = await _tree(git, change)
-        own = replace(git, config={"pack.threads": "1"}, environment=_who(signed))
+        own = replace(git, config={"pack.threads": "1"}, environment=who(signed))
         asked = ("commit-tree", tree, "-p", change.commit, "-F", "-")
         message = signed.message.replace("\0", "").strip() + "\n"
         commit = (await own.run(*asked, stdin=message.encode(errors="replace"))).decode().strip()
@@ -191,7 +191,8 @@ def _count(number: bytes) -> int:
     return 0 if number == b"-" else int(number)
 
 
-def _who(signed: Signature) -> dict[str, str]:
+def who(signed: Signature) -> dict[str, str]:
+    """The author and committer of a commit, in git's environment."""
     name, _, mail = signed.author.partition("<")
     own = {"NAME": name.strip() or "Fettle", "EMAIL": mail.rstrip("> ").strip() or "fettle"}
     own["DATE"] = f"@{signed.at} +0000"
