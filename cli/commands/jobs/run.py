@@ -13,7 +13,7 @@ import click
 
 from api.quantities import plural
 from cli.client.files import save_recording
-from cli.commands.jobs.input_files import InputFiles, collect
+from cli.client.input_files import InputFiles, collect
 from cli.commands.jobs.spec_options import given, spec_options
 from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
