@@ -23,6 +23,7 @@ COMMANDS = {
         "cancel": "Cancel a job.",
         "delete": "Delete a job that has ended, for good.",
         "retry": "Retry a failed or cancelled job as a new one, from where it stopped.",
+        "rebase": "Carry a job's approved change on, onto where its branch is now.",
         "patch": "Write what a job has changed in its repository.",
         "apply": "Apply a job's patch to the repository here.",
         "replay": "Play a finished job again, offline, and compare.",

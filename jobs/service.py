@@ -19,8 +19,8 @@ from jobs.model.spec import JobSpec
 from jobs.store import ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
 from jobs.store.redis_store import RedisStore
 from jobs.sweep import sweep
-from jobs.transitions import lifecycle, retry
-from jobs.transitions.lifecycle import Policy, Refusal
+from jobs.transitions import lifecycle, rebase, retry
+from jobs.transitions.lifecycle import Change, Policy, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,7 @@ class Operations:
         change = lifecycle.submit(
             job_id, tenant, spec, now, by=by, request_id=request_id, key_id=key_id
         )
-        existing = await self.store.create(change, idempotency, blobs)
-        if existing is None:
-            await self._hint_new(change.after)
-            return Submitted(change.after, new=True)
-        return await self._known(existing, idempotency)
+        return await self._created(change, idempotency, blobs)
 
     async def replayed(
         self, tenant: str, idempotency: Idempotency | None
@@ -112,11 +108,32 @@ class Operations:
         )
         if isinstance(change, Refusal):
             return change
-        existing = await self.store.create(change, idempotency, parent=loaded.record)
-        if existing is None:
-            await self._hint_new(change.after)
-            return Submitted(change.after, new=True)
-        return await self._known(existing, idempotency)
+        return await self._created(change, idempotency, parent=loaded.record)
+
+    async def rebase_as_new_job(
+        self,
+        job_id: str,
+        *,
+        by: str,
+        key_id: str = "",
+        request_id: str = "",
+        idempotency: Idempotency | None = None,
+    ) -> Submitted | Refusal:
+        """A new job that starts from the approved change of one that has ended."""
+        loaded = await self.store.load(job_id)
+        if loaded is None:
+            return UNKNOWN
+        change = rebase.rebase_as_new_job(
+            loaded.record,
+            secrets.token_hex(10),
+            loaded.now,
+            by=by,
+            request_id=request_id,
+            key_id=key_id,
+        )
+        if isinstance(change, Refusal):
+            return change
+        return await self._created(change, idempotency, parent=loaded.record)
 
     async def claim(
         self, job_id: str, worker: str, *, alone: bool = False, reads: Collection[int] | None = None
@@ -210,6 +227,20 @@ class Operations:
         not hold up the others: its error is raised after them.
         """
         return await sweep(self._commits, together)
+
+    async def _created(
+        self,
+        change: Change,
+        idempotency: Idempotency | None,
+        blobs: Sequence[str] = (),
+        parent: JobRecord | None = None,
+    ) -> Submitted | Refusal:
+        """Put a new job on record; it keeps the bytes of `parent`, too."""
+        existing = await self.store.create(change, idempotency, blobs, parent)
+        if existing is None:
+            await self._hint_new(change.after)
+            return Submitted(change.after, new=True)
+        return await self._known(existing, idempotency)
 
     async def _hint_new(self, record: JobRecord) -> None:
         """Hint at a new job, unless it waits for another of its conversation."""

@@ -17,6 +17,7 @@ from agents.models.pool import ModelPool
 from agents.models.router import AUTO, Routes
 from agents.ports import Bounds, Ports
 from agents.ports.network import Packages, Pages
+from agents.ports.repository import Rebased
 from agents.spending.rate_limit import Pace
 from agents.tools.registry import Body
 from jobs.blobs import manifest
@@ -37,7 +38,7 @@ from worker.adapters.cancel import StoreCancel
 from worker.adapters.model_choice import chains, models_of
 from worker.adapters.rate_limit import RedisRateLimit
 from worker.adapters.recordings import Recordings, redaction
-from worker.adapters.repository import base_of, facts_of
+from worker.adapters.repository import anew, base_of, facts_of
 from worker.adapters.routing import routed, routes
 from worker.adapters.sandbox import Bounded, Readiness, Sandboxes, watch_pool
 from worker.adapters.tokens import LiveTokens
@@ -48,6 +49,7 @@ from worker.delivery.hosts import DeliveryHosts
 from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
+from worker.repositories import rebase
 from worker.repositories.setups.job import fetching, installed
 from worker.repositories.setups.run import Indexes
 from worker.repositories.setups.setup import Setups
@@ -150,6 +152,20 @@ class WorkerContext:
         )
         return await routed(record, ports, models, self.store, self.routes)
 
+    async def begun(self, record: JobRecord, ledger: Ledger) -> tuple[JobRecord, Rebased | None]:
+        """The job with the files that its graph begins with; what prompts say of those of a rebase.
+        Raises RepositoryRefused."""
+        blobs = self.pinned(ledger)
+        if record.graph == ANEW:
+            record = await anew(record, blobs)
+        if record.spec.rebase is None:
+            return record, None
+        await self._fetching(record, ledger)
+        found = await rebase.begun(record, self.repositories, blobs)
+        ledger.start_from(found.workspace)
+        await ledger.flush()  # from here on the commit is chosen, wherever the branch goes
+        return replace(record, workspace=found.workspace), found.facts
+
     async def _installed(
         self, record: JobRecord, workspace: ManifestWorkspace, ledger: Ledger
     ) -> str:
@@ -170,12 +186,15 @@ class WorkerContext:
     ) -> ManifestWorkspace:
         """The files of the job as its last finished call left them. Raises RepositoryRefused."""
         blobs = self.pinned(ledger)
-        if record.spec.repo is not None and record.attempts == 1:
-            await fetching(record, record.spec.repo, ledger)
+        await self._fetching(record, ledger)
         base = await base_of(record, self.repositories, blobs)
         if base is None:
             return await ManifestWorkspace.open(blobs, record.workspace, earlier)
         return await ManifestWorkspace.over(blobs, record.workspace, base)
+
+    async def _fetching(self, record: JobRecord, ledger: Ledger) -> None:
+        if record.spec.repo is not None and record.attempts == 1:
+            await fetching(record, record.spec.repo, ledger)
 
     def pinned(self, ledger: Ledger) -> PinnedBlobs:
         """The blob store, where what is put is kept as long as the job."""

@@ -20,6 +20,7 @@ from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
 from agents.paths import own_files
 from agents.ports import CallKey, Earlier, Event, Ports, Workspace
+from agents.ports.repository import Rebased
 from agents.runs.environment import described_files
 from agents.runs.symbol_map import symbol_map
 from jobs.blobs.manifest import load
@@ -33,7 +34,7 @@ from jobs.store import ConversationEntry, LeaseRef
 from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import marked
 from worker.adapters.cancel import StoreCancel
-from worker.adapters.repository import Delivered, anew, delivered, repository
+from worker.adapters.repository import Delivered, delivered, repository
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.context import WorkerContext
 from worker.delivery.deliver import Delivering
@@ -109,7 +110,7 @@ class GraphRunner:
         store = self.operations.store
         if record.graph == ANEW:
             await self.context.saver.adelete_thread(record.id)
-            record = await anew(record, self.context.pinned(ledger))
+        record, rebased = await self.context.begun(record, ledger)
         entries = await retry_while_unavailable(
             lambda: store.conversation(record.tenant, record.conversation_id, TURNS_SEEN)
         )
@@ -117,7 +118,7 @@ class GraphRunner:
         ports = await self._ports(record, ledger, earlier)
         inputs = await described_files(ports.workspace)
         found = await symbol_map(ports, record.spec.task)
-        feed = initial_state(_input(record.spec, entries, ports, inputs, found))
+        feed = initial_state(_input(record.spec, entries, ports, inputs, found, rebased))
         return await self._through(ledger, feed, ports)
 
     async def _through(
@@ -311,6 +312,7 @@ def _input(
     ports: Ports,
     inputs: tuple[str, ...],
     repository_map: str,
+    rebased: Rebased | None,
 ) -> JobInput:
     return JobInput(
         task=spec.task,
@@ -321,6 +323,7 @@ def _input(
         files=tuple(own_files(ports.workspace)),
         inputs=inputs,
         repository_map=repository_map,
+        rebased=rebased,
         checks=spec.checks is not None,
         write_tests=spec.write_tests,
         questions=spec.questions,

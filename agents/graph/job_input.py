@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from agents.graph.state import State
 from agents.ports import Earlier
+from agents.ports.repository import Rebased
 
 EARLIER_SHOWN = 3
 """Finished jobs of the conversation that the planner and the executor see."""
@@ -18,11 +19,12 @@ class JobInput:
 
     `steps` is the caller's own plan, `files` the paths that the workspace starts with, and
     `inputs` what prompts say of them (`agents.runs.environment`), `repository_map` what they say of
-    a repository's source files (`agents.runs.symbol_map`). `earlier` are the finished jobs
-    of the conversation, oldest first. `verify` is the argv of the verification. `evidence` "none":
-    the critic may approve work that cannot be executed. `checks`: the job has acceptance checks,
-    which are in the ports. `write_tests`: a tester writes tests first. `questions`: the planner may
-    ask the person about the task. `parallel`: independent steps may run at the same time.
+    a repository's source files (`agents.runs.symbol_map`). `rebased` is the change that the
+    workspace starts with. `earlier` are the finished jobs of the conversation, oldest first.
+    `verify` is the argv of the verification. `evidence` "none": the critic may approve work that
+    cannot be executed. `checks`: the job has acceptance checks, which are in the ports.
+    `write_tests`: a tester writes tests first. `questions`: the planner may ask the person about
+    the task. `parallel`: independent steps may run at the same time.
     """
 
     task: str
@@ -33,6 +35,7 @@ class JobInput:
     files: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     repository_map: str = ""
+    rebased: Rebased | None = None
     checks: bool = False
     write_tests: bool = False
     questions: bool = False
@@ -56,6 +59,7 @@ def initial_state(job: JobInput) -> State:
             "files": sorted(job.files),
             "inputs": list(job.inputs),
             "repository_map": job.repository_map,
+            "rebased": asdict(job.rebased) if job.rebased else None,
             "checks": job.checks,
             "write_tests": job.write_tests,
             "questions": job.questions,

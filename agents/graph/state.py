@@ -55,6 +55,7 @@ class JobFields(TypedDict):
     files: list[str]
     inputs: NotRequired[list[str]]
     repository_map: NotRequired[str]
+    rebased: NotRequired[dict[str, Any] | None]
     checks: NotRequired[bool]
     write_tests: NotRequired[bool]
     questions: NotRequired[bool]

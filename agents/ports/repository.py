@@ -38,3 +38,13 @@ class RepositoryFacts:
     guidance: tuple[tuple[str, str], ...] = ()
     verify: tuple[str, ...] = ()
     setup: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebased:
+    """An approved change that the job carries on: it was made on the commit `base` (hexadecimal),
+    and has been merged onto the job's own. `conflicts` is what git says of each conflict that this
+    left in the files."""
+
+    base: str
+    conflicts: tuple[str, ...] = ()

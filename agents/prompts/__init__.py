@@ -86,6 +86,7 @@ def task_prompt(
         clarified=state.get("clarified", []),
         repository=repository,
         repository_map=job.get("repository_map", ""),
+        rebased=job.get("rebased"),
         **values,
     )
 

@@ -16,6 +16,7 @@ def job(job_id: str) -> dict[str, str]:
         "review": f"{base}/review",
         "cancel": f"{base}/cancel",
         "retry": f"{base}/retry",
+        "rebase": f"{base}/rebase",
         "files": f"{base}/files",
         "archive": f"{base}/files.tar.gz",
         "artifacts": f"{base}/artifacts",

@@ -1,4 +1,4 @@
-"""Jobs: submit, list, read, cancel, retry, delete.
+"""Jobs: submit, list, read, cancel, retry, rebase, delete.
 
 Why: docs/decisions/0032-changes-answer-with-a-receipt.md
 """
@@ -27,14 +27,14 @@ from api.schemas.job_request import JobRequest, RetryRequest
 from api.services import Services, ServicesDep, check_conversation, find_job
 from api.submission import checks, job_requests, kept_files, repositories
 from api.submission.job_requests import texts
+from api.submission.rebases import begin_rebase
 from api.submission.token_limit import check_tokens
 from jobs.blobs.directory import hashed
-from jobs.budgets import Cap, cap
 from jobs.model.codec import dump
 from jobs.model.credentials import Credential, Scope
 from jobs.model.events import Event
 from jobs.model.record import JobRecord, Status
-from jobs.model.spec import JobSpec, Kind
+from jobs.model.spec import Kind
 from jobs.service import Submitted
 from jobs.store import Charge, Idempotency
 from jobs.store.blob_index import PinnedBlobs
@@ -153,7 +153,7 @@ async def accept(
     await repositories.check_follow_up(services, caller, asked.conversation_id)
     await check_tokens(services.store, asked)
     await services.admission.check(caller.tenant)
-    await services.admission.check_budget(caller, _most(services, asked))
+    await services.admission.check_budget(caller, job_requests.most(asked, services.settings))
     files = {**{path: text.encode() for path, text in texts(asked).items()}, **sent.files}
     size = sum(map(len, files.values())) + len(sent.bundle or b"")
     known = await kept_files.resolve(services, caller, asked, size)
@@ -175,14 +175,6 @@ async def accept(
         raise from_refusal(submitted)
     log.info("job submitted", job_id=submitted.record.id, new=submitted.new)
     return submitted
-
-
-def _most(services: Services, asked: JobRequest | JobSpec) -> Cap:
-    """What a job may spend: by its own limits, else by the operator's."""
-    settings = services.settings
-    return cap(
-        asked.max_cost_usd or settings.max_job_cost_usd, asked.max_tokens or settings.max_job_tokens
-    )
 
 
 _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
@@ -360,7 +352,8 @@ async def begin_retry(
     parent = (await find_job(services, caller, job_id)).record
     await check_tokens(services.store, asked)
     await services.admission.check(caller.tenant)
-    await services.admission.check_budget(caller, _most(services, parent.spec))
+    most = job_requests.most(parent.spec, services.settings)
+    await services.admission.check_budget(caller, most)
     begun = await services.operations.retry_as_new_job(
         job_id,
         job_requests.retried(asked, parent.spec, services.settings),
@@ -373,6 +366,44 @@ async def begin_retry(
         raise from_refusal(begun)
     log.info("job retried", job_id=begun.record.id, retry_of=job_id, new=begun.new)
     return begun
+
+
+@router.post(
+    "/jobs/{job_id}/rebase",
+    operation_id="rebase_job",
+    status_code=202,
+    response_model=JobReceipt,
+    summary="Rebase a job's change",
+    responses={
+        **makes_job(),
+        **responses(
+            problems.NOT_FOUND,
+            problems.WRONG_STATE,
+            problems.KEY_REUSED,
+            problems.QUEUE_FULL,
+            problems.BUDGET_TAKEN,
+            problems.STORE_FULL,
+        ),
+    },
+)
+async def rebase(
+    request: Request,
+    job_id: str,
+    services: ServicesDep,
+    caller: Submitter,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Make a new job, of the same conversation, that starts from the approved change of one that
+    has ended, merged onto the commit that its branch is at by then.
+
+    It has the same task and terms, and delivers a branch of its own. A job without an approved
+    change is a 409, and so is one whose repository was uploaded.
+    """
+    once = Idempotency(idempotency_key, f"rebase of {job_id}") if idempotency_key else None
+    return submitted_answer(
+        await replayed(services, caller, once)
+        or await begin_rebase(services, caller, job_id, request.scope["request_id"], once)
+    )
 
 
 async def job_answer(services: Services, record: JobRecord, now: int) -> Response:

@@ -25,6 +25,14 @@ class Repo(ResponseModel):
     bundle: str | None = Field(description="the digest of a git bundle")
 
 
+class Rebase(ResponseModel):
+    """The approved change that the job carries on."""
+
+    job_id: str = Field(description="the job that made it")
+    bundle: str = Field(description="the digest of the change as a git bundle")
+    base: str = Field(description="the commit that it was made on")
+
+
 class Patch(ResponseModel):
     """What the job changed in its repository; `GET /jobs/{id}/patch` has the bytes."""
 
@@ -95,6 +103,9 @@ class Spec(ResponseModel):
     deliver: Deliver | None = Field(None, description="what an approved change becomes there")
     setup: str | None = Field(
         None, description="what installs its dependencies; null: detected; empty: nothing"
+    )
+    rebase: Rebase | None = Field(
+        None, description="another job's change, which the work starts from"
     )
 
 

@@ -24,6 +24,7 @@ from api.submission.review_policy import (
     questions_expire,
     unreviewed_errors,
 )
+from jobs.budgets import Cap, cap
 from jobs.model.codec import read_spec
 from jobs.model.spec import CheckSpec, JobSpec, Repo
 from settings.api import ApiSettings
@@ -112,6 +113,13 @@ def terms(asked: Terms, settings: ApiSettings) -> dict[str, Any]:
     }
     same = {name: getattr(asked, name) for name in Terms.model_fields}
     return {**same, **limits, **policy(asked, settings)}
+
+
+def most(asked: JobRequest | JobSpec, settings: ApiSettings) -> Cap:
+    """What a job may spend: by its own limits, else by the operator's."""
+    return cap(
+        asked.max_cost_usd or settings.max_job_cost_usd, asked.max_tokens or settings.max_job_tokens
+    )
 
 
 def digest(asked: RequestModel, uploads: Mapping[str, str] = NO_DIGESTS) -> str:

@@ -108,6 +108,11 @@ class Service:
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         return self._json("POST", f"{_path(job_id)}/retry", json=terms or None, headers=headers)
 
+    def rebase(self, job_id: str) -> Job:
+        """POST /jobs/{id}/rebase: the new job."""
+        headers = {"Idempotency-Key": secrets.token_hex(16)}
+        return self._json("POST", f"{_path(job_id)}/rebase", headers=headers)
+
     def drain(self, worker: str) -> None:
         """POST /workers/{id}/drain."""
         self._send("POST", f"/workers/{quote(worker, safe=':')}/drain")

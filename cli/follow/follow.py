@@ -43,6 +43,17 @@ def to_the_end(service: Service, job_id: str, *, as_json: bool) -> int:
     return of_job(job)
 
 
+def begun(service: Service, job: Job, *, no_wait: bool, as_json: bool) -> int:
+    """Follow a new job to its end; with `no_wait`, name it and leave."""
+    if not no_wait:
+        return to_the_end(service, job["id"], as_json=as_json)
+    if as_json:
+        print_json(job)
+    else:
+        Screen().line("submitted", job["id"])
+    return 0
+
+
 def _at_review(
     service: Service, job_id: str, review_id: str, view: LiveView, screen: Screen, asking: bool
 ) -> None:

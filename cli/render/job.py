@@ -38,6 +38,8 @@ def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
     if repo := job["spec"].get("repo"):
         named = (repo["url"] or "sent as a bundle", repo["ref"])
         yield Line("repository", printable(", ".join(filter(None, named))))
+    if rebase := job["spec"].get("rebase"):
+        yield Line("rebase of", rebase["job_id"], Tone.QUIET)
     if deliver := job["spec"].get("deliver"):
         request = " and a pull request" if deliver["pull_request"] else ""
         yield Line("delivers", f"a branch{request}, once it is approved", Tone.QUIET)

@@ -21,7 +21,7 @@ OF_NO_MATTER = (
     *("review_expires_seconds", "on_expiry", "review_remind_seconds", "review_escalate_seconds"),
     *("questions_expire_seconds", "approvals"),  # decided at once, as it was decided then
     *("max_cost_usd", "max_tokens"),  # a job that they ended is not played
-    "conversation_id",  # nor one that follows up another
+    *("conversation_id", "rebase"),  # nor one that follows up another
     "deliver",  # what is played is for this machine alone
 )
 """What is not asked again of a spec. All else is: a new field is taken along."""

@@ -36,7 +36,8 @@ Verdict = TypeAliasType("Verdict", Literal["approve", "revise"])
 
 
 class SubmittedData(TypedDict):
-    """The job is on record; `retry_of` is the job that it retries."""
+    """The job is on record; `retry_of` is the job that it retries, `rebase_of` the one whose change
+    it rebases."""
 
     by: str
     task: str
@@ -44,6 +45,7 @@ class SubmittedData(TypedDict):
     model: str | None
     priority: Priority
     retry_of: NotRequired[str]
+    rebase_of: NotRequired[str]
 
 
 class StartedData(TypedDict):

@@ -84,6 +84,7 @@ class JobSpec:
     `deliver` an approved change is pushed to it. `setup` is the shell command that installs its
     dependencies: None, one that the repository's own files suggest; empty, none.
     `image` is the image of its sandboxes, from the worker's list; None: the worker's own.
+    With `rebase` the work starts from another job's change, merged onto the commit of `repo`.
     """
 
     task: str
@@ -123,6 +124,7 @@ class JobSpec:
     image: str | None = None
     deliver: Deliver | None = None
     setup: str | None = None
+    rebase: Rebase | None = None
 
     @property
     def shows_each_run(self) -> bool:
@@ -151,6 +153,16 @@ class Repo:
     url: str | None = None
     ref: str | None = None
     bundle: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rebase:
+    """An approved change: the job that made it, the digest of its git bundle, and the commit
+    (hexadecimal) that it was made on."""
+
+    job_id: str
+    bundle: str
+    base: str
 
 
 @dataclass(frozen=True, slots=True)

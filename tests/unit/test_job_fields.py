@@ -15,7 +15,7 @@ from jobs.model.codec import dump, read_spec
 from jobs.model.spec import JobSpec
 from jobs.view import job as view
 
-MADE_BY_THE_SERVICE = {"workspace", "retry_of", "kind"}
+MADE_BY_THE_SERVICE = {"workspace", "retry_of", "kind", "rebase"}
 
 
 def test_a_request_asks_for_every_field():

@@ -90,7 +90,7 @@ class Delivering:
         began = self.base.commit
         note = (
             f"{base} is no longer at {began[:12]}, where the job began: merge {change.branch} "
-            "where it was pushed, or submit the task again on the new commit"
+            f"where it was pushed, or `fettle rebase {self.record.id}` carries the change on"
         )
         moved = base is not None and at != began
         return Delivery(

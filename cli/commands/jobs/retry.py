@@ -10,8 +10,7 @@ import click
 from cli.commands.jobs.spec_options import given, term_options
 from cli.context import open_service
 from cli.exit_codes import HELP
-from cli.follow.follow import to_the_end
-from cli.output import Screen, print_json
+from cli.follow.follow import begun
 
 
 @click.command(epilog=HELP)
@@ -42,10 +41,4 @@ def command(
     """
     with open_service(flags) as service:
         job = service.retry(job_id, given(terms))
-        if not no_wait:
-            return to_the_end(service, job["id"], as_json=as_json)
-    if as_json:
-        print_json(job)
-    else:
-        Screen().line("submitted", job["id"])
-    return 0
+        return begun(service, job, no_wait=no_wait, as_json=as_json)

@@ -328,8 +328,8 @@ async def test_an_unknown_job_is_404_everywhere(front, job_id):
     ):
         answer = await front.client.get(f"/jobs/{job_id}{path}")
         assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found"), path
-    for path in ("/cancel", "/review", "/retry"):
-        sent = {} if path == "/retry" else {"json": {"action": "approve"}}
+    for path in ("/cancel", "/review", "/retry", "/rebase"):
+        sent = {} if path in ("/retry", "/rebase") else {"json": {"action": "approve"}}
         answer = await front.client.post(f"/jobs/{job_id}{path}", **sent)
         assert answer.status_code == 404
 

@@ -35,7 +35,7 @@ DECIDED = {
     "digest": "0" * 64,
 }
 EXAMPLES = {
-    "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20},
+    "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20, "rebase_of": "0" * 20},
     "started": {"attempt": 1, "worker": "w"},
     "fetch_started": {"url": "https://git.example/a.git", "ref": None},
     "setup_started": {"command": "pip install -e ."},

@@ -8,6 +8,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from agents.failures.failure import FailureClass
+from agents.ports.repository import RepositoryFacts
 from agents.prompts import PROMPTS, render
 
 NAMES = sorted(
@@ -43,6 +44,21 @@ def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
 def test_what_people_type_is_not_a_template() -> None:
     task = "Add {{ two }} numbers."
     assert task in render("task", task=task, earlier=[], files=[], clarified=[], repository=None)
+
+
+def test_only_a_rebase_has_words_on_the_merge_and_its_conflicts() -> None:
+    values = {"task": "Fix it", "earlier": [], "files": ["a.py, 2 bytes"], "clarified": []}
+    values |= {"repository": RepositoryFacts("c" * 40, 3, ("a.py",)), "repository_map": ""}
+
+    def said(*conflicts: str) -> str:
+        return render("task", **values, rebased={"base": "b" * 40, "conflicts": conflicts})
+
+    plain, clean, marked = render("task", **values, rebased=None), said(), said("CONFLICT in a.py")
+    assert "Files that came with the task, over those of the repository:\n\n- a.py" in plain
+    assert ("approved" in plain, "onto commit cccccccccccc" in clean) == (False, True)
+    assert "Files of the change, over those of the repository:\n\n- a.py" in clean
+    assert ("has no conflicts" in clean, "<<<" in clean) == (True, False)
+    assert "<<<\n- CONFLICT in a.py\n>>>\n" in marked
 
 
 @pytest.mark.parametrize("install", [True, False])

@@ -127,7 +127,7 @@ def test_the_exit_code_says_how_the_job_ended(fettle, finished, tiny, command, c
 
 
 def test_help_lists_every_exit_code(fettle):
-    for command in ([], ["run"], ["watch"], ["retry"]):
+    for command in ([], ["run"], ["watch"], ["retry"], ["rebase"]):
         events_seen = fettle(*command, "--help")[1]
         for code, meaning in MEANINGS.items():
             assert f"{code:<4} {meaning}" in events_seen, command
@@ -299,6 +299,18 @@ def test_retry(fettle, tiny):
     fettle("retry", "j1", "--no-wait", "--max-cost-usd", "2", "--timeout", "1h", "--no-review")
     terms = {"max_cost_usd": "2", "timeout_seconds": 3_600, "review": False}
     assert tiny.asked[-1].body == terms
+
+
+def test_rebase(fettle, tiny):
+    new = job(id="j2", status="queued")
+    tiny.on("POST /jobs/j1/rebase", Answer(202, new))
+    assert fettle("rebase", "j1", "--no-wait")[:2] == (0, "submitted: j2\n")
+    assert (tiny.asked[-1].body, len(tiny.asked[-1].headers["idempotency-key"])) == (None, 32)
+    assert json.loads(fettle("rebase", "j1", "--no-wait", "--json")[1])["id"] == "j2"
+    detail = "the job's repository was uploaded"
+    tiny.on("POST /jobs/j1/rebase", problem(409, "The job is in another state", detail))
+    code, _, err = fettle("rebase", "j1")
+    assert (code, detail in err) == (1, True)
 
 
 def test_keys(fettle, tiny):

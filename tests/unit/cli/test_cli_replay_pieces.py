@@ -21,6 +21,7 @@ SPEC = {
     "on_exhausted": "accept",
     "timeout_seconds": 900,
     "retry_of": None,
+    "rebase": None,
 }
 BASE = "c0ffee" * 6 + "c0ff"
 
@@ -124,7 +125,7 @@ def test_a_job_is_fetched_with_its_files_and_with_what_people_decided(tiny):
         "cases": [{"argv": ["a"]}],
     }
     assert original.spec["pause"] == "every_run"
-    assert "retry_of" not in original.spec
+    assert {"retry_of", "rebase"}.isdisjoint(original.spec)
     assert original.names == {"ada", "bob"}
     said = [(by, decision["action"], decision.get("code")) for by, decision in original.decisions]
     assert original.decisions[0][1]["comments"] == [COMMENT]

@@ -1,0 +1,68 @@
+"""Rebase of an approved change, at a person's request, where its repository has moved. Pure.
+
+The rebase is a new job of the same conversation. It has the task and the terms of its parent, and
+starts from the parent's change: on which commit, its first attempt finds out. Nothing else is
+inherited: the parent's own plan and questions were about the work that is done. The parent's
+authors are also its authors.
+
+Why: docs/decisions/0059-a-rebase-is-a-job.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobs.model.record import JobRecord
+from jobs.model.spec import Rebase, Repo
+from jobs.transitions import lifecycle
+from jobs.transitions.lifecycle import Change, Refusal
+from jobs.transitions.reviews import authors
+
+
+def rebase_as_new_job(
+    parent: JobRecord, job_id: str, now: int, *, by: str, request_id: str = "", key_id: str = ""
+) -> Change | Refusal:
+    """A new job that carries on the approved change of `parent`: onto the branch that it was
+    delivered for, else onto what its ref names by then."""
+    found = _change(parent)
+    if isinstance(found, Refusal):
+        return found
+    repo, rebase = found
+    spec = replace(
+        parent.spec,
+        repo=repo,
+        rebase=rebase,
+        conversation_id=parent.conversation_id,
+        retry_of=None,
+        steps=(),
+        questions=False,
+        questions_expire_seconds=None,
+    )
+    change = lifecycle.submit(
+        job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id
+    )
+    (submitted,) = change.events
+    submitted = replace(submitted, data={**submitted.data, "rebase_of": parent.id})
+    return Change(replace(change.after, authors=authors(parent)), (submitted,))
+
+
+def _change(parent: JobRecord) -> tuple[Repo, Rebase] | Refusal:
+    """Where the change is to go, and the change."""
+    status, result, repo = parent.status, parent.result, parent.spec.repo
+    if not status.final:
+        return Refusal("not_final", f"the job is {status}: its change is not final", status)
+    if repo is None or result is None or result.patch is None or result.bundle is None:
+        return Refusal("no_change", "the job has no change of a repository to rebase", status)
+    if result.approved_by is None:
+        detail = "nobody has approved the job's change: only an approved one is rebased"
+        return Refusal("unapproved", detail, status)
+    if repo.url is None:
+        detail = (
+            "the job's repository was uploaded, so nobody here knows where its branch is now: "
+            f"`fettle apply {parent.id}` applies the change to your work tree, and GET "
+            f"/jobs/{parent.id}/bundle is its commit, to fetch and to rebase with git"
+        )
+        return Refusal("uploaded", detail, status)
+    branch = result.delivery.base if result.delivery else None
+    onto = replace(repo, ref=branch or repo.ref)
+    return onto, Rebase(parent.id, result.bundle, result.patch.base)

@@ -1,0 +1,228 @@
+"""An approved change, merged onto where its branch is now: what a rebase begins with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from support.jobs.job_examples import queued
+from support.servers.git_repositories import Repository
+from support.servers.git_server import GitServer, git_server
+
+from jobs.blobs.directory import DirectoryBlobs
+from jobs.blobs.manifest import load, save
+from jobs.model.record import JobRecord
+from jobs.model.spec import JobSpec, Rebase, Repo
+from settings.repositories import RepositorySettings
+from worker.adapters.workspace import ManifestWorkspace
+from worker.repositories import merges, rebase
+from worker.repositories.errors import RepositoryRefused
+from worker.repositories.rebase import Begun
+from worker.repositories.source import Repositories
+
+NO_FILES: Mapping[str, bytes] = {}
+LINES = b"".join(b"%d\n" % number for number in range(1, 10))
+FILES = {
+    "a.txt": LINES,
+    "b.txt": LINES,
+    "run.sh": b"#!/bin/sh\n" + LINES,
+    "logo.bin": b"\0one",
+    ".gitignore": b"*.env\n",
+}
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Iterator[GitServer]:
+    with git_server(tmp_path) as server:
+        yield server
+
+
+@dataclass
+class Rebasing:
+    """A change that was made on the first commit of `project`, which a test moves on."""
+
+    project: Repository
+    repositories: Repositories
+    blobs: DirectoryBlobs
+    repo: Repo
+
+    @classmethod
+    def on(cls, project: Repository, forge: GitServer, folder: Path, **settings: object):
+        project.write(FILES)
+        (project.folder / "run.sh").chmod(0o755)
+        project.commit()
+        asked = {"repo_hosts": (forge.listed,), **settings}
+        own = Repositories(folder / "kept", RepositorySettings.model_validate(asked))
+        blobs = DirectoryBlobs(folder / "blobs")
+        return cls(project, own, blobs, Repo(forge.url("project/.git"), "main"))
+
+    async def change(
+        self,
+        files: Mapping[str, bytes],
+        removed: frozenset[str] = frozenset(),
+        sent: Mapping[str, bytes] = NO_FILES,
+    ) -> JobRecord:
+        """The rebase of this change, which has not begun; `sent` came with the task."""
+        commit = await self.repositories.commit(self.repo)
+        base = await self.repositories.base(self.repo, commit)
+        signed = {"branch": "fettle/old", "message": "x", "author": "A <a@b>", "at": 1}
+        bundle = await base.bundle(files, removed, **signed)  # type: ignore[arg-type]
+        of = Rebase("old", await self.blobs.put(bundle), commit)
+        workspace = await save(self.blobs, sent)
+        spec = JobSpec("Fix it", repo=self.repo, rebase=of, workspace=workspace)
+        return replace(queued("new"), spec=spec, workspace=workspace)
+
+    async def begun(self, record: JobRecord) -> Begun:
+        return await rebase.begun(record, self.repositories, self.blobs)
+
+    async def files(self, begun: Begun) -> tuple[dict[str, bytes], set[str]]:
+        """What differs from the new commit."""
+        manifest = await load(self.blobs, begun.workspace)
+        assert manifest.base == self.project.git("rev-parse", "main")
+        found = {path: await self.blobs.get(each.digest) for path, each in manifest.files.items()}
+        return found, set(manifest.removed)
+
+
+@pytest.fixture
+def rebasing(project: Repository, forge: GitServer, tmp_path: Path) -> Rebasing:
+    return Rebasing.on(project, forge, tmp_path)
+
+
+async def test_a_clean_merge_has_both_sides_and_is_a_change_of_the_new_commit(
+    rebasing: Rebasing,
+) -> None:
+    changed = {"a.txt": LINES.replace(b"2\n", b"two\n"), "new.txt": b"1\n"}
+    record = await rebasing.change(changed, frozenset({"b.txt"}))
+    rebasing.project.commit({"a.txt": LINES.replace(b"8\n", b"eight\n"), "other.txt": b"1\n"})
+    begun = await rebasing.begun(record)
+    both = LINES.replace(b"2\n", b"two\n").replace(b"8\n", b"eight\n")
+    assert await rebasing.files(begun) == ({"a.txt": both, "new.txt": b"1\n"}, {"b.txt"})
+    assert begun.facts == rebase.Rebased(record.spec.rebase.base, ())  # type: ignore[union-attr]
+    base = await rebasing.repositories.base(
+        rebasing.repo, rebasing.project.git("rev-parse", "main")
+    )
+    workspace = await ManifestWorkspace.over(rebasing.blobs, begun.workspace, base)
+    patch = await workspace.patch()
+    assert patch is not None
+    assert (patch.files, b"+two" in patch.content, b"+eight" in patch.content) == (3, True, False)
+
+
+async def test_conflicts_are_marked_in_the_files_and_named(rebasing: Rebasing) -> None:
+    changed = {
+        "a.txt": LINES.replace(b"5\n", b"five\n"),
+        "b.txt": LINES + b"10\n",
+        "logo.bin": b"\0approved",
+        "run.sh": b"#!/bin/sh\n" + LINES.replace(b"1\n", b"one\n"),
+    }
+    record = await rebasing.change(changed)
+    rebasing.project.git("rm", "--quiet", "b.txt")
+    rebasing.project.commit({"a.txt": LINES.replace(b"5\n", b"cinq\n"), "logo.bin": b"\0elsewhere"})
+    begun = await rebasing.begun(record)
+    files, removed = await rebasing.files(begun)
+    marked = b"<<<<<<< repository\ncinq\n=======\nfive\n>>>>>>> approved-change\n"
+    assert files["a.txt"] == LINES.replace(b"5\n", marked)
+    assert (files["b.txt"], files["logo.bin"]) == (changed["b.txt"], b"\0approved")
+    assert (files["run.sh"], removed) == (changed["run.sh"], set())
+    said = "\n".join(begun.facts.conflicts)
+    for words in (
+        "Merge conflict in a.txt",
+        "b.txt deleted in repository and modified in approved-change",
+        "Cannot merge binary files: logo.bin",
+    ):
+        assert words in said
+    assert "run.sh" not in said
+
+
+async def test_no_more_conflicts_are_named_than_a_prompt_can_take(rebasing: Rebasing) -> None:
+    names = [f"n{number}.txt" for number in range(43)]
+    record = await rebasing.change(dict.fromkeys(names, b"1\n"))
+    rebasing.project.commit(dict.fromkeys(names, b"2\n"))
+    begun = await rebasing.begun(record)
+    assert len((await rebasing.files(begun))[0]) == 43
+    *named, last = begun.facts.conflicts
+    assert (len(named), last) == (40, "and 3 more")
+
+
+async def test_a_file_that_was_renamed_is_changed_where_it_is_now(rebasing: Rebasing) -> None:
+    changed = {"run.sh": b"#!/bin/sh\nset -e\n" + LINES}
+    record = await rebasing.change(changed)
+    rebasing.project.git("mv", "run.sh", "start.sh")
+    rebasing.project.commit()
+    begun = await rebasing.begun(record)
+    assert await rebasing.files(begun) == ({"start.sh": changed["run.sh"]}, set())
+    assert begun.facts.conflicts == ()
+
+
+async def test_a_name_that_no_job_can_have_is_said(rebasing: Rebasing) -> None:
+    record = await rebasing.change({"a.txt": LINES + b"10\n"})
+    rebasing.project.git("mv", "a.txt", os.fsdecode(b"\xff.txt"))
+    rebasing.project.commit()
+    with pytest.raises(RepositoryRefused, match=r"has renamed a file of the change to .*udcff"):
+        await rebasing.begun(record)
+
+
+async def test_a_binary_file_that_one_side_has_changed_is_the_changes_own(
+    rebasing: Rebasing,
+) -> None:
+    record = await rebasing.change({"logo.bin": b"\0two"})
+    rebasing.project.commit({"a.txt": b"1\n"})
+    begun = await rebasing.begun(record)
+    assert await rebasing.files(begun) == ({"logo.bin": b"\0two"}, set())
+    assert begun.facts.conflicts == ()
+
+
+async def test_where_nothing_is_left_to_do_the_job_says_why(rebasing: Rebasing) -> None:
+    record = await rebasing.change({"a.txt": b"1\n"}, frozenset({"b.txt"}))
+    with pytest.raises(RepositoryRefused, match=r"main of .* still, where job old made its change"):
+        await rebasing.begun(record)
+    rebasing.project.git("rm", "--quiet", "b.txt")
+    rebasing.project.commit({"a.txt": b"1\n", "c.txt": b"1\n"})
+    with pytest.raises(RepositoryRefused, match="has all of the change of job old already"):
+        await rebasing.begun(record)
+
+
+async def test_each_attempt_begins_on_the_commit_that_is_on_record(rebasing: Rebasing) -> None:
+    record = await rebasing.change({"a.txt": LINES + b"10\n"})
+    rebasing.project.commit({"b.txt": b"1\n"})
+    first = await rebasing.begun(record)
+    assert await rebasing.begun(record) == first
+    rebasing.project.commit({"a.txt": b"1\n"})
+    assert await rebasing.begun(replace(record, workspace=first.workspace)) == first
+    assert (await rebasing.begun(record)).facts.conflicts
+
+
+async def test_files_of_the_task_that_git_ignores_come_along_and_no_others(
+    rebasing: Rebasing,
+) -> None:
+    sent = {"test.env": b"KEY=1\n", "note.txt": b"x\n", "gone.txt": b"x\n"}
+    record = await rebasing.change({"note.txt": b"y\n"}, sent=sent)
+    rebasing.project.commit({"a.txt": b"1\n"})
+    found, _ = await rebasing.files(await rebasing.begun(record))
+    assert found == {"test.env": b"KEY=1\n", "note.txt": b"y\n"}
+
+
+async def test_a_shallow_mirror_is_enough_and_the_branch_may_have_been_replaced(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    rebasing = Rebasing.on(project, forge, tmp_path, repo_commits=1)
+    record = await rebasing.change({"a.txt": LINES + b"10\n"})
+    project.git("checkout", "--quiet", "--orphan", "other")
+    project.commit({"b.txt": b"1\n"})
+    project.git("branch", "--force", "main", "other")
+    begun = await rebasing.begun(record)
+    assert await rebasing.files(begun) == ({"a.txt": LINES + b"10\n"}, set())
+
+
+async def test_an_old_git_is_refused_with_what_is_needed(
+    rebasing: Rebasing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = await rebasing.change({"a.txt": b"1\n"})
+    rebasing.project.commit({"b.txt": b"1\n"})
+    monkeypatch.setattr(merges, "version", lambda: (2, 37, 1))
+    with pytest.raises(
+        RepositoryRefused, match=r"git 2\.38 or newer, and this worker has 2\.37\.1"
+    ):
+        await rebasing.begun(record)

@@ -1,0 +1,158 @@
+"""An approved change whose base has moved, carried on by a job that real workers take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.graph.repository_job import ANSWER, FILES
+from support.graph.repository_job import CHANGED as TEXTS
+from support.processes.delivering import CALLS, CHANGED, Delivering, delivering
+from support.processes.deployment import MORTAL
+
+from benchmarks.provider import ToolCall
+
+VERIFY = (ToolCall("verify", {"command": ["pytest"]}),)
+APPROVED = b"    return year - EPOCH\n"
+ELSEWHERE = b"    return abs(int(year) - EPOCH)\n"
+MARKED = (
+    f"<<<<<<< repository\n{ELSEWHERE.decode()}=======\n{APPROVED.decode()}>>>>>>> approved-change\n"
+)
+RESOLVED = "    return int(year) - EPOCH\n"
+RESOLVES = ToolCall("edit_file", {"path": CHANGED, "old_text": MARKED, "new_text": RESOLVED})
+SAID = "merged onto commit"
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Iterator[Delivering]:
+    with delivering(tmp_path) as made:
+        yield made
+
+
+def approved(forge: Delivering, job_id: str) -> dict[str, Any]:
+    review = forge.job(job_id, "awaiting_review")["review"]
+    decision = {"action": "approve", "review_id": review["id"], "digest": review["digest"]}
+    forge.service.decide(job_id, decision)
+    return forge.job(job_id)
+
+
+def moved(forge: Delivering, files: dict[str, bytes]) -> str:
+    commit = forge.project.commit(files)
+    forge.project.git("push", "--quiet", "origin", "main")
+    return commit
+
+
+def delivered(forge: Delivering, job: dict[str, Any], onto: str) -> str:
+    """The branch, with one commit right on the new one, and a request for it."""
+    branch = f"fettle/{job['id']}"
+    assert job["result"]["delivery"]["branch"] == branch
+    assert job["result"]["patch"]["base"] == onto == forge.bare.git("rev-parse", f"{branch}^")
+    assert forge.forge.opened[-1]["head"]["ref"] == branch
+    return branch
+
+
+def test_a_base_that_moved_is_rebased_onto_with_a_review_and_a_request_of_its_own(
+    forge: Delivering,
+) -> None:
+    forge.worker()
+    first = forge.submit(review=True, labels=["l"], steps=["Correct it."])
+    forge.job(first, "awaiting_review")
+    onto = moved(forge, {"run.sh": b"#!/bin/sh\nexit 0\n"})
+    done = approved(forge, first)
+    note = done["result"]["delivery"]["note"]
+    assert f"`fettle rebase {first}` carries the change on" in note
+    seen = len(forge.model.seen)
+    assert not any(SAID in message.text for each in forge.model.seen for message in each.messages)
+    forge.model.replies = (VERIFY,)
+    second = str(forge.service.rebase(first)["id"])
+    job = approved(forge, second)
+    branch = delivered(forge, job, onto)
+    assert forge.bare.raw("show", f"{branch}:{CHANGED}") == TEXTS[CHANGED]
+    assert forge.bare.raw("show", f"{branch}:run.sh") == b"#!/bin/sh\nexit 0\n"
+    assert forge.branches().keys() == {f"fettle/{first}", branch}
+    assert (job["conversation_id"], job["spec"]["rebase"]["job_id"]) == (first, first)
+    assert (job["spec"]["labels"], job["spec"]["steps"]) == (["l"], [])
+    kinds = [event.kind for event in forge.service.events(second)]
+    assert (kinds.count("fetch_started"), kinds.count("review_opened")) == (1, 1)
+    planner, executor = forge.model.seen[seen : seen + 2]
+    for request in (planner, executor):
+        text = "\n".join(message.text for message in request.messages)
+        began = done["result"]["patch"]["base"][:12]
+        assert f"its change was made on commit {began}, and approved" in text
+        assert f"{SAID} {onto[:12]}" in text
+        assert "The merge has no conflicts." in text
+        assert "Files of the change, over those of the repository:" in text
+        assert ANSWER in text
+
+
+def test_a_conflict_is_resolved_by_the_model_and_reviewed_by_the_critic(forge: Delivering) -> None:
+    forge.worker()
+    first = forge.submit()
+    forge.job(first)
+    there = FILES[CHANGED].replace(b"    return abs(year - EPOCH)\n", ELSEWHERE)
+    onto = moved(forge, {CHANGED: there})
+    forge.model.replies = ((RESOLVES, *VERIFY),)
+    job = forge.job(str(forge.service.rebase(first)["id"]))
+    branch = delivered(forge, job, onto)
+    text = there.replace(ELSEWHERE, RESOLVED.encode())
+    assert forge.bare.raw("show", f"{branch}:{CHANGED}") == text
+    assert (job["result"]["approved_by"], job["result"]["patch"]["files"]) == ("critic", 1)
+    assert len(forge.model.seen) == 2 * CALLS
+    for request in forge.model.seen[CALLS : CALLS + 2]:
+        text = "\n".join(message.text for message in request.messages)
+        assert f"- CONFLICT (content): Merge conflict in {CHANGED}\n" in text
+        assert "leave no markers" in text
+
+
+def test_a_change_that_the_base_has_already_costs_no_model(forge: Delivering) -> None:
+    forge.worker()
+    first = forge.submit()
+    forge.job(first)
+    moved(forge, {CHANGED: TEXTS[CHANGED], "docs/page_1.md": b"# Another\n"})
+    job = forge.job(str(forge.service.rebase(first)["id"]), "failed")
+    assert (job["reason"], len(forge.model.seen)) == ("repository", CALLS)
+    assert f"has all of the change of job {first} already" in job["detail"]
+    assert len(forge.branches()) == 1
+
+
+def test_killed_before_the_first_checkpoint_it_goes_on_with_the_same_files(
+    forge: Delivering,
+) -> None:
+    """Also where the branch has moved again meanwhile, into a conflict."""
+    forge.worker()
+    first = forge.submit()
+    forge.job(first)
+    forge.deployment.stop_workers()
+    onto = moved(forge, {"run.sh": b"#!/bin/sh\nexit 0\n"})
+    doomed = forge.worker(lease_seconds=MORTAL, fail_point="before_checkpoint")
+    forge.model.replies = (VERIFY,)
+    second = str(forge.service.rebase(first)["id"])
+    doomed.wait()
+    assert len(forge.model.seen) == CALLS
+    moved(forge, {CHANGED: FILES[CHANGED].replace(b"abs(year - EPOCH)", b"0")})
+    forge.worker(lease_seconds=MORTAL)
+    job = forge.job(second)
+    branch = delivered(forge, job, onto)
+    assert (job["attempts"], job["result"]["delivery"]["base_moved"]) == (2, True)
+    assert forge.bare.raw("show", f"{branch}:{CHANGED}") == TEXTS[CHANGED]
+
+
+def test_a_change_that_could_not_be_delivered_is_rebased_and_a_rebase_again(
+    forge: Delivering,
+) -> None:
+    forge.git.pushing = lambda *_: 403
+    forge.worker()
+    first = forge.submit()
+    assert forge.job(first, "failed")["reason"] == "delivery"
+    moved(forge, {"run.sh": b"#!/bin/sh\nexit 0\n"})
+    forge.git.pushing = lambda *_: None
+    forge.model.replies = (VERIFY,)
+    second = str(forge.service.rebase(first)["id"])
+    forge.job(second)
+    onto = moved(forge, {"run.sh": b"#!/bin/sh\nexit 1\n"})
+    job = forge.job(str(forge.service.rebase(second)["id"]))
+    branch = delivered(forge, job, onto)
+    assert forge.branches().keys() == {f"fettle/{second}", branch}
+    assert forge.bare.raw("show", f"{branch}:{CHANGED}") == TEXTS[CHANGED]
