@@ -16,6 +16,7 @@ from api.problems import Refused
 from api.routes import jobs as asked_over_http
 from api.schemas.job_request import RetryRequest
 from api.services import ServicesDep, find_job
+from api.submission.rebases import begin_rebase
 from jobs.blobs import manifest
 from jobs.view import job as view
 
@@ -99,4 +100,14 @@ async def retry(
     begun = await asked_over_http.begin_retry(
         services, visitor.credential, job_id, asked, request.scope["request_id"]
     )
+    return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{begun.record.id}"})
+
+
+@router.post("/rebase")
+async def rebase(
+    job_id: str, request: Request, services: ServicesDep, visitor: Submitter
+) -> Response:
+    """Rebase the job's change, and go to the new job's page."""
+    request_id = request.scope["request_id"]
+    begun = await begin_rebase(services, visitor.credential, job_id, request_id)
     return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{begun.record.id}"})

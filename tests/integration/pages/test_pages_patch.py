@@ -73,6 +73,26 @@ async def test_the_result_leads_to_where_it_was_delivered(front):
     assert ("main &lt;b&gt; moved" in html, "not delivered" in html) == (True, True)
 
 
+async def test_a_change_whose_base_has_moved_is_rebased_by_a_button(front):
+    moved = replace(RESULT, delivery=Delivery("fettle/j1", "c" * 40, base="main", base_moved=True))
+    button = 'hx-post="/app/jobs/{}/rebase"'
+    still = await front.patched(PATCH, ended=True)
+    job_id = await front.patched(PATCH, ended=True, result=moved)
+    async with visiting(front.app) as visit:
+        assert button.format(still) not in (await visit.get(f"/app/jobs/{still}")).text
+        assert button.format(job_id) in (await visit.get(f"/app/jobs/{job_id}")).text
+        sent = await visit.post(f"/app/jobs/{job_id}/rebase")
+        assert sent.status_code == 204, sent.text
+        new = sent.headers["hx-redirect"]
+        html = (await visit.get(new)).text
+        assert html.count(f'<a href="/app/jobs/{job_id}">') == 2  # the request, and its event
+        assert f"{job_id}</a></p>" in html
+        refused = await visit.post(f"{new}/rebase")
+        assert refused.status_code == 409
+    async with visiting(front.app, await front.key("read")) as visit:
+        assert button.format(job_id) not in (await visit.get(f"/app/jobs/{job_id}")).text
+
+
 async def test_each_file_opens_by_itself_and_nothing_in_it_is_active(front):
     job_id = await front.patched(PATCH)
     async with visiting(front.app) as visit:

@@ -122,7 +122,13 @@ class Front:
         return job_id
 
     async def patched(
-        self, patch: bytes, *, ended: bool = False, answer: str = "42", **counts: int
+        self,
+        patch: bytes,
+        *,
+        ended: bool = False,
+        answer: str = "42",
+        result: Result = RESULT,
+        **counts: int,
     ) -> str:
         """A job on a repository whose open review, or result, has a patch and a bundle; its id."""
         repo = {"url": "https://git.example.org/team/app.git"}
@@ -133,7 +139,7 @@ class Front:
         counts = {"files": 1, "insertions": 1, "deletions": 1} | counts
         there = PatchRef(digests[0], len(patch), **counts, base="c0ffee" + "0" * 34)
         if ended:
-            result = replace(RESULT, answer=answer, patch=there, bundle=digests[1])
+            result = replace(result, answer=answer, patch=there, bundle=digests[1])
             done(await self.services.operations.succeed(held, result, "changed"))
             return job_id
         payload = {"plan": ["one"], "answer": answer, "runs": [], "unproven": None}
