@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import structlog
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
 
 from api import problems
@@ -21,23 +21,18 @@ from api.http.answers import as_json
 from api.http.multipart import NO_PARTS, Parts
 from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
-from api.schemas import patterns
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest, RetryRequest
-from api.services import Services, ServicesDep, check_conversation, find_job
-from api.submission import checks, job_requests, kept_files, repositories
-from api.submission.job_requests import texts
-from api.submission.rebases import begin_rebase
-from api.submission.token_limit import check_tokens
+from api.services import Services, ServicesDep, find_job
+from api.submission import job_requests, new_jobs
+from api.submission.receipts import IdempotencyKey, changed_answer, submitted_answer
 from jobs.blobs.directory import hashed
 from jobs.model.codec import dump
 from jobs.model.credentials import Credential, Scope
 from jobs.model.events import Event
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import Kind
-from jobs.service import Submitted
 from jobs.store import Charge, Idempotency
-from jobs.store.blob_index import PinnedBlobs
 from jobs.transitions.lifecycle import Refusal
 from jobs.view import job as view
 
@@ -48,16 +43,6 @@ AS_JSON = " as JSON: send larger files as multipart/form-data"
 BUNDLE_PATH = "/bundle"
 SHORT_STORY = 50
 """A job with so few events is serialized within two milliseconds; else a thread does it."""
-
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=200,
-        pattern=patterns.IDEMPOTENCY_KEY,
-        description="makes a repeated request safe: the same key and body give the same job",
-    ),
-]
 
 
 @router.post(
@@ -115,8 +100,8 @@ async def _submit(
     digests = await _digests(sent) if key else {}
     once = Idempotency(key, job_requests.digest(asked, digests)) if key else None
     return submitted_answer(
-        await replayed(services, caller, once)
-        or await accept(services, caller, asked, request.scope["request_id"], once, sent)
+        await new_jobs.replayed(services, caller, once)
+        or await new_jobs.submit(services, caller, asked, request.scope["request_id"], once, sent)
     )
 
 
@@ -124,57 +109,6 @@ async def _digests(sent: Parts) -> dict[str, str]:
     """What came beside the JSON, by path; no path of a file is the bundle's."""
     beside = {**sent.files, **({BUNDLE_PATH: sent.bundle} if sent.bundle is not None else {})}
     return {path: await hashed(data) for path, data in beside.items()}
-
-
-async def replayed(
-    services: Services, caller: Credential, once: Idempotency | None
-) -> Submitted | None:
-    """The job that this Idempotency-Key belongs to, even where the queue is full by now.
-
-    Raises Refused: 422, where the key belongs to another request.
-    """
-    known = await services.operations.replayed(caller.tenant, once)
-    if isinstance(known, Refusal):
-        raise from_refusal(known)
-    return known
-
-
-async def accept(
-    services: Services,
-    caller: Credential,
-    asked: JobRequest,
-    request_id: str,
-    once: Idempotency | None = None,
-    sent: Parts = NO_PARTS,
-) -> Submitted:
-    """Submit a validated request with what was sent beside it. Raises Refused: 404, 422, 429,
-    503."""
-    await check_conversation(services, caller, asked.conversation_id)
-    await repositories.check_follow_up(services, caller, asked.conversation_id)
-    await check_tokens(services.store, asked)
-    await services.admission.check(caller.tenant)
-    await services.admission.check_budget(caller, job_requests.most(asked, services.settings))
-    files = {**{path: text.encode() for path, text in texts(asked).items()}, **sent.files}
-    size = sum(map(len, files.values())) + len(sent.bundle or b"")
-    known = await kept_files.resolve(services, caller, asked, size)
-    saved = [*(entry.digest for entry in known.values()), *repositories.kept(asked)]
-    blobs = PinnedBlobs(services.blobs, services.store.blobs.pin, saved.append)
-    workspace = await kept_files.save(blobs, files, known)
-    kept = await checks.save(blobs, asked.checks) if asked.checks else None
-    repo = await repositories.resolve(services, caller, asked, sent.bundle, blobs)
-    submitted = await services.operations.submit(
-        caller.tenant,
-        job_requests.to_spec(asked, workspace, services.settings, kept, repo),
-        by=caller.name,
-        key_id=caller.id,
-        request_id=request_id,
-        idempotency=once,
-        blobs=saved,
-    )
-    if isinstance(submitted, Refusal):
-        raise from_refusal(submitted)
-    log.info("job submitted", job_id=submitted.record.id, new=submitted.new)
-    return submitted
 
 
 _EMPTY_IS_NONE = BeforeValidator(lambda value: value or None)
@@ -335,37 +269,9 @@ async def retry(
     digest = job_requests.retry_digest(job_id, asked)
     once = Idempotency(idempotency_key, digest) if idempotency_key else None
     return submitted_answer(
-        await replayed(services, caller, once)
-        or await begin_retry(services, caller, job_id, asked, request.scope["request_id"], once)
+        await new_jobs.replayed(services, caller, once)
+        or await new_jobs.retry(services, caller, job_id, asked, request.scope["request_id"], once)
     )
-
-
-async def begin_retry(
-    services: Services,
-    caller: Credential,
-    job_id: str,
-    asked: RetryRequest,
-    request_id: str,
-    once: Idempotency | None = None,
-) -> Submitted:
-    """Retry a job. Raises Refused: 404, 409, 422, 429, 503."""
-    parent = (await find_job(services, caller, job_id)).record
-    await check_tokens(services.store, asked)
-    await services.admission.check(caller.tenant)
-    most = job_requests.most(parent.spec, services.settings)
-    await services.admission.check_budget(caller, most)
-    begun = await services.operations.retry_as_new_job(
-        job_id,
-        job_requests.retried(asked, parent.spec, services.settings),
-        by=caller.name,
-        key_id=caller.id,
-        request_id=request_id,
-        idempotency=once,
-    )
-    if isinstance(begun, Refusal):
-        raise from_refusal(begun)
-    log.info("job retried", job_id=begun.record.id, retry_of=job_id, new=begun.new)
-    return begun
 
 
 @router.post(
@@ -401,8 +307,8 @@ async def rebase(
     """
     once = Idempotency(idempotency_key, f"rebase of {job_id}") if idempotency_key else None
     return submitted_answer(
-        await replayed(services, caller, once)
-        or await begin_rebase(services, caller, job_id, request.scope["request_id"], once)
+        await new_jobs.replayed(services, caller, once)
+        or await new_jobs.rebase(services, caller, job_id, request.scope["request_id"], once)
     )
 
 
@@ -424,29 +330,3 @@ def _whole(
 ) -> Response:
     shown = links.add_to_job(view.whole(record, events, charges, now))
     return Response(dump(shown), media_type="application/json")
-
-
-def submitted_answer(submitted: Submitted) -> Response:
-    """202 with the new job, or with the job that its Idempotency-Key belongs to."""
-    headers = {"Location": f"/jobs/{submitted.record.id}"}
-    if not submitted.new:
-        headers["Idempotency-Replayed"] = "true"
-    return changed_answer(submitted.record, 202, headers)
-
-
-def changed_answer(
-    record: JobRecord, status: int = 202, headers: Mapping[str, str] | None = None
-) -> Response:
-    """The receipt of a change.
-
-    It has no more than a key without `read` may see, and needs no further answer of Redis: the
-    change is durable even where Redis does not answer any more.
-    """
-    receipt = JobReceipt(
-        id=record.id,
-        kind=record.spec.kind,
-        status=record.status,
-        version=record.version,
-        links=links.job(record.id),
-    )
-    return as_json(receipt, status, headers)

@@ -17,13 +17,13 @@ from api.line_comments import all_written
 from api.openapi import as_table, body_responses, responses, with_body
 from api.problems import Refused
 from api.refusals import from_refusal
-from api.routes.jobs import changed_answer
 from api.schemas.job import JobReceipt
 from api.schemas.problem import FieldError
 from api.schemas.review import Decided, DecidedList, ReviewRequest
 from api.services import Services, ServicesDep, find_job
 from api.submission.job_requests import refuse
 from api.submission.line_comments import on_lines
+from api.submission.receipts import changed_answer
 from jobs.model.credentials import Credential
 from jobs.model.record import JobRecord
 from jobs.model.review import Action, Decision, Review, ReviewKind

@@ -10,11 +10,12 @@ from api.auth.caller import Submitter
 from api.http import body
 from api.openapi import body_responses, makes_job, with_body
 from api.refusals import from_refusal
-from api.routes.jobs import IdempotencyKey, replayed, submitted_answer
 from api.schemas.checks import VerificationRequest
 from api.schemas.job import JobReceipt
 from api.services import ServicesDep, find_job
 from api.submission import checks, job_requests, verification_requests
+from api.submission.new_jobs import replayed
+from api.submission.receipts import IdempotencyKey, submitted_answer
 from jobs.store import Idempotency
 from jobs.store.blob_index import PinnedBlobs
 from jobs.transitions.lifecycle import Refusal

@@ -16,7 +16,7 @@ from api.problems import Refused
 from api.routes import jobs as asked_over_http
 from api.schemas.job_request import RetryRequest
 from api.services import ServicesDep, find_job
-from api.submission.rebases import begin_rebase
+from api.submission import new_jobs
 from jobs.blobs import manifest
 from jobs.view import job as view
 
@@ -97,7 +97,7 @@ async def retry(
     """Retry the job on the form's terms (an empty field stays), and go to the new one's page."""
     sent = await form.fields(request, services.settings)
     asked = form.checked(RetryRequest, {name: value for name, value in sent.items() if value})
-    begun = await asked_over_http.begin_retry(
+    begun = await new_jobs.retry(
         services, visitor.credential, job_id, asked, request.scope["request_id"]
     )
     return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{begun.record.id}"})
@@ -109,5 +109,5 @@ async def rebase(
 ) -> Response:
     """Rebase the job's change, and go to the new job's page."""
     request_id = request.scope["request_id"]
-    begun = await begin_rebase(services, visitor.credential, job_id, request_id)
+    begun = await new_jobs.rebase(services, visitor.credential, job_id, request_id)
     return Response(status_code=204, headers={"HX-Redirect": f"/app/jobs/{begun.record.id}"})

@@ -17,11 +17,10 @@ from api.pages.views.examples import EXAMPLES
 from api.pages.views.form_choices import choices
 from api.pages.visitor import Author, Submitter, Visitor
 from api.problems import Refused
-from api.routes.jobs import accept
 from api.schemas import patterns
 from api.schemas.job_request import JobRequest
 from api.services import ServicesDep
-from api.submission import job_requests
+from api.submission import job_requests, new_jobs
 
 router = APIRouter()
 
@@ -72,7 +71,7 @@ async def submit(request: Request, services: ServicesDep, visitor: Submitter) ->
             job_requests.check(asked, size, settings, sent.files, sent.bundle)
         except Refused as refused:
             return _refusal(visitor, refused)
-        submitted = await accept(
+        submitted = await new_jobs.submit(
             services,
             visitor.credential,
             asked,
