@@ -14,6 +14,10 @@ from rich.text import Text
 
 from cli.render import drawn, plain
 from cli.render.parts import Line, Part, Tone
+from cli.render.words import printable
+
+_OF_A_PATCH = (("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
+"""How lines of a patch begin, and their styles."""
 
 
 class Screen:
@@ -63,6 +67,13 @@ class Screen:
             self.console.print(Text(text, style))
         else:
             self._write(text)
+
+    def patch(self, patch: bytes) -> None:
+        """Show a patch line by line, coloured; a line is as long as it is, and hides nothing."""
+        for line in patch.removesuffix(b"\n").split(b"\n"):
+            text = printable(line.decode(errors="backslashreplace"))
+            style = next((style for start, style in _OF_A_PATCH if text.startswith(start)), "")
+            self.console.print(Text(text, style), soft_wrap=True)
 
     def picture(self, picture: RenderableType) -> None:
         """Show something that only a terminal can."""

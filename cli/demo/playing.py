@@ -79,8 +79,7 @@ class Play:
         """Put the job's patch onto the work tree that it started from, as `fettle apply` does."""
         patch, about = self._service.patch(job["id"]), job["result"]["patch"]
         self._screen.line("patch", patch_text(about))
-        for line in printable(patch.decode()).splitlines():
-            self._screen.text(f"    {line}")
+        self._screen.patch(patch)
         apply(project, patch, about["base"])
         self._screen.line("applied", f"to {printable(str(project))}", Tone.GOOD)
 

@@ -11,6 +11,7 @@ import click
 
 from cli.context import open_service
 from cli.errors import CliError
+from cli.output import Screen
 
 
 @click.command()
@@ -25,9 +26,12 @@ from cli.errors import CliError
 @click.pass_obj
 def command(flags: Mapping[str, Any], job_id: str, output: Path | None) -> None:
     """Write the patch of the job ID, as `git apply` takes it: of its open review, else of its
-    result."""
+    result. A terminal gets it in colours, with hidden characters spelled out."""
     with open_service(flags) as service:
         patch = service.patch(job_id)
+    if output is None and sys.stdout.isatty():
+        Screen().patch(patch)
+        return
     if output is None:
         sys.stdout.buffer.write(patch)
         sys.stdout.flush()

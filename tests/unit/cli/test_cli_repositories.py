@@ -277,6 +277,32 @@ def test_a_patch_is_written_byte_for_byte(patched, tiny, tmp_path, capfdbinary):
     assert capfdbinary.readouterr().out == patch
 
 
+def test_a_terminal_shows_all_of_a_patch_and_obeys_nothing_in_it(
+    patched, tiny, tmp_path, monkeypatch
+):
+    hostile = "x = 1  # \u202e\x1b[1A\x1b[2K\x1b]0;t\x07\r\n" + "y" * 200 + "\n"
+    patch = patched.to({"a.py": hostile})
+    reading, writing = os.openpty()
+    with os.fdopen(writing, "w") as terminal:
+        monkeypatch.setattr("sys.stdout", terminal)
+        monkeypatch.setenv("TERM", "xterm")
+        assert run(["--url", tiny.url, "patch", "j1"]) == 0
+        assert run(["--url", tiny.url, "patch", "j1", "-o", str(tmp_path / "x.patch")]) == 0
+    shown = os.read(reading, 65536).decode()
+    os.close(reading)
+    assert "\x1b[32m+x = 1  # \\u202e\\x1b[1A\\x1b[2K\\x1b]0;t\\x07\\x0d\x1b[0m\r\n" in shown
+    assert f"\x1b[32m+{'y' * 200}\x1b[0m\r\n" in shown
+    assert "\x1b[31m-A = 1\x1b[0m\r\n" in shown
+    assert (tmp_path / "x.patch").read_bytes() == patch
+
+
+def test_a_forced_colour_leaves_the_bytes_of_a_patch(patched, tiny, monkeypatch, capfdbinary):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    patch = patched.to({"a.py": "A = '\u202e'\r\n"})
+    assert run(["--url", tiny.url, "patch", "j1"]) == 0
+    assert capfdbinary.readouterr().out == patch
+
+
 def test_a_job_without_a_patch_says_why(fettle, tiny, theirs, monkeypatch):
     monkeypatch.chdir(theirs.folder)
     tiny.on("GET /jobs/j1", Answer(200, job()))
