@@ -10,6 +10,7 @@ from cli.follow.review_prompt import Later, ask
 from cli.output import Screen, print_json
 from cli.render.checks import questions_parts
 from cli.render.job import outcome_parts
+from cli.render.patch import patch_of, patch_parts
 from cli.render.review import how_to_decide
 from cli.render.runs import Detail
 
@@ -38,7 +39,7 @@ def to_the_end(service: Service, job_id: str, *, as_json: bool) -> int:
         print_json(job)
     else:
         screen.parts(outcome_parts(job))
-        if job["result"] and job["result"]["artifacts"]:
+        if job["result"] and job["result"]["artifacts"] and not patch_of(job):
             screen.line("", f"`fettle show {job_id} --save DIR` saves the files")
     return of_job(job)
 
@@ -63,6 +64,7 @@ def _at_review(
     if not asking:
         if job["review"]["kind"] == "questions":
             screen.parts(questions_parts(job["review"]["payload"]["questions"]))
+        screen.parts(patch_parts(job))
         screen.line("decide", how_to_decide(job_id, job["review"]))
         return
     view.pause()

@@ -65,7 +65,7 @@ def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
     if job["review"]["kind"] == "upgrade":
         screen.parts(upgrade_parts(payload))
         return
-    screen.parts(review_parts(payload))
+    screen.parts(review_parts(job))
     names = {artifact["name"] for artifact in payload["artifacts"]}
     for path in save(service, job["id"], folder, names):
         content = path.read_bytes()

@@ -17,9 +17,10 @@ from cli.render.events import (
     plan_parts,
 )
 from cli.render.parts import Line, Part, Prose, Tone
+from cli.render.patch import patch_parts
 from cli.render.runs import Detail, artifact_text, run_parts
 from cli.render.verification import verified_parts
-from cli.render.words import patch_text, printable, spend, waits_text
+from cli.render.words import printable, spend, waits_text
 
 Job = Mapping[str, Any]
 
@@ -54,7 +55,7 @@ def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
 
 
 def outcome_parts(job: Job) -> Iterator[Part]:
-    """How the job stands: status, answer, files, what it cost."""
+    """How the job stands: status, answer, files, what it cost, how to go on with its patch."""
     yield status_line(job)
     if (review := job["review"]) is not None and review["kind"] == "questions":
         yield from questions_parts(review["payload"]["questions"])
@@ -67,12 +68,11 @@ def outcome_parts(job: Job) -> Iterator[Part]:
     if job["result"]:
         yield from _heading(job)
         yield from answer_parts(job["result"]["answer"])
-        if patch := job["result"].get("patch"):
-            yield Line("patch", f"{patch_text(patch)}; `fettle apply {job['id']}`")
         yield from delivery_parts(job["result"].get("delivery"))
         for artifact in job["result"]["artifacts"]:
             yield Line("file", artifact_text(artifact))
     yield cost_line(job)
+    yield from patch_parts(job)
 
 
 def _heading(job: Job) -> Iterator[Part]:

@@ -10,9 +10,10 @@ from cli.render.checks import checked_parts
 from cli.render.events import critique_parts, decision_parts
 from cli.render.job import answer_parts
 from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
+from cli.render.patch import patch_parts
 from cli.render.runs import Detail, run_parts
 from cli.render.verification import verified_parts
-from cli.render.words import patch_text, printable
+from cli.render.words import printable
 
 FULL = Detail(code_lines=None, output_lines=60)
 
@@ -50,8 +51,9 @@ def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
     yield Prose(printable(payload["reason"]))
 
 
-def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
+def review_parts(job: Mapping[str, Any]) -> Iterator[Part]:
     """Plan, earlier decisions and critiques, the last run with its code and output, the answer."""
+    payload = job["review"]["payload"]
     yield Line("plan", plural(len(payload["plan"]), "step"))
     yield Steps(tuple(printable(step) for step in payload["plan"]))
     for decision in payload["decisions"]:
@@ -69,8 +71,7 @@ def review_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
         yield from verified_parts(verification)
     elif payload.get("unproven"):
         yield Line("not verified", printable(payload["unproven"]), Tone.WARN)
-    if patch := payload.get("patch"):
-        yield Line("patch", f"{patch_text(patch)}; `fettle patch ID` shows it")
+    yield from patch_parts(job)
     yield from answer_parts(payload["answer"])
 
 

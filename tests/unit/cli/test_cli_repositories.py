@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from support.servers.tiny_service import Answer, job, problem
+from support.servers.tiny_service import Answer, event, job, problem, stream
 
 from cli.main import run
 from jobs.blobs.directory import digest_of
@@ -425,3 +425,21 @@ def test_a_patch_that_nobody_approved_is_applied_with_a_word(fettle, patched):
     code, out, _ = fettle("apply", "j1")
     assert code == 0
     assert "not approved: the job is failed\n" in out
+
+
+def test_a_waiting_patch_is_named_with_the_command_that_shows_it(fettle, finished, tiny):
+    patch = {"digest": "0" * 64, "size": 99, "base": "c" * 40}
+    patch |= {"files": 2, "insertions": 7, "deletions": 1}
+    review = {"id": "v1", "kind": "review", "payload": {"patch": patch}, "approvals_needed": 1}
+    artifacts = [{"name": "a.py", "media_type": "text/x-python", "size": 9}]
+    result = {**job()["result"], "patch": patch, "artifacts": artifacts}
+    waits = job(status="awaiting_review", review=review, result=None)
+    opened = event(1, "review_opened", review_id="v1", kind="review")
+    tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
+    tiny.on("GET /jobs/j1", Answer(200, waits), Answer(200, job(result=result)))
+    out = fettle("run", "fix it")[1]
+    shown = "patch: 2 files, +7 -1 lines; `fettle patch j1` shows it\n"
+    assert f"{shown}decide: fettle review j1 approve" in out
+    assert out.endswith("patch: 2 files, +7 -1 lines; `fettle apply j1` applies it\n")
+    tiny.on("GET /jobs/j1", Answer(200, waits))
+    assert fettle("show", "j1")[1].endswith(shown)
