@@ -50,9 +50,10 @@ from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
 from worker.repositories import rebase
+from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.job import fetching, installed
 from worker.repositories.setups.run import Indexes
-from worker.repositories.setups.setup import Setups
+from worker.repositories.setups.setup import Installed, Setups
 from worker.repositories.source import Repositories
 from worker.store import retry_while_unavailable
 
@@ -168,18 +169,17 @@ class WorkerContext:
 
     async def _installed(
         self, record: JobRecord, workspace: ManifestWorkspace, ledger: Ledger
-    ) -> str:
-        """Give the workspace the repository's dependencies; returns what installed them."""
+    ) -> Installed | Setup | None:
+        """Give the workspace the repository's dependencies, and return them; see `installed`."""
         decision = record.decision
         if workspace.base is None or (decision and decision.action is Action.APPROVE):
-            return ""  # what is approved runs no more
+            return None  # what is approved runs no more
         image = record.spec.image
         sandbox, environment = self.sandboxes.of(image), await self.sandboxes.environment(image)
         found = await installed(record, workspace.base, sandbox, environment, self.setups, ledger)
-        if found is None:
-            return ""
-        workspace.install(found)
-        return found.command
+        if isinstance(found, Installed):
+            workspace.install(found)
+        return found
 
     async def workspace(
         self, record: JobRecord, ledger: Ledger, earlier: str | None = None

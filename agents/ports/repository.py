@@ -29,7 +29,7 @@ class RepositoryFacts:
     `commit` in hexadecimal, `files` how many it has, `layout` what its first directories hold.
     `guidance` are the texts that it has for those who work on it: (path, text). `verify` is the
     command that runs its tests, by its own configuration; empty where none is known. `setup` is the
-    command that has installed its dependencies; empty: nothing was installed.
+    command that installs its dependencies, empty where none is known; `installed`: it has run.
     """
 
     commit: str
@@ -38,6 +38,7 @@ class RepositoryFacts:
     guidance: tuple[tuple[str, str], ...] = ()
     verify: tuple[str, ...] = ()
     setup: str = ""
+    installed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,14 @@ class Service:
         path = f"{_path(job_id)}/events"
         return follow(self._http, path, after, self._sleep, self._trouble, hear)
 
+    def events_so_far(self, job: Job) -> Iterator[Event]:
+        """The events that a job had when it was asked for; the stream of one that runs goes on."""
+        if job["last_event"]:
+            for event in self.events(job["id"]):
+                yield event
+                if event.seq >= job["last_event"] or event.final:
+                    return
+
     def create_key(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """POST /keys: the record, and the key itself this once."""
         return self._json("POST", "/keys", json=request)

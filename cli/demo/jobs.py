@@ -29,6 +29,8 @@ class DemoJob:
             spec["model"] = f"recording:{self.recording}"
         if self.verify:
             spec["verify"] = self.verify
+        if self.on_project:
+            spec["setup"] = ""  # it needs no packages
         if self.follows_up and conversation_id:
             spec["conversation_id"] = conversation_id
         return spec

@@ -120,6 +120,11 @@ def _fetch_started(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("repository", printable(", ".join(filter(None, (what, data["ref"])))), Tone.QUIET)
 
 
+def _setup_left_out(_data: Data, _detail: Detail) -> Iterator[Part]:
+    why = "the operator has named no hosts (FETTLE_SETUP_HOSTS)"
+    yield Line("setup", f"this project's dependencies are not installed: {why}", Tone.WARN)
+
+
 def _setup_started(data: Data, _detail: Detail) -> Iterator[Part]:
     yield Line("setup", printable(data["command"]), Tone.QUIET)
 
@@ -277,6 +282,7 @@ def _cancelled(data: Data, _detail: Detail) -> Iterator[Part]:
 _DRAWN: Mapping[str, Callable[[Data, Detail], Iterator[Part]]] = {
     "started": _started,
     "fetch_started": _fetch_started,
+    "setup_left_out": _setup_left_out,
     "setup_started": _setup_started,
     "setup_finished": _setup_finished,
     "routed": _routed,

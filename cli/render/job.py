@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from api.quantities import duration
+from cli.client.events import Event
 from cli.render.checks import checked_parts, questions_parts
 from cli.render.events import (
     ACCEPTED,
@@ -14,6 +15,7 @@ from cli.render.events import (
     critique_parts,
     decision_parts,
     delivery_parts,
+    parts,
     plan_parts,
 )
 from cli.render.parts import Line, Part, Prose, Tone
@@ -32,8 +34,9 @@ _TONES = {
 }
 
 
-def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
-    """Everything: what was asked, what was done in the order it happened, what came of it."""
+def job_parts(job: Job, detail: Detail, noted: Iterable[Event] = ()) -> Iterator[Part]:
+    """Everything: what was asked, what was done in the order it happened, what came of it. `noted`
+    are events that the job itself does not show."""
     yield Line("job", job["id"])
     yield Line("task", printable(job["spec"]["task"]))
     if repo := job["spec"].get("repo"):
@@ -46,6 +49,8 @@ def job_parts(job: Job, detail: Detail) -> Iterator[Part]:
         yield Line("delivers", f"a branch{request}, once it is approved", Tone.QUIET)
     if (setup := job["spec"].get("setup")) is not None:
         yield Line("setup", printable(setup) if setup.strip() else "none")
+    for event in noted:
+        yield from parts(event, detail)
     if job["conversation_id"] != job["id"]:
         yield Line("follows up", job["conversation_id"], Tone.QUIET)
     if job["plan"]:
@@ -153,8 +158,8 @@ def _history(job: Job, detail: Detail) -> Iterator[Part]:
         *((given["at"], 1, decision_parts(given, detail)) for given in job["decisions"]),
         *((given["at"], 2, critique_parts(given, detail)) for given in job["critiques"]),
     ]
-    for _, _, parts in sorted(happened, key=lambda entry: entry[:2]):
-        yield from parts
+    for _, _, drawn in sorted(happened, key=lambda entry: entry[:2]):
+        yield from drawn
 
 
 def _seconds(begun: str | None, ended: str | None) -> float | None:

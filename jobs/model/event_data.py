@@ -63,6 +63,13 @@ class FetchStartedData(TypedDict):
     ref: str | None
 
 
+class SetupLeftOutData(TypedDict):
+    """The repository's files suggest `command` to install its dependencies, and the operator has
+    named no hosts for that: it was not run."""
+
+    command: str
+
+
 class SetupStartedData(TypedDict):
     """The repository's dependencies are being installed."""
 
@@ -437,6 +444,7 @@ LIFE: Data = {
     "submitted": SubmittedData,
     "started": StartedData,
     "fetch_started": FetchStartedData,
+    "setup_left_out": SetupLeftOutData,
     "setup_started": SetupStartedData,
     "setup_finished": SetupFinishedData,
     "review_opened": ReviewOpenedData,

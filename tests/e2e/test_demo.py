@@ -46,6 +46,7 @@ def test_the_demo_shows_five_jobs_and_leaves_nothing(tmp_path, env):
         check=True,
     )
     assert changed.stdout.split() == ["parking/fees.py", "tests/test_fees.py"]
+    assert "not installed" not in jobs[4]
     plot = Path(re.search(r"\nplot: (.*)", jobs[2])[1])
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert list((tmp_path / "tmp").glob("fettle-*")) == []

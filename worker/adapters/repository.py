@@ -18,6 +18,8 @@ from jobs.model.record import JobRecord, PatchRef
 from worker.adapters.base import Base, BaseFiles
 from worker.adapters.workspace import ManifestWorkspace
 from worker.repositories.base import Base as CommitBase
+from worker.repositories.setups.detected import Setup
+from worker.repositories.setups.setup import Installed
 from worker.repositories.source import Repositories
 
 LAYOUT_SHOWN = 60
@@ -69,10 +71,10 @@ async def anew(record: JobRecord, blobs: Blobs) -> JobRecord:
 
 
 async def facts_of(
-    workspace: ManifestWorkspace, environment: Environment, setup: str = ""
+    workspace: ManifestWorkspace, environment: Environment, setup: Installed | Setup | None = None
 ) -> RepositoryFacts | None:
-    """What prompts say of the repository, which is the same in each attempt. `setup` is the command
-    that has installed its dependencies."""
+    """What prompts say of the repository, which is the same in each attempt. `setup` is what its
+    dependencies were installed by, or would have been."""
     files = workspace.base
     if files is None:
         return None
@@ -84,7 +86,8 @@ async def facts_of(
         layout=_layout(files.sizes),
         guidance=await _guidance(files),
         verify=project_tests(files.sizes, texts, programs),
-        setup=setup,
+        setup=setup.command if setup else "",
+        installed=isinstance(setup, Installed),
     )
 
 

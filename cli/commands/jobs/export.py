@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from cli.client.events import FINAL, Event
+from cli.client.events import Event
 from cli.client.service import Job, Service
 from cli.context import open_service
 from cli.errors import CliError
@@ -48,21 +48,10 @@ def command(
     chosen = form or ("json" if output is not None and output.suffix == ".json" else "md")
     with open_service(flags) as service:
         job = service.job(job_id)
-        events = _events(service, job)
+        events = list(service.events_so_far(job))
         texts = _whole(service, job_id, events)
     text = _as_json(job, events, texts) if chosen == "json" else transcript(job, events, texts)
     _write(output, text)
-
-
-def _events(service: Service, job: Job) -> list[Event]:
-    """The job's events so far; the stream of a running job would not end."""
-    found = []
-    if job["last_event"]:
-        for event in service.events(job["id"]):
-            found.append(event)
-            if event.seq >= job["last_event"] or event.kind in FINAL:
-                break
-    return found
 
 
 def _whole(service: Service, job_id: str, events: list[Event]) -> Texts:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from cli.client.events import Event
 from cli.client.files import save
+from cli.client.service import Job, Service
 from cli.context import open_service
 from cli.output import Screen, print_json
 from cli.render.job import job_parts
@@ -34,7 +36,17 @@ def command(flags: Mapping[str, Any], job_id: str, *, folder: Path | None, as_js
         if as_json:
             print_json(job)
         else:
-            screen.parts(job_parts(job, Detail(None, None)))
+            screen.parts(job_parts(job, Detail(None, None), _left_out(service, job)))
         if folder is not None:
             for path in save(service, job_id, folder):
                 screen.line("saved", str(path))
+
+
+def _left_out(service: Service, job: Job) -> Iterator[Event]:
+    """The event that nothing was installed for the job, if there is one: it comes before a plan."""
+    if job["spec"].get("repo") and job["spec"].get("setup") is None:
+        for event in service.events_so_far(job):
+            if event.kind == "setup_left_out":
+                yield event
+            if event.kind in ("setup_left_out", "setup_finished", "planned"):
+                return

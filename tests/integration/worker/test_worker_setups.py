@@ -123,6 +123,24 @@ def test_a_job_whose_tests_need_a_package(
     assert len(jobs.layers()) == 1
 
 
+def test_what_is_not_installed_is_said_once(jobs: Jobs, model: GreetingModel) -> None:
+    del jobs.deployment.env["FETTLE_SETUP_INDEX"]
+    jobs.deployment.worker()
+    job_id = jobs.submit()
+    jobs.until(lambda: jobs.service.job(job_id)["status"] not in ("queued", "running"))
+    (left_out,) = jobs.setups(job_id)
+    command = "pip install -r requirements.txt"
+    assert left_out == {"kind": "left_out", "command": command}
+    told = f"dependencies are not installed: this deployment did not run `{command}`."
+    assert any(told in each for each in model.texts)
+    ran, model.seen[:] = len(model.seen), []
+    assert ran > 1
+    quiet = jobs.submit(setup="")
+    jobs.until(lambda: jobs.service.job(quiet)["status"] not in ("queued", "running"))
+    assert jobs.setups(quiet) == []
+    assert not any("dependencies are" in each for each in model.texts)
+
+
 def test_a_setup_that_fails_ends_the_job_and_a_retry_names_another(jobs: Jobs) -> None:
     jobs.deployment.worker()
     failed = jobs.ended(jobs.submit(setup="echo so far; pip install nowhere==7"), "failed")

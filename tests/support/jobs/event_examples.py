@@ -38,6 +38,7 @@ EXAMPLES = {
     "submitted": {"by": "a", "task": "t", "retry_of": "0" * 20, "rebase_of": "0" * 20},
     "started": {"attempt": 1, "worker": "w"},
     "fetch_started": {"url": "https://git.example/a.git", "ref": None},
+    "setup_left_out": {"command": "npm ci"},
     "setup_started": {"command": "pip install -e ."},
     "setup_finished": {"command": "pip install -e .", "ok": False, "reused": False, "seconds": 1.5,
                        "output": "ERROR: no such package"},

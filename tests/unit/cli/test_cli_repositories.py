@@ -182,6 +182,25 @@ def test_a_url_is_named_and_not_fetched(fettle, finished, tiny, url):
     assert tiny.asked[0].body == {"task": "x", "repo": repo}
 
 
+def test_what_was_not_installed_is_shown(fettle, tiny):
+    started = event(1, "started", attempt=1, worker="w")
+    left_out = event(2, "setup_left_out", command="npm ci")
+    planned = event(3, "planned", steps=["a"], source="model", note=None)
+    spec = {"task": "x", "repo": {"url": "https://git.test/a", "ref": None}, "setup": None}
+    tiny.on("GET /jobs/j1", Answer(200, job(spec=spec, last_event=3, status="running")))
+    said = (
+        "setup: this project's dependencies are not installed: "
+        "the operator has named no hosts (FETTLE_SETUP_HOSTS)\n"
+    )
+    for events, shown in ((left_out, True), ("", False)):
+        tiny.on("GET /jobs/j1/events", stream(started, events, planned))
+        assert (said in fettle("show", "j1")[1]) == shown
+    done = event(4, "succeeded", approved_by="critic")
+    tiny.on("POST /jobs", Answer(202, job(status="queued")))
+    tiny.on("GET /jobs/j1/events", stream(started, left_out, planned, done))
+    assert fettle("run", "x")[1].count(said) == 1
+
+
 def test_a_setup_is_a_command_or_none(fettle, finished, tiny):
     url = ("--repo", "https://git.test/a.git")
     for options in (("--setup", "make deps"), ("--setup", ""), ("--no-setup",), ()):

@@ -27,15 +27,21 @@ async def installed(
     environment: Environment,
     setups: Setups,
     ledger: Ledger,
-) -> Installed | None:
-    """What the job's programs find beside the repository; None where nothing is installed.
+) -> Installed | Setup | None:
+    """What the job's programs find beside the repository; None where nothing has to be installed.
+    A setup that the files suggest comes back as it is where this deployment installs nothing.
 
     Raises SetupFailed with a text for the person who sent the job, SetupUnavailable,
     RepositoryUnavailable, and what the sandbox and the ledger raise.
     """
-    setup = await _setup(record, files, environment, setups)
+    setup = await _setup(record, files, environment)
     if setup is None:
         return None
+    if record.spec.setup is None and not setups.works:
+        data = {"command": setup.command}
+        await ledger.emit(Event(CallKey(record.id, "setup", 0), "setup_left_out", data))
+        await ledger.flush()
+        return setup
     place = CallKey(record.id, "setup", record.epoch)  # not known by the job that it retries
 
     async def say(kind: str, **data: Any) -> None:
@@ -66,16 +72,11 @@ async def fetching(record: JobRecord, repo: Repo, ledger: Ledger) -> None:
     await ledger.flush()
 
 
-async def _setup(
-    record: JobRecord, files: BaseFiles, environment: Environment, setups: Setups
-) -> Setup | None:
-    """The command that the job asks for, else one that its files suggest; None: there is none. One
-    that nobody asked for is left out where this deployment installs nothing."""
+async def _setup(record: JobRecord, files: BaseFiles, environment: Environment) -> Setup | None:
+    """The command that the job asks for, else one that its files suggest; None: there is none."""
     asked = record.spec.setup
     if asked is not None:
         return Setup(asked) if asked.strip() else None
-    if not setups.works:
-        return None
     sizes = {path: size for path, size in files.sizes.items() if size <= TEXT_BYTES}
     texts = {
         path: (await files.base.read(path) or b"").decode(errors="replace")
