@@ -54,6 +54,11 @@ def test_the_changes_fit_and_are_accessible(site, scheme, size):
             expect(page.locator(".patch-files > details")).to_have_count(30)
             assert faults(page) == [], name
             pictured(page, f"{name}-{where}")
+        boxes = [each.bounding_box() for each in page.locator("main > .panel").all()]
+        (changes, send_back) = filter(None, boxes)
+        assert send_back["y"] - changes["y"] - changes["height"] > 10
+        page.get_by_role("link", name="decide on the job's page").click()
+        expect(page.locator("#review-title")).to_be_in_viewport()
 
 
 def test_files_fold_and_the_tree_leads_to_them(site):

@@ -104,7 +104,7 @@ def numbered(rows: Sequence[Row], texts: Sequence[Markup], comments: OnRows) -> 
     wide = _wide(rows)
     made = []
     for place, (row, text) in enumerate(zip(rows, texts, strict=True)):
-        numbers = f"{row.old or '':>{wide}} {row.new or '':>{wide}}"
+        numbers = f"{row.old or '':>{wide}}  {row.new or '':>{wide}}"
         made.append(f'<span class="d-{row.kind}" data-n="{numbers}">{text}</span>')
         made += map(remark, comments.get(place, ()))
     return Markup("\n".join(made))  # noqa: S704 - kinds and numbers are ours, texts are escaped
@@ -207,7 +207,7 @@ def _there(comments: Sequence[Comment], rows: Sequence[Row]) -> OnRows:
 
 
 def _wide(rows: Sequence[Row]) -> int:
-    return max((len(str(n)) for row in rows for n in (row.old, row.new) if n), default=1)
+    return max([2, *(len(str(n)) for row in rows for n in (row.old, row.new) if n)])
 
 
 def _shown(text: str) -> Markup:

@@ -49,6 +49,8 @@ async def test_review_and_result_lead_to_the_changes(front, ended):
         part = (await visit.get(f"/app/jobs/{job_id}/changes/shown")).text
         page = (await visit.get(f"/app/jobs/{job_id}/changes")).text
         assert part in page
+        assert (f'href="/app/jobs/{job_id}#review-panel"' in page) != ended
+        assert ('id="review-panel"' in html) != ended
         downloaded = await visit.get(f"/app/jobs/{job_id}/patch")
         assert downloaded.content == PATCH
         assert (await visit.get(f"/app/jobs/{job_id}/bundle")).status_code == 200
@@ -100,7 +102,7 @@ async def test_each_file_opens_by_itself_and_nothing_in_it_is_active(front):
         assert '<details class="change" id="change-1" data-path="src/dates.py" open>' in html
         assert ' id="change-2" data-path="&lt;img src=x&gt;ü.lock">' in html  # a lock file
         assert html.count('href="#change-') == 2
-        assert '<span class="d-added" data-n="  2">+<span class="n">A</span>' in html
+        assert '<span class="d-added" data-n="     2">+<span class="n">A</span>' in html
         assert '<span class="c1"># &lt;b&gt;</span></span>' in html
         assert "&lt;img src=x&gt;ü.lock" in html
         assert "<img src=x" not in html

@@ -99,7 +99,7 @@ def test_lines_have_the_numbers_that_they_have_in_both_files(patch):
     assert (None, 28, "+line 28.5") in rows
     assert (30, 30, " line 30") in rows
     html = lines_of(content)
-    assert '<span class="d-removed" data-n="12   ">-line 12</span>' in html
+    assert '<span class="d-removed" data-n="12    ">-line 12</span>' in html
     assert html.count("<span") == len(file.rows)
 
 
