@@ -5,6 +5,7 @@ It is tried first with an index and objects of its own, where a conflict shows a
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from cli.errors import CliError
@@ -13,6 +14,12 @@ from cli.repository.git import Git, GitFailed, apart, top_of
 _APPLY = ("apply", "--whitespace=nowarn")
 _SHOWN = 5
 _IN_THE_WAY = ("does not match index", "cannot read the current contents of")
+_OURS = (
+    ("cannot read the current contents of '(.*)'", "is here, and git does not track it"),
+    ("(.*): does not match index", "has changes that are not committed"),
+    ("(.*): does not exist in index", "is not in your repository any more"),
+)
+"""git's words on a file, and ours: the first that fit count, and all others on the file go."""
 TITLE = "the patch was not applied, and nothing is changed"
 
 
@@ -95,8 +102,15 @@ def _next_step(git: Git, base: str, said: str) -> str:
 
 
 def _lines(said: str) -> str:
-    """The first errors of what git says, on one line."""
+    """The first errors of what git says, on one line: one for each file that we have words on."""
     lines = said.splitlines()
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")] or lines
+    ours: dict[str, str] = {}
+    for rule, words in _OURS:
+        for match in [found for line in errors if (found := re.fullmatch(rule, line))]:
+            ours.setdefault(match[1], f"{match[1]} {words}")
+            errors.remove(match[0])
+    known = tuple(f"{path}: " for path in ours)
+    errors = [*ours.values(), *(line for line in errors if not line.startswith(known))]
     more = f" (and {len(errors) - _SHOWN} more)" if len(errors) > _SHOWN else ""
     return "; ".join(errors[:_SHOWN]) + more

@@ -381,7 +381,7 @@ def test_changes_that_are_not_committed_are_not_overwritten(fettle, patched, the
     patched.to({"a.py": "A = 2\n"})
     theirs.write({"a.py": "A = 1  # mine\n"})
     err = refused(fettle, theirs)
-    assert "a.py: does not match index" in err
+    assert "changed\n       a.py has changes that are not committed\n" in err
     assert "git stash" in err
 
 
@@ -389,8 +389,17 @@ def test_a_new_file_does_not_replace_one_that_is_not_tracked(fettle, patched, th
     patched.to({"new.py": "N = 1\n", "a.py": "A = 2\n"})
     theirs.write({"new.py": "mine\n"})
     err = refused(fettle, theirs)
-    assert "the current contents of 'new.py'" in err
+    assert "changed\n       new.py is here, and git does not track it\n" in err
     assert "git stash -u" in err
+
+
+def test_a_file_that_was_removed_since_is_named(fettle, patched, theirs):
+    patched.to({"old.txt": TEN.replace("line 10", "line ten")})
+    (theirs.folder / "old.txt").unlink()
+    theirs.commit({})
+    err = refused(fettle, theirs)
+    assert "changed\n       old.txt is not in your repository any more\n" in err
+    assert f"git switch -c NAME {patched.base[:12]}" in err
 
 
 def test_other_changes_do_not_stand_in_the_way(fettle, patched, theirs):
