@@ -1,4 +1,4 @@
-"""Which command runs a project's tests, by its own configuration. Pure.
+"""Which command runs a project's tests, by its own configuration, else by its CI's. Pure.
 
 Nothing of it is executed here, and a wrong guess costs a run: the executor can declare another
 verification, which comes first.
@@ -18,6 +18,16 @@ CONFIGURATIONS: Final = (
     *("package.json", "Cargo.toml", "go.mod", "Makefile"),
 )
 """The files that say so, in the project's directory."""
+_OF_CI = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml")
+_MOST_OF_CI = 20
+_CI_CHARACTERS = 64 * 1024
+_LONGEST = 200
+_CALL = re.compile(
+    r" *(?:- +)?(?:(?:run|script): +)?"
+    r"((pytest|python3?(?= -m pytest)|(?:npm|cargo|go|make)(?= test))(?: [\w./:=-]+)*)[ \r]*"
+)
+"""A line of CI that is a plain call of tests, without a shell's signs. Lines alone are looked at: a
+few hundred bytes of YAML can take a reader of it minutes."""
 _PYTEST = {
     "pytest.ini": re.compile(""),
     ".pytest.ini": re.compile(""),
@@ -30,11 +40,17 @@ _UNWRITTEN = "no test specified"
 """What `npm init` writes in place of a test script."""
 
 
+def wanted(paths: Collection[str]) -> tuple[str, ...]:
+    """Which of the project's files `project_tests` reads."""
+    of_ci = sorted(path for path in paths if _OF_CI.fullmatch(path))
+    return (*(name for name in CONFIGURATIONS if name in paths), *of_ci[:_MOST_OF_CI])
+
+
 def project_tests(
     paths: Collection[str], texts: Mapping[str, str], programs: Collection[str]
 ) -> tuple[str, ...]:
     """The argv; empty where nothing says which. `paths` are all files of the project, `texts` those
-    of `CONFIGURATIONS` that it has, `programs` what the sandbox has beside Python."""
+    of `wanted`, `programs` what the sandbox has beside Python."""
     if any(rule.search(texts[name]) for name, rule in _PYTEST.items() if name in texts):
         return ("pytest",)
     if any(is_for_pytest(path) and _usual(path) for path in paths):
@@ -47,7 +63,19 @@ def project_tests(
         return ("go", "test", "./...")
     if "make" in programs and _TARGET.search(texts.get("Makefile", "")):
         return ("make", "test")
-    return ()
+    return _of_ci(texts, {*programs, "pytest", "python", "python3"})
+
+
+def _of_ci(texts: Mapping[str, str], programs: Collection[str]) -> tuple[str, ...]:
+    """The first plain call in the CI's files."""
+    lines = (
+        line
+        for path in sorted(filter(_OF_CI.fullmatch, texts))
+        for line in texts[path][:_CI_CHARACTERS].split("\n")
+        if len(line) <= _LONGEST
+    )
+    calls = filter(None, map(_CALL.fullmatch, lines))
+    return next((tuple(call[1].split()) for call in calls if call[2] in programs), ())
 
 
 def _usual(path: str) -> bool:

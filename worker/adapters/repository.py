@@ -10,7 +10,7 @@ from agents.paths import outline
 from agents.ports import Workspace
 from agents.ports.environment import Environment
 from agents.ports.repository import RepositoryFacts
-from agents.runs.project_tests import CONFIGURATIONS, project_tests
+from agents.runs.project_tests import project_tests, wanted
 from agents.texts import head_and_tail, one_line
 from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import load
@@ -78,7 +78,7 @@ async def facts_of(
     files = workspace.base
     if files is None:
         return None
-    texts = {name: await _text(files, name) for name in CONFIGURATIONS if name in files.sizes}
+    texts = {name: await _text(files, name) for name in wanted(files.sizes)}
     programs = (*environment.programs, *environment.runners)
     return RepositoryFacts(
         commit=files.base.commit,

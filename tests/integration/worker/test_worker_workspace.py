@@ -8,9 +8,11 @@ import pytest
 from support.graph.fixed_base import COMMIT, FixedBase
 
 from agents.paths import own_files
+from agents.ports.environment import Environment
 from agents.tree import Tree
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.manifest import Manifest, load, save
+from worker.adapters.repository import facts_of
 from worker.adapters.workspace import ManifestWorkspace
 
 FILES = {"app/main.py": b"print(1)\n", "app/old.py": b"", "README.md": b"# App\n"}
@@ -95,3 +97,13 @@ async def test_its_own_files_have_the_same_order_in_each_process(blobs: Director
     workspace = await ManifestWorkspace.over(blobs, None, BASE)
     await workspace.apply(dict.fromkeys(reversed(names), b""), frozenset())
     assert list(own_files(workspace)) == names
+
+
+async def test_the_files_of_the_ci_name_the_command_of_a_repositorys_tests(
+    blobs: DirectoryBlobs,
+) -> None:
+    files = {".github/workflows/ci.yml": b"    - run: pytest -q lib\r\n", "lib/check.py": b""}
+    workspace = await ManifestWorkspace.over(blobs, None, FixedBase(files))
+    facts = await facts_of(workspace, Environment())
+    assert facts is not None
+    assert (facts.verify, facts.setup, facts.installed) == (("pytest", "-q", "lib"), "", False)

@@ -1,12 +1,13 @@
-"""Which command runs a project's tests, by its own configuration."""
+"""Which command runs a project's tests, by its own configuration, else by its CI's."""
 
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
-from agents.runs.project_tests import project_tests
+from agents.runs.project_tests import project_tests, wanted
 
 ALL = ("npm", "cargo", "go", "make")
 PACKAGE = json.dumps({"scripts": {"test": "node --test"}})
@@ -44,3 +45,59 @@ def test_a_program_that_the_sandbox_lacks_is_not_named() -> None:
     texts = {"package.json": PACKAGE, "Cargo.toml": "", "go.mod": "", "Makefile": "test:\n"}
     assert project_tests(texts, texts, ()) == ()
     assert project_tests(texts, texts, ("make",)) == ("make", "test")
+
+
+WORKFLOW = """\
+on: push
+jobs:
+  tests:
+    steps:
+      - uses: actions/checkout@v4
+      - run: pip install -e . && pytest
+      - run: pytest ${{ matrix.args }}
+      - name: pytest
+        run: |
+          echo begin
+          %s
+      - run: make test
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("pytest -q lib/checks", "pytest -q lib/checks"),
+        ("python -m pytest --maxfail=1", "python -m pytest --maxfail=1"),
+        ("npm test -- --ci", "npm test -- --ci"),
+        ("cargo test --workspace", "cargo test --workspace"),
+        ("go test ./...", "go test ./..."),
+        ("tox -e py311", "make test"),
+        ("python -m build", "make test"),
+        ("npm install", "make test"),
+        ("pytest | tee log", "make test"),
+        ("pytest; true", "make test"),
+        ("pytest $ARGS", "make test"),
+        ("pytest-cov", "make test"),
+    ],
+)
+def test_the_first_plain_call_in_the_ci_counts(call: str, words: str) -> None:
+    texts = {".github/workflows/ci.yml": WORKFLOW % call}
+    assert " ".join(project_tests(texts, texts, ALL)) == words
+
+
+def test_the_ci_comes_after_the_configuration_and_has_few_files() -> None:
+    gitlab = {".gitlab-ci.yml": "a:\n  script: pytest lib\nb:\n  script:\n    - make test\n"}
+    assert project_tests(gitlab, gitlab, ALL) == ("pytest", "lib")
+    both = {**gitlab, "Cargo.toml": ""}
+    assert project_tests(both, both, ALL) == ("cargo", "test")
+    assert project_tests((), {".github/workflows/a.yml": "- run: go test\n"}, ()) == ()
+    many = [f".github/workflows/{number}.yaml" for number in range(500)]
+    assert len(wanted(["go.mod", ".gitlab-ci.yml", "ci/.gitlab-ci.yml", *many])) == 21
+    assert wanted(["ci/.gitlab-ci.yml", ".github/workflows/a/b.yml", "a.yml"]) == ()
+
+
+def test_long_lines_of_the_ci_take_no_time() -> None:
+    begun = time.monotonic()
+    for line in (" " * 250_000, "- " * 125_000, "pytest" + " a" * 125_000, "\n" * 250_000):
+        assert project_tests((), {".gitlab-ci.yml": f"{line}\n"}, ALL) == ()
+    assert time.monotonic() - begun < 5
