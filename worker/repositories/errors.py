@@ -75,8 +75,9 @@ _FINAL_PUSH: Final[Mapping[str, str]] = {
         f"has no repository for the operator's credential, or none it may write to {_CREDENTIAL}"
     ),
 }
-_REMOTE = re.compile(r"^remote: *(.*\S)", re.MULTILINE)
-_DECLINED = re.compile(r"^ ! \[(?:remote )?rejected\] .*\((.*)\)$", re.MULTILINE)
+_SAID = "remote:"
+_DECLINED = (" ! [rejected] ", " ! [remote rejected] ")
+"""Begin a line of what a host said by itself, and of git on a branch: its name, and `(reason)`."""
 _PASSING = re.compile(
     r"error: (5\d\d|429)|resolve|connect|timed out|timeout|too slow|early EOF|hung up|curl",
     re.IGNORECASE,
@@ -91,10 +92,14 @@ def fetch_failed(url: str, said: str) -> RepositoryRefused:
 def push_failed(url: str, said: str, errors: str) -> RepositoryRefused:
     """Why a push failed, from what git said; `errors` is all of it. Where the host has declined the
     branch, its own words count."""
-    if (declined := _DECLINED.search(errors)) is not None:
-        words = " ".join(_REMOTE.findall(errors))
-        why = f"{declined[1]}: {words}" if words else declined[1]
-        return RepositoryRefused(f"{url} declined the branch: {printable(why)}")
+    lines = errors.split("\n")
+    declined = next((line for line in lines if line.startswith(_DECLINED)), None)
+    if declined is not None:
+        own = (line.removeprefix(_SAID) for line in lines if line.startswith(_SAID))
+        reason = declined.partition(" (")[2].rstrip().removesuffix(")")
+        words = (reason, " ".join(" ".join(own).split()))
+        why = ": ".join(each for each in words if each)
+        return RepositoryRefused(f"{url} declined the branch: {printable(why or said)}")
     return _failed(url, said, _FINAL_PUSH, "cannot be pushed to")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from support.servers.git_server import GitServer, git_server
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
 from worker.repositories.base import Base
-from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
+from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable, push_failed
 from worker.repositories.origins.remote import RemoteOrigin
 from worker.repositories.patches import tip
 from worker.repositories.source import Repositories
@@ -120,3 +121,23 @@ async def test_a_host_that_is_away_and_one_that_leads_elsewhere(
     forge.redirect = "http://127.0.0.1:1"
     with pytest.raises(RepositoryRefused, match="leads to another host"):
         await push(origin, found)
+
+
+@pytest.mark.parametrize(
+    ("errors", "why"),
+    [
+        (
+            f"remote:{' ' * 60_000}\nremote: \x1b[1mNo. \n ! [remote rejected] a -> b (hook (x))\n",
+            "hook (x): ?[1mNo.",
+        ),
+        (f" ! [remote rejected] a -> b ({'(' * 60_000}\n", "(((("),
+        (" ! [rejected]        a -> b (stale info)", "stale info"),
+    ],
+    ids=["spaces", "brackets", "stale"],
+)
+def test_what_a_host_says_is_read_at_once_however_it_is_made(errors: str, why: str) -> None:
+    """It is read where all jobs of the worker wait for it."""
+    began = time.monotonic()
+    said = str(push_failed("https://git.test/a", "x", errors))
+    assert time.monotonic() - began < 2
+    assert said.startswith(f"https://git.test/a declined the branch: {why}")
