@@ -6,10 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from sandbox.protocol import MIB
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
 
 MOST_REFS = 10_000
+HEADER_BYTES = 2 * MIB
+"""Both bound what is read of a header, whose bytes are a stranger's."""
 _SIGNATURES: Final = (b"# v2 git bundle\n", b"# v3 git bundle\n")
 _LINE = re.compile(rb"([0-9a-f]{40}) (\S.*)")
 _KEPT = ("refs/heads/", "refs/tags/")
@@ -29,11 +32,16 @@ def read(content: bytes) -> Bundle:
     """The header. Raises RepositoryRefused."""
     if not content.startswith(_SIGNATURES):
         raise RepositoryRefused(f"the upload is no git bundle; {_AGAIN}")
-    end = content.find(b"\n\n")
-    if end < 0:
+    header, end, _ = content[:HEADER_BYTES].partition(b"\n\n")
+    if header.count(b"\n") > MOST_REFS or (not end and len(content) > HEADER_BYTES):
+        raise RepositoryRefused(
+            f"the git bundle has more than {MOST_REFS} refs, or longer names than {HEADER_BYTES} "
+            "bytes have room for; name fewer"
+        )
+    if not end:
         raise RepositoryRefused(f"the git bundle is cut off in its header; {_AGAIN}")
     refs: dict[str, str] = {}
-    for line in content[:end].split(b"\n")[1:]:
+    for line in header.split(b"\n")[1:]:
         if line.startswith(b"-"):
             raise RepositoryRefused(
                 f"the git bundle needs commits that are not in it; {_AGAIN}, without exclusions"
@@ -46,9 +54,7 @@ def read(content: bytes) -> Bundle:
             refs[found[2].decode(errors="surrogateescape")] = found[1].decode()
     if not refs:
         raise RepositoryRefused("the repository is empty: commit something first")
-    if len(refs) > MOST_REFS:
-        raise RepositoryRefused(f"the git bundle has more than {MOST_REFS} refs; name fewer")
-    return Bundle(refs, end + 2)
+    return Bundle(refs, len(header) + len(end))
 
 
 def _check_capability(line: bytes) -> None:
