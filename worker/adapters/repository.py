@@ -122,7 +122,7 @@ async def delivered(
     """What the job has changed in its repository, stored; None where nothing changed, or there is
     no repository. The same files and answer give the same bytes in each attempt.
 
-    Raises RepositoryUnavailable.
+    Raises worker.repositories.errors.RepositoryRefused.
     """
     assert isinstance(workspace, ManifestWorkspace)  # noqa: S101 - the port's type is wider
     patch = await workspace.patch()

@@ -39,13 +39,13 @@ class Base:
     async def ignored(
         self, changed: Mapping[str, bytes], removed: frozenset[str]
     ) -> frozenset[str]:
-        """Which of the job's files are new, and ignored by git. Raises GitFailed."""
+        """Which of the job's files are new, and ignored by git. Raises RepositoryRefused."""
         return await ignored(self._change(changed, removed))
 
     async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> Patch:
         """What the job changed, in git's format: the same input gives the same bytes. Files keep
         their executable bit, and new programs have it; names below `.git` are dropped. Raises
-        GitFailed."""
+        RepositoryRefused."""
         return await patches.patch(self._change(changed, removed))
 
     async def bundle(
@@ -60,14 +60,14 @@ class Base:
     ) -> bytes:
         """A git bundle with one commit on `branch`, over the base commit, which a clone that
         fetches it has to have. `author` is `Name <mail>`, `at` seconds since 1970 (UTC).
-        Raises GitFailed."""
+        Raises RepositoryRefused."""
         signed = patches.Signature(message, author, at)
         return await patches.bundle(self._change(changed, removed), branch, signed)
 
     @asynccontextmanager
     async def unpacked(self, bundle: bytes) -> AsyncIterator[Git]:
         """Git on a repository of its own that has the commit of this bundle, which `bundle` has
-        made. Raises GitFailed."""
+        made. Raises RepositoryRefused."""
         async with patches.unpacked(self.places, self.mirror, bundle) as git:
             yield git
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.protocol import MIB
-from worker.repositories.errors import RepositoryUnavailable, printable
+from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable, printable
 
 MEMORY_BYTES: Final = 2_048 * MIB
 OUTPUT_BYTES: Final = 64 * MIB
@@ -28,6 +28,9 @@ OLDEST: Final = (2, 32)
 """The first version that takes GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT is of 2.31."""
 _MISSING = "git is not installed: install Debian's package git (2.32 or newer)"
 _DISK = re.compile(rb"No space left|Disk quota exceeded|Input/output error|Read-only file system")
+_MACHINE = re.compile(rb"Resource temporarily unavailable|Too many open files")
+_KILLED = (-signal.SIGKILL, -signal.SIGTERM)
+_TIME = "(FETTLE_REPO_SECONDS)"
 _CHUNK = 256 * 1024
 _ERROR_BYTES = 64 * 1024
 
@@ -97,12 +100,14 @@ class GitTooMuch(GitFailed):
 @dataclass(frozen=True, slots=True)
 class Git:
     """Git on the bare repository at `folder`. `hold` are descriptors of locks that it keeps open,
-    `seconds` the time of one command, `file_bytes` the largest file that it may write."""
+    `seconds` the time of one command, `file_bytes` the largest file that it may write; `tree` is a
+    work tree, which it starts in."""
 
     folder: Path
     seconds: float
     file_bytes: int
     hold: tuple[int, ...] = ()
+    tree: Path | None = None
     config: Mapping[str, str] = field(default_factory=dict, repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -113,14 +118,14 @@ class Git:
         most_bytes: int = OUTPUT_BYTES,
         ends: Collection[int] = (0,),
     ) -> bytes:
-        """Its standard output. Raises GitFailed unless it ends with one of these codes; of this
-        machine's disk, RepositoryUnavailable."""
+        """Its standard output. Raises GitFailed unless it ends with one of these codes; where this
+        machine is the reason, RepositoryUnavailable."""
         if (git := program()) is None:
-            raise GitFailed(_MISSING)
+            raise RepositoryUnavailable(_MISSING)
         process = await asyncio.create_subprocess_exec(
             *(git, f"--git-dir={self.folder}", *args),
-            cwd="/",
-            env={**_environment({**_CONFIG, **self.config}), **self.environment},
+            cwd=self.tree or "/",
+            env={**_environment({**_CONFIG, **self.config}, self.tree), **self.environment},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -137,18 +142,15 @@ class Git:
                 )
                 code = await process.wait()
         except TimeoutError:
-            raise GitTooLong(f"git {args[0]} took longer than {self.seconds:g} s") from None
+            raise GitTooLong(f"git {args[0]} took longer than {self.seconds:g} s {_TIME}") from None
         finally:
             if process.returncode is None:
                 _kill(process)
                 await process.wait()
-        if len(out) > most_bytes or code == -signal.SIGXFSZ:
+        if len(out) > most_bytes:
             raise GitTooMuch(f"git {args[0]} wrote too much", code=code)
-        if code not in ends and _DISK.search(err) is not None:
-            raise RepositoryUnavailable(f"this worker's disk does not take it: {shown(err)}")
         if code not in ends:
-            said = shown(err) or f"git {args[0]} ended with {code}"
-            raise GitFailed(said, code=code, errors=err)
+            raise _failure(args[0], code, err)
         return out
 
     def _bound(self, pid: int) -> None:
@@ -194,11 +196,27 @@ def shown(said: bytes) -> str:
     return printable("; ".join(dict.fromkeys(errors)))
 
 
-def _environment(config: Mapping[str, str]) -> dict[str, str]:
+def _failure(command: str, code: int, errors: bytes) -> RepositoryRefused:
+    """Why git has ended with this code: at a limit, by this machine, or of what it works on."""
+    said = shown(errors) or f"git {command} ended with {code}"
+    if code == -signal.SIGXFSZ:
+        return GitTooMuch(f"git {command} wrote too much", code=code)
+    if code == -signal.SIGXCPU:
+        return GitTooLong(f"git {command} took too long {_TIME}", code=code)
+    if _DISK.search(errors) is not None:
+        return RepositoryUnavailable(f"this worker's disk does not take it: {said}")
+    if code in _KILLED or _MACHINE.search(errors) is not None:
+        return RepositoryUnavailable(f"this worker's machine does not let git work: {said}")
+    return GitFailed(said, code=code, errors=errors)
+
+
+def _environment(config: Mapping[str, str], tree: Path | None = None) -> dict[str, str]:
     found = {**_ENVIRONMENT, "GIT_CONFIG_COUNT": str(len(config))}
     for number, (key, value) in enumerate(config.items()):
         found[f"GIT_CONFIG_KEY_{number}"] = key
         found[f"GIT_CONFIG_VALUE_{number}"] = value
+    if tree is not None:
+        found["GIT_WORK_TREE"] = str(tree)
     return found
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from worker.repositories.git import GitFailed
 from worker.repositories.patches import Change, scratch
 
 RULES = ".gitignore"
@@ -20,7 +19,7 @@ _NONE = 1
 
 
 async def ignored(change: Change) -> frozenset[str]:
-    """The paths of `changed` that are new and ignored. Raises GitFailed."""
+    """The paths of `changed` that are new and ignored. Raises RepositoryRefused."""
     new = [path for path in change.changed if path not in change.entries]
     rules = await _rules(change) if new else {}
     if not rules:
@@ -28,18 +27,13 @@ async def ignored(change: Change) -> frozenset[str]:
     async with scratch(change.places, change.mirror) as git:
         tree = git.folder / "tree"
         await asyncio.to_thread(_write, tree, rules)
-        own = replace(git, environment={"GIT_WORK_TREE": str(tree)})
         asked = b"".join(os.fsencode(path) + b"\0" for path in new)
-        try:
-            said = await own.run(
-                *("-C", str(tree), "check-ignore", "--no-index", "-z", "--stdin"),
-                stdin=asked,
-                most_bytes=len(asked),
-            )
-        except GitFailed as failed:
-            if failed.code == _NONE:
-                return frozenset()
-            raise
+        said = await replace(git, tree=tree).run(
+            *("check-ignore", "--no-index", "-z", "--stdin"),
+            stdin=asked,
+            most_bytes=len(asked),
+            ends=(0, _NONE),
+        )
     return frozenset(map(os.fsdecode, said.split(b"\0")[:-1]))
 
 

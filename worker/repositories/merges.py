@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from worker.repositories.errors import RepositoryRefused, printable
-from worker.repositories.git import Git, GitFailed, version
+from worker.repositories.git import Git, version
 from worker.repositories.patches import Signature, who
 
 OLDEST = (2, 38)
@@ -47,10 +47,7 @@ async def merged(git: Git, began: str, onto: str, change: str) -> Merged:
     if (found := await asyncio.to_thread(version) or ()) < OLDEST:
         has = ".".join(map(str, found)) or "none"
         raise RepositoryRefused(f"a rebase needs git 2.38 or newer, and this worker has {has}")
-    try:
-        tree, unmerged, conflicts = _read(await _merge(git, began, onto, change))
-    except GitFailed as error:
-        raise RepositoryRefused(f"the change cannot be merged: {error.said}") from None
+    tree, unmerged, conflicts = _read(await _merge(git, began, onto, change))
     compared = ("diff-tree", "-r", "-z", "--no-renames", f"{onto}^{{tree}}", tree)
     after = {**unmerged, **dict(_compared(await git.run(*compared)))}
     files = {

@@ -12,21 +12,21 @@ from pathlib import Path
 
 from sandbox.agent.write import mode_of
 from sandbox.protocol import MIB
-from worker.repositories.git import Git
+from worker.repositories.errors import RepositoryRefused
+from worker.repositories.git import Git, GitFailed
 from worker.repositories.mirrors import Mirror, process
 from worker.repositories.places import Places
 from worker.repositories.snapshots import Entry
 
 _NO_OBJECT = "0" * 40
 _COMPARE = (
-    *("diff-tree", "-r", "--find-renames=50%", "-l1000", "--no-ext-diff", "--no-textconv"),
+    *("diff-tree", "-r", "--find-renames=50%", "-l200", "--no-ext-diff", "--no-textconv"),
     *("--diff-algorithm=histogram", "--no-indent-heuristic", "--no-relative"),
+    *("--numstat", "--patch", "--binary", "--full-index", "--unified=3", "--no-color"),
+    *("--submodule=short", "--src-prefix=a/", "--dst-prefix=b/"),
 )
-_FORMAT = (
-    *("--patch", "--binary", "--full-index", "--unified=3", "--no-color", "--submodule=short"),
-    *("--src-prefix=a/", "--dst-prefix=b/"),
-)
-"""Whatever git's defaults become: the same change is the same patch."""
+"""Whatever git's defaults become: the same change is the same patch. Files that are renamed and
+changed are looked for among 200 by 200 at most: git compares each with each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +61,19 @@ class Change:
 
 
 async def patch(change: Change) -> Patch:
-    """The difference between the commit and what the job left. Raises GitFailed."""
+    """The difference between the commit and what the job left. Raises RepositoryRefused."""
     async with scratch(change.places, change.mirror) as git:
         tree = await _tree(git, change)
         # Base85 of bytes that do not shrink, of the old and of the new file.
         sizes = sum(entry.size for entry in change.entries.values())
         most = 4 * (sizes + sum(map(len, change.changed.values()))) + 64 * MIB
-        trees = (change.commit, tree)
-        content = await git.run(*_COMPARE, *_FORMAT, *trees, most_bytes=most)
-        counts = await git.run(*_COMPARE, "--numstat", "-z", *trees)
+        said = await git.run(*_COMPARE, change.commit, tree, most_bytes=most)
+    counts, _, content = said.partition(b"\n\n")
     return Patch(content, *_counted(counts))
 
 
 async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
-    """One commit with what the job left, on `branch`. Raises GitFailed."""
+    """One commit with what the job left, on `branch`. Raises RepositoryRefused."""
     async with scratch(change.places, change.mirror) as git:
         tree = await _tree(git, change)
         own = replace(git, config={"pack.threads": "1"}, environment=who(signed))
@@ -99,7 +98,7 @@ def tip(content: bytes) -> str:
 @asynccontextmanager
 async def unpacked(places: Places, mirror: Mirror, content: bytes) -> AsyncIterator[Git]:
     """A repository with the commit of a bundle that `bundle` has made over one of the mirror.
-    Raises GitFailed."""
+    Raises RepositoryRefused."""
     async with scratch(places, mirror) as git:
         pack = content.partition(b"\n\n")[2]
         await git.run("index-pack", "--stdin", "--fix-thin", stdin=pack)
@@ -108,11 +107,15 @@ async def unpacked(places: Places, mirror: Mirror, content: bytes) -> AsyncItera
 
 @asynccontextmanager
 async def scratch(places: Places, mirror: Mirror) -> AsyncIterator[Git]:
-    """A bare repository for one change alone, which reads the mirror's objects."""
+    """A bare repository for one change alone, which reads the mirror's objects. What git cannot
+    do there is the change's own fault, and no outage. Raises RepositoryRefused."""
     async with places.workshop() as (workshop, lock):
         folder = workshop / "scratch"
         await asyncio.to_thread(_make_scratch, folder, mirror.folder)
-        yield process(folder, mirror.settings, lock)
+        try:
+            yield process(folder, mirror.settings, lock)
+        except GitFailed as error:
+            raise RepositoryRefused(f"git cannot work with this change: {error.said}") from None
 
 
 def _make_scratch(folder: Path, mirror: Path) -> None:
@@ -173,18 +176,10 @@ def _write(folder: Path, contents: list[bytes]) -> None:
 
 
 def _counted(rows: bytes) -> tuple[int, int, int]:
-    """Files, insertions, deletions. A row is counts and a path; of a rename, two paths follow."""
-    files, insertions, deletions = 0, 0, 0
-    fields = iter(rows.split(b"\0")[:-1])
-    for row in fields:
-        more, fewer, path = row.split(b"\t", 2)
-        files += 1
-        insertions += _count(more)
-        deletions += _count(fewer)
-        if not path:
-            next(fields)
-            next(fields)
-    return files, insertions, deletions
+    """Files, insertions, deletions. A row is two counts and a path, without a line's end in it."""
+    counts = [row.split(b"\t", 2)[:2] for row in rows.split(b"\n") if row]
+    more, fewer = (sum(_count(each[place]) for each in counts) for place in (0, 1))
+    return len(counts), more, fewer
 
 
 def _count(number: bytes) -> int:

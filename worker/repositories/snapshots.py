@@ -14,7 +14,7 @@ import shutil
 import stat
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox.local.stepdown import give, owner
@@ -129,9 +129,7 @@ async def _fill(source: Git, layer: Path, git: Git, commit: str) -> None:
     tags = await _tags(source, commit)
     when = await source.run("log", "-1", "--format=%ct", commit)
     await asyncio.to_thread(_repository, source.folder, layer / ".git", commit, tags)
-    tree = Git(
-        git.folder, git.seconds, git.file_bytes, git.hold, environment={"GIT_WORK_TREE": str(layer)}
-    )
+    tree = replace(git, tree=layer)
     await tree.run("read-tree", commit)
     await tree.run("checkout-index", "--all", "--quiet")
     await asyncio.to_thread(_settle, layer, _time(when))

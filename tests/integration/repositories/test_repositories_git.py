@@ -10,7 +10,7 @@ from support.servers.git_repositories import Repository
 from settings.worker import WorkerSettings
 from worker.background.announcement import announcement
 from worker.repositories import git
-from worker.repositories.errors import RepositoryUnavailable
+from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
 
 
 def a_git(folder: Path, text: str) -> str:
@@ -47,6 +47,36 @@ async def test_a_git_that_is_too_old(
         await uploads.base(bundle)
     monkeypatch.setenv("PATH", a_git(tmp_path / "odd", "something else"))
     assert git.version() is None
+
+
+@pytest.mark.parametrize(
+    ("script", "passing"),
+    [
+        ("kill -KILL $$", True),
+        ("kill -TERM $$", True),
+        ("echo 'fatal: cannot fork: Resource temporarily unavailable' >&2; exit 128", True),
+        ("echo 'fatal: write error: No space left on device' >&2; exit 128", True),
+        ("echo 'fatal: Out of memory, malloc failed' >&2; exit 128", False),
+        ("kill -XCPU $$", False),
+        ("kill -XFSZ $$", False),
+    ],
+)
+async def test_the_machine_is_an_outage_and_what_a_job_has_changed_is_none(
+    project: Repository,
+    uploads,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    passing: bool,
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    base = await uploads.base(project.bundle())
+    folder = a_git(tmp_path / "ended", "")
+    (tmp_path / "ended" / "git").write_text(f"#!/bin/sh\n{script}\n")
+    monkeypatch.setenv("PATH", folder)
+    with pytest.raises(RepositoryRefused) as raised:
+        await base.patch({"a.txt": b"2\n"}, frozenset())
+    assert isinstance(raised.value, RepositoryUnavailable) == passing
 
 
 def test_a_worker_announces_its_git_and_hosts() -> None:

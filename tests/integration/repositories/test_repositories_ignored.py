@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from support.servers.git_repositories import Repository
+
+from worker.outcome import Fail, classify_failure
+from worker.repositories.errors import RepositoryRefused
 
 FILES = {
     ".gitignore": b"*.log\n/build/\n",
@@ -44,3 +48,15 @@ async def test_the_jobs_own_rules_count(project: Repository, uploads) -> None:
 async def test_a_tree_without_rules_ignores_nothing(project: Repository, uploads) -> None:
     project.commit({"a.py": b""})
     assert await ignored(project, uploads, NEW) == set()
+
+
+async def test_rules_that_take_too_long_end_the_job(project: Repository, uploads) -> None:
+    """It would take as long the next time, so it is no outage."""
+    project.commit({"a.py": b""})
+    bundle = project.bundle()
+    await uploads.base(bundle)
+    base = await uploads.base(bundle, repo_seconds=3)
+    changed = {".gitignore": b"**/a/" * 12 + b"b\n", "a/" * 60 + "c": b""}
+    with pytest.raises(RepositoryRefused, match=r"git check-ignore took longer than 3 s") as raised:
+        await base.ignored(changed, frozenset())
+    assert isinstance(classify_failure(raised.value), Fail)

@@ -25,6 +25,7 @@ CHANGED = {
     "run.sh": b"#!/bin/sh\necho 2\n",
     "deep/er/new.bin": b"\0\1\2" * 1_000,
     "sp ace\u00e9.txt": b"x\n",
+    "line\n\nend.txt": b"x\n\n1\t1\ty\n",
 }
 REMOVED = frozenset({"gone.txt", "old/name.txt"})
 SIGNED = {"message": "Fix it\n\nFor good.", "author": "Fettle <f@example.org>", "at": 1_700_000_000}
@@ -94,6 +95,18 @@ async def test_nothing_changed_is_an_empty_patch(full: Repository, uploads) -> N
     same = {"src/app.py": FILES["src/app.py"]}
     patch = await base.patch(same, frozenset({"never-there.txt"}))
     assert (patch.content, patch.files, patch.insertions, patch.deletions) == (b"", 0, 0, 0)
+
+
+async def test_renames_are_looked_for_among_few_files(project: Repository, uploads) -> None:
+    """Git compares each that is gone with each that is new."""
+    old = {f"old/{n}": b"".join(b"%d %d\n" % (n, line) for line in range(20)) for n in range(201)}
+    project.commit(old)
+    base = await uploads.base(project.bundle())
+    new = {f"new/_{path[4:]}": text + b"end\n" for path, text in old.items()}
+    assert (await base.patch(new, frozenset(old))).files == 2 * len(old)
+    few = dict(list(new.items())[:200])
+    patch = await base.patch(few, frozenset(list(old)[:200]))
+    assert (patch.files, patch.insertions, patch.deletions) == (200, 200, 0)
 
 
 async def test_names_below_git_are_dropped(full: Repository, uploads) -> None:

@@ -211,6 +211,6 @@ async def _keep_few_packs(git: Git) -> None:
     """Each fetch adds a pack and a ref, and each object is looked for in all packs."""
     packs = await asyncio.to_thread(lambda: list((git.folder / "objects/pack").glob("*.pack")))
     if len(packs) > _MANY_PACKS:
-        with suppress(GitFailed):  # slower, and no job's failure
+        with suppress(RepositoryUnavailable):  # slower, and no job's failure
             await git.run("pack-refs", "--all", "--prune")
             await git.run("repack", "-a", "-d", "--quiet")
