@@ -39,7 +39,8 @@ class Forge(Protocol):
         ...
 
     async def found(self, branch: str) -> str | None:
-        """The address of a request from the branch, open or not; None where there is none."""
+        """The address of a request from the branch, open or not; None where there is none. A fork's
+        branch of this name is another one."""
         ...
 
     async def create(self, request: Request) -> Answer:
@@ -97,8 +98,13 @@ class GitHub:
         owner = self.path.partition("/")[0]
         asked = {"head": f"{owner}:{branch}", "state": "all", "per_page": "10"}
         answer = await self.rest.get(f"/repos/{quote(self.path)}/pulls", asked)
-        heads = (each for each in _rows(self.rest, answer) if _in(each, "head", "ref") == branch)
-        return next(map(self.address, heads), None)
+        ours = (
+            each
+            for each in _rows(self.rest, answer)
+            if _in(each, "head", "ref") == branch
+            and _in(each, "head", "repo", "id") == _in(each, "base", "repo", "id")
+        )
+        return next(map(self.address, ours), None)
 
     async def create(self, request: Request) -> Answer:
         """See Forge."""
@@ -121,9 +127,14 @@ class GitLab:
 
     async def found(self, branch: str) -> str | None:
         """See Forge."""
-        answer = await self.rest.get(self._requests, {"source_branch": branch, "state": "all"})
-        rows = _rows(self.rest, answer)
-        ours = (each for each in rows if _in(each, "source_branch") == branch)
+        asked = {"source_branch": branch, "state": "all", "per_page": "100"}
+        rows = _rows(self.rest, await self.rest.get(self._requests, asked))
+        ours = (
+            each
+            for each in rows
+            if _in(each, "source_branch") == branch
+            and _in(each, "source_project_id") == _in(each, "target_project_id")
+        )
         return next(map(self.address, ours), None)
 
     async def create(self, request: Request) -> Answer:

@@ -81,7 +81,7 @@ async def test_a_merge_request_is_looked_for_and_then_opened() -> None:
     path = "/projects/team%2Fsub%2Fapp/merge_requests"
     sent = {"title": "Title", "description": "Text", "source_branch": BRANCH}
     assert asked.asked == [
-        ("GET", path, {"source_branch": BRANCH, "state": "all"}),
+        ("GET", path, {"source_branch": BRANCH, "state": "all", "per_page": "100"}),
         ("POST", path, {**sent, "target_branch": "main"}),
     ]
 
@@ -98,6 +98,20 @@ async def test_one_that_is_there_is_not_opened_again() -> None:
     twice = {"source_branch": BRANCH, "iid": 4}
     lab, _ = gitlab(Answer(200, []), Answer(409, {"message": ["twice"]}), Answer(200, [twice]))
     assert (await opened(lab, REQUEST)).endswith("/team/sub/app/-/merge_requests/4")
+
+
+async def test_one_from_a_fork_is_another_one() -> None:
+    """Anybody can ask for it, from a branch of that name in a repository of his own."""
+    fork = {"head": {"ref": BRANCH, "repo": {"id": 2}}, "base": {"repo": {"id": 1}}, "number": 3}
+    ours = {**fork, "head": {"ref": BRANCH, "repo": {"id": 1}}, "number": 4}
+    gone = {**fork, "head": {"ref": BRANCH, "repo": None}}
+    forge, _ = github(Answer(200, [fork, gone, ours]))
+    assert await forge.found(BRANCH) == "https://github.com/team/app/pull/4"
+    fork = {"source_branch": BRANCH, "source_project_id": 2, "target_project_id": 1, "iid": 3}
+    lab, _ = gitlab(Answer(200, [fork, {**fork, "source_project_id": 1, "iid": 4}]))
+    assert (await lab.found(BRANCH) or "").endswith("/team/sub/app/-/merge_requests/4")
+    lab, _ = gitlab(Answer(200, [fork]))
+    assert await lab.found(BRANCH) is None
 
 
 @pytest.mark.parametrize(
