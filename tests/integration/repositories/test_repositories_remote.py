@@ -268,6 +268,16 @@ async def test_a_repository_of_sha_256(forge: GitServer, tmp_path: Path) -> None
         await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
 
 
+async def test_a_branchs_name_does_not_end_a_line(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    """Where `str.splitlines` knows an end: whoever pushes a branch chooses the name."""
+    commit = project.commit({"a.txt": b"1\n"})
+    project.git("branch", "x\u2028y/HEAD")
+    project.git("branch", "x\u0085y/HEAD")
+    assert await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git"))) == commit
+
+
 async def test_a_private_address_is_for_hosts_that_are_named_in_full(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:

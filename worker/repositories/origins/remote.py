@@ -126,7 +126,7 @@ class RemoteOrigin:
         asked = [part for name in names for part in (name, f"{name}^{{}}")]
         async with self._through_proxy(git) as over:
             said = await over.run("ls-remote", "--symref", "--", self.site.url, "HEAD", *asked)
-        rows = [row.partition("\t") for row in said.decode(errors="replace").splitlines()]
+        rows = [row.partition("\t") for row in said.decode(errors="replace").split("\n")[:-1]]
         found = {name: oid for oid, _, name in rows if not oid.startswith(_SYMBOLIC)}
         if any(not COMMIT.fullmatch(oid) for oid in found.values()):
             raise RepositoryRefused(
