@@ -11,12 +11,13 @@ from agents.ports import Workspace
 from agents.ports.environment import Environment
 from agents.ports.repository import RepositoryFacts
 from agents.runs.project_tests import project_tests, wanted
-from agents.texts import head_and_tail, one_line
+from agents.texts import head_and_tail
 from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import load
 from jobs.model.record import JobRecord, PatchRef
 from worker.adapters.base import Base, BaseFiles
 from worker.adapters.workspace import ManifestWorkspace
+from worker.delivery.request_text import message
 from worker.repositories.base import Base as CommitBase
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.setup import Installed
@@ -33,7 +34,6 @@ GUIDANCE = (
 GUIDANCE_SHOWN = 6_000
 """Characters of each text of guidance; of all together twice as many."""
 CONFIGURATION_BYTES = 256 * 1024
-TITLE = 72
 BRANCH = "fettle/"
 
 
@@ -130,7 +130,7 @@ async def delivered(
         return None
     bundle = await workspace.bundle(
         branch=f"{BRANCH}{record.id}",
-        message=_message(record, answer),
+        message=message(record.id, record.spec.task, answer),
         author=author,
         at=record.created_at // 1000,
     )
@@ -146,8 +146,3 @@ def repository(workspace: Workspace) -> CommitBase:
     base = files.base if files else None
     assert isinstance(base, CommitBase)  # noqa: S101 - the port's types are wider
     return base
-
-
-def _message(record: JobRecord, answer: str) -> str:
-    parts = (one_line(record.spec.task, TITLE), answer.strip(), f"Fettle-Job: {record.id}")
-    return "\n\n".join(part for part in parts if part)

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from agents.texts import one_line
 from jobs.model.record import Delivery, JobRecord
 from settings.repositories import RepositorySettings
 from worker.delivery.errors import DeliveryRefused, of_delivery
 from worker.delivery.forges import Forge, Request, opened
 from worker.delivery.hosts import Target
-from worker.delivery.request_text import TITLE, text
+from worker.delivery.request_text import text, title
 from worker.repositories.base import Base
 from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable
 from worker.repositories.git import Git
@@ -108,8 +107,8 @@ class Delivering:
                 "pull request could be for: name a branch as the job's ref"
             )
         branch, job = done.branch or "", self.record
-        title, said = one_line(job.spec.task, TITLE), text(job.id, job.spec.task, summary)
-        return await opened(forge, Request(branch, done.base, title, said))
+        said = text(job.id, job.spec.task, summary)
+        return await opened(forge, Request(branch, done.base, title(job.spec.task), said))
 
     @property
     def _ref(self) -> str | None:

@@ -39,7 +39,7 @@ def refused(forge: Delivering, job_id: str) -> dict[str, Any]:
 def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind: str) -> None:
     with delivering(tmp_path, kind) as forge:
         forge.worker()
-        job_id = forge.submit(review=True)
+        job_id = forge.submit(review=True, task=f"{TASK} See #7, @ann.")
         forge.job(job_id, "awaiting_review")
         assert (forge.branches(), forge.forge.asked) == ({}, [])
         approve(forge, job_id)
@@ -52,7 +52,8 @@ def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind:
     assert done["pull_request"].startswith(f"http://{forge.git.place}/{PATH}/")
     assert forge.bare.git("rev-parse", f"{branch}^") == job["result"]["patch"]["base"]
     assert forge.bare.raw("show", f"{branch}:{CHANGED}") == TEXTS[CHANGED]
-    assert opened["title"] == TASK
+    assert opened["title"] == f"{TASK} See # 7, @ ann."
+    assert forge.bare.git("log", "-1", "--format=%s", branch) == opened["title"]
     text = opened["body" if kind == "github" else "description"]
     assert (job_id in text, TASK in text, ANSWER in text) == (True, True, True)
     assert opened["base" if kind == "github" else "target_branch"] == "main"

@@ -14,7 +14,7 @@ from settings.repositories import ForgeKind, RepositorySettings
 from worker.delivery.errors import DeliveryRefused
 from worker.delivery.forges import GitHub, GitLab, Request, forge_of, opened
 from worker.delivery.hosts import DeliveryHosts
-from worker.delivery.request_text import SUMMARY, text
+from worker.delivery.request_text import SUMMARY, inert, message, text, title
 from worker.delivery.rest import Answer, Rest
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.origins.hosts import RepositoryHosts, Site
@@ -217,3 +217,23 @@ def test_a_models_words_are_no_commands_of_a_forge() -> None:
     assert "j1" in said
     assert "says" not in text("j1", "Fix it", " ")
     assert json.dumps(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Fixes #1, closes a/b#22.", "Fixes # 1, closes a/b# 22."),
+        ("by @admin and @team/all", "by @ admin and @ team/all"),
+        ("resolves GH-3, gh-4, !5, &6", "resolves GH- 3, gh- 4, ! 5, & 6"),
+        ("fixes https://git.test/a/b/issues/1", "fixes https:// git.test/a/b/issues/1"),
+        ("[skip ci] [ci skip] ***NO_CI***", "[ skip ci] [ ci skip] *** NO_CI***"),
+        ("Done.\n/merge\n  /approve", "Done.\n/ merge\n  / approve"),
+        ("fixes #\0001", "fixes # 1"),
+        ("C# in src/a.py: if (!x) x[0] = 1 & 2", "C# in src/a.py: if (!x) x[ 0] = 1 & 2"),
+    ],
+)
+def test_a_space_breaks_what_a_forge_acts_on(said: str, shown: str) -> None:
+    assert inert(said) == shown
+    assert inert(shown) == shown
+    assert title(said) == " ".join(shown.split())
+    assert message("j1", "Fix it", said) == f"Fix it\n\n{shown}\n\nFettle-Job: j1"
