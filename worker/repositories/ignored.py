@@ -15,6 +15,7 @@ RULES = ".gitignore"
 MOST_RULES = 500
 """Files of rules that are read; those nearest to the top come first."""
 RULES_BYTES = 256 * 1024
+"""A longer one does not count."""
 _NONE = 1
 
 
@@ -39,23 +40,24 @@ async def ignored(change: Change) -> frozenset[str]:
 
 async def _rules(change: Change) -> dict[str, bytes]:
     """The `.gitignore` files as the job left them."""
-    found = {path: text for path, text in change.changed.items() if _is_rules(path)}
+    own = {path: text for path, text in change.changed.items() if _is_rules(path, len(text))}
     kept = (
         path
         for path, entry in change.entries.items()
-        if _is_rules(path) and entry.is_file and entry.size <= RULES_BYTES
+        if entry.is_file and _is_rules(path, entry.size)
+        if path not in change.changed and path not in change.removed
     )
-    there = [path for path in kept if path not in found and path not in change.removed]
-    git = change.mirror.git()
-    for path in sorted(there, key=lambda each: each.count("/"))[: MOST_RULES - len(found)]:
-        entry = change.entries[path]
-        found[path] = await git.run("cat-file", "blob", entry.oid, most_bytes=entry.size)
-    return found
+    first = sorted((*own, *kept), key=lambda path: (path.count("/"), path))[:MOST_RULES]
+    git, entries = change.mirror.git(), change.entries
+    return {
+        path: own[path] if path in own else await git.run("cat-file", "blob", entries[path].oid)
+        for path in first
+    }
 
 
-def _is_rules(path: str) -> bool:
+def _is_rules(path: str, size: int) -> bool:
     *folders, name = path.split("/")
-    return name == RULES and {"", ".", ".."}.isdisjoint(folders)
+    return name == RULES and size <= RULES_BYTES and {"", ".", "..", RULES}.isdisjoint(folders)
 
 
 def _write(tree: Path, rules: Mapping[str, bytes]) -> None:

@@ -60,3 +60,23 @@ async def test_rules_that_take_too_long_end_the_job(project: Repository, uploads
     with pytest.raises(RepositoryRefused, match=r"git check-ignore took longer than 3 s") as raised:
         await base.ignored(changed, frozenset())
     assert isinstance(classify_failure(raised.value), Fail)
+
+
+async def test_those_at_the_top_count_before_many_others(project: Repository, uploads) -> None:
+    """Whoever has made them: the commit, or the job."""
+    project.commit({".gitignore": b"*.log\n", "d/.gitignore": b"*.tmp\n"})
+    made = {f"made/n{number}/.gitignore": b"*\n" for number in range(510)}
+    files = {**made, "a.log": b"", "d/a.tmp": b"", "made/n0/a": b"", "made/n99/a": b""}
+    base = await uploads.base(project.bundle())
+    found = await base.ignored(files, frozenset())
+    assert {"a.log", "d/a.tmp", "made/n0/a"} <= found
+    assert "made/n99/a" not in found  # the last ones by name are over the bound
+
+
+async def test_rules_that_are_too_long_do_not_count(project: Repository, uploads) -> None:
+    project.commit({"a.py": b""})
+    base = await uploads.base(project.bundle())
+    long = b"*.log\n" * 2**16
+    assert await base.ignored({".gitignore": long, "a.log": b""}, frozenset()) == frozenset()
+    short = {".gitignore": long[:600], ".gitignore/.gitignore": b"", "a.log": b""}
+    assert await base.ignored(short, frozenset()) == {"a.log"}
