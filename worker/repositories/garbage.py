@@ -1,7 +1,9 @@
-"""Garbage: mirrors and layers beyond the operator's bytes, the longest unused first."""
+"""Garbage: mirrors and layers that are old, or beyond the operator's bytes: the longest unused
+first."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +13,8 @@ import structlog
 
 from worker.repositories.places import BYTES_FILE, LAYER, SETUP, TOP, Places
 
+KEPT_DAYS = 30
+_DAY_NS = 24 * 3600 * 10**9
 log = structlog.get_logger("worker.repositories.garbage")
 
 
@@ -23,15 +27,17 @@ class _Kept(NamedTuple):
 
 
 def collect(places: Places, most_bytes: int) -> None:
-    """Remove what takes more than `most_bytes` together, and what processes that are gone left.
+    """Remove what takes more than `most_bytes` together, what no job has used for `KEPT_DAYS`, and
+    what processes that are gone left.
 
     What a process uses stays, over the bound if it must. Blocks: for a thread.
     """
     places.sweep()
     kept = sorted(_all(places))
+    old = time.time_ns() - KEPT_DAYS * _DAY_NS
     taken = sum(each.taken for each in kept)
     for each in kept:
-        if taken <= most_bytes:
+        if taken <= most_bytes and each.used > old:
             return
         if places.remove(each.path):
             taken -= each.taken

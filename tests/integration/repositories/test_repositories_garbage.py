@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import time
 from pathlib import Path
 
 from support.servers.git_repositories import Repository
@@ -55,6 +56,21 @@ async def test_the_longest_unused_goes_first(project: Repository, uploads) -> No
     )
     third = await uploads.base(bundles[2], repo_cache_bytes=taken * 5 // 4)
     assert kept(uploads.folder)["layers"] == {again.layer, third.layer}
+
+
+async def test_what_no_job_has_used_for_a_month_goes(project: Repository, uploads) -> None:
+    bundles = [await a_bundle(project, number) for number in range(4)]
+    old, used, recent = [await uploads.base(bundle) for bundle in bundles[:3]]
+    old.release()
+    recent.release()
+    for base, days in ((old, 31), (used, 31), (recent, 29)):
+        at = time.time() - days * 24 * 3600
+        os.utime(uploads.layer(base), (at, at))
+        os.utime(base.mirror.folder, (at, at))
+    new = await uploads.base(bundles[3], repo_cache_bytes=ENOUGH)
+    left = kept(uploads.folder)
+    assert left["layers"] == {used.layer, recent.layer, new.layer}
+    assert left["mirrors"] == {base.mirror.folder.name for base in (used, recent, new)}
 
 
 async def test_a_base_that_is_dropped_is_used_no_more(project: Repository, uploads) -> None:
