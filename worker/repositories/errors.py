@@ -38,7 +38,7 @@ class RepositoriesUnfit(Exception):
 
 SAID_CHARACTERS = 300
 _CREDENTIAL = "(FETTLE_REPO_CREDENTIALS)"
-_GONE = r"not found|error: 404|not be found|find repository|not appear to be a git repository"
+_GONE = r"not found|error: 404\b|not be found|find repository|not appear to be a git repository"
 _FINAL: Final[Mapping[str, str]] = {
     r"Host key for \S+ has changed": (
         "has another host key than the operator's file of known hosts: if the host's owners "
@@ -51,10 +51,10 @@ _FINAL: Final[Mapping[str, str]] = {
     r"Permission denied \([a-z,-]+\)": (
         f"takes no key of the operator's, or there is none for it {_CREDENTIAL}"
     ),
-    r"could not read Username|Authentication failed|error: 401": (
+    r"could not read Username|Authentication failed|error: 401\b": (
         f"wants a credential, or the one that the operator set is wrong {_CREDENTIAL}"
     ),
-    r"error: 403": f"answered 403: the operator's credential may not read it {_CREDENTIAL}",
+    r"error: 403\b": f"answered 403: the operator's credential may not read it {_CREDENTIAL}",
     _GONE: f"has no repository for the operator's credential {_CREDENTIAL}",
     r"unadvertised object": (
         "gives no commit that no branch and no tag is at: it may have been replaced by a forced "
@@ -70,7 +70,7 @@ _FINAL: Final[Mapping[str, str]] = {
 """What a word of git's means. The first that fits counts."""
 _FINAL_PUSH: Final[Mapping[str, str]] = {
     **_FINAL,
-    r"error: 403": f"answered 403: the operator's credential may not write to it {_CREDENTIAL}",
+    r"error: 403\b": f"answered 403: the operator's credential may not write to it {_CREDENTIAL}",
     _GONE: (
         f"has no repository for the operator's credential, or none it may write to {_CREDENTIAL}"
     ),
@@ -79,7 +79,8 @@ _SAID = "remote:"
 _DECLINED = (" ! [rejected] ", " ! [remote rejected] ")
 """Begin a line of what a host said by itself, and of git on a branch: its name, and `(reason)`."""
 _PASSING = re.compile(
-    r"error: (5\d\d|429)|resolve|connect|timed out|timeout|too slow|early EOF|hung up|curl",
+    r"error: (5\d\d|429)\b|resolve|connect|timed out|timeout|too slow|early EOF|hung up|curl"
+    r"|still expected",
     re.IGNORECASE,
 )
 

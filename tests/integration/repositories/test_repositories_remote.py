@@ -350,14 +350,6 @@ async def test_a_forge_that_does_not_answer_ends_at_its_time(
     assert (await base(slow, forge.url("project/.git"))).entries.keys() == {"a.txt"}
 
 
-async def test_objects_of_a_host_are_checked(
-    project: Repository, forge: GitServer, tmp_path: Path
-) -> None:
-    project.commit_tree(f"100644 blob {project.blob(b'x')} .git")
-    with pytest.raises(RepositoryRefused, match="not safe to check out"):
-        await repositories(forge, tmp_path).commit(Repo(url=forge.url("project/.git")))
-
-
 async def test_what_a_host_says_is_shown_as_printable_text(tmp_path: Path) -> None:
     with web_server() as server:
         said = b"# service=git-upload-pack\n"

@@ -31,7 +31,8 @@ class GitServer:
 
     `pushing` sees each request of a push, and answers in its place where it returns a status: it
     gets the method, and the moment, `before` or `after` git has done it. `pushed` are the bytes
-    that came with them. `api` answers what is below `/api`."""
+    that came with them. `sent` changes answers that have a pack. `api` answers what is below
+    `/api`."""
 
     root: Path
     port: int = 0
@@ -44,6 +45,7 @@ class GitServer:
     packing: threading.Event = field(default_factory=threading.Event)
     pushing: Callable[[str, str], int | None] = lambda _method, _moment: None
     pushed: int = 0
+    sent: Callable[[bytes], bytes] = lambda answer: answer
     api: Api | None = None
     requests: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -123,6 +125,8 @@ class _Handler(BaseHTTPRequestHandler):
         if (status := self._pushing("before")) is not None:
             return self._plain(status)
         answer = _backend(self.shown.root, self, body)
+        if b"command=fetch" in body:
+            answer = self.shown.sent(answer)
         if (status := self._pushing("after")) is not None:
             return self._plain(status)
         return self._relay(answer)
