@@ -126,6 +126,19 @@ async def test_a_command_sees_the_whole_tree_and_leaves_only_what_is_new(bench: 
     assert (await bench.installed(Setup(command))).layer != made.layer
 
 
+async def test_a_file_beside_those_of_a_commit_is_as_it_was_made(bench: Bench) -> None:
+    bench.project.commit({"lib/own/a.py": b""})
+    makes = "echo x >lib/own/made; chmod 0100 lib/own/made; touch -d @99 lib/own/made; mkfifo p"
+    made = bench.layer((await bench.installed(Setup(makes))).layer)
+    left = {str(path.relative_to(made)) for path in made.rglob("*")}
+    assert {each for each in left if not each.startswith((".setup", ".git"))} == {
+        *("lib", "lib/own", "lib/own/made"),
+    }
+    at = (made / "lib/own/made").stat()
+    assert (oct(at.st_mode), at.st_mtime, at.st_size) == ("0o100755", 99, 2)
+    assert "/lib/own/made\n" in (made / ".git/info/exclude").read_text()
+
+
 async def test_two_jobs_at_once_install_once(bench: Bench, server: WebServer) -> None:
     base = await bench.base()
     both = await asyncio.gather(*(bench.installed(LIST, base) for _ in range(2)))
@@ -178,6 +191,7 @@ async def test_layers_in_use_stay_and_others_make_place(bench: Bench) -> None:
             "refused: the host 127.0.0.1:9 is not on the operator's list",
             "No matching distribution",
         ),
+        ("mkdir -p .setup/fettle-bytes/x", {}, "'.setup/fettle-bytes' is not a setup's to", ""),
         ("pip install -q shout", {"setup_index": None}, "FETTLE_SETUP_HOSTS", ""),
     ],
 )

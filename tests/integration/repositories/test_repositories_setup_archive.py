@@ -2,104 +2,127 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from worker.repositories.errors import SetupFailed
 from worker.repositories.setups.archive import unpacked
+from worker.repositories.setups.inside import ENTRY, FILE, FOLDER, LINK, PROGRAM
+
+MIB = 1024 * 1024
 
 
-def archive(folder: Path, *members: tarfile.TarInfo) -> Path:
-    with tarfile.open(folder / "left.tar", "w") as tar:
-        for member in members:
-            tar.addfile(member, io.BytesIO(b"x" * member.size))
-    return folder / "left.tar"
+def entry(name: str, kind: bytes = FILE, content: bytes = b"x", size: int | None = None) -> bytes:
+    """`size`: what it says of its content."""
+    if kind == FOLDER:
+        content = b""
+    own = name.encode()
+    return ENTRY.pack(kind, 9, len(own), len(content) if size is None else size) + own + content
 
 
-def member(
-    name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 1
-) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    made.type, made.linkname, made.mode = kind, link, 0o6777
-    made.size = size if kind in {tarfile.REGTYPE, tarfile.XHDTYPE} else 0
-    return made
+def archive(folder: Path, *entries: bytes) -> Path:
+    (folder / "left").write_bytes(b"".join(entries))
+    return folder / "left"
 
 
-LINK = tarfile.SYMTYPE
+def link(name: str, target: str) -> bytes:
+    return entry(name, LINK, target.encode())
+
+
+A = entry("a", FOLDER)
 
 
 @pytest.mark.parametrize(
-    "members",
+    "entries",
     [
-        [member("../out")],
-        [member("a/../../out")],
-        [member("/etc/a")],
-        [member("a"), member("a")],
-        [member("a", LINK, ".."), member("a/out")],
-        [member("a", LINK, ".."), member("a/out", LINK, "x")],
-        [member("a", tarfile.LNKTYPE, "/etc/passwd")],
-        [member("a", tarfile.FIFOTYPE)],
-        [member("a", tarfile.CHRTYPE)],
-        [member(".setup", LINK, "..")],
-        [member(".git", LINK, "..")],
-        [member(".git/config")],
-        [member(".setup/x", LINK, ".."), member("./.setup/x/out")],
-        [member("a", size=2_000)],
-        [member(f"f{n}") for n in range(20)],
-        [member("a"), member("a/b")],
-        [member("a", LINK, "")],
-        [member("a", LINK, "b" * 5_000)],
-        [member("b" * 300)],
-        [member("a/" * 12 + "b")],
+        [entry("../out")],
+        [A, entry("a/../../out")],
+        [entry("/etc/a")],
+        [entry("./a")],
+        [entry("")],
+        [entry("a\0b")],
+        [entry("a"), entry("a")],
+        [A, A],
+        [A, entry("a")],
+        [link("a", ".."), entry("a/out")],
+        [link("a", ".."), entry("a/out", FOLDER)],
+        [link("a", ".."), link("a/out", "x")],
+        [A, link("a", "..")],
+        [entry("a", b"h", b"/etc/passwd")],
+        [entry("a", b"\0")],
+        [link(".setup", "..")],
+        [entry(".setup")],
+        [entry(".setup", FOLDER), entry(".setup/fettle-bytes", FOLDER)],
+        [entry(".setup", FOLDER), link(".setup/fettle-bytes", "../../out")],
+        [link(".git", "..")],
+        [entry(".git", FOLDER), entry(".git/config")],
+        [entry("a", content=b"x" * 2_000)],
+        [entry("a", LINK, b"x" * 2_000)],
+        [entry(f"f{n}") for n in range(20)],
+        [entry("a"), entry("a/b")],
+        [entry("a/b")],
+        [link("a", "")],
+        [link("a", "b" * 5_000)],
+        [entry("b" * 300)],
+        [entry("a", FOLDER, size=1), b"x"],
+        [entry("a", content=b"x" * 9)[:-4]],
+        [entry("a")[:-2]],
+        [entry("a")[:10]],
     ],
 )
-def test_an_archive_that_is_up_to_no_good_is_not_kept(
-    tmp_path: Path, members: list[tarfile.TarInfo]
-) -> None:
+def test_an_archive_that_is_up_to_no_good_is_not_kept(tmp_path: Path, entries: list[bytes]) -> None:
     (tmp_path / "in").mkdir()
     with pytest.raises(SetupFailed):
-        unpacked(archive(tmp_path / "in", *members), tmp_path / "in" / "new", 1_000, 10)
+        unpacked(archive(tmp_path / "in", *entries), tmp_path / "in" / "new", 1_000, 10)
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "in" / "out").exists()
 
 
-def test_a_header_is_not_read_that_takes_the_workers_memory(tmp_path: Path) -> None:
-    long = member("a", tarfile.XHDTYPE, size=2_000_000)
-    with pytest.raises(SetupFailed, match="a header is too long"):
-        unpacked(archive(tmp_path, long), tmp_path / "new", 10_000_000, 10)
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ([entry("a", LINK, size=2**40)], "256 bytes each"),
+        ([entry("a", LINK, size=5_000)], "a name has more than 4096 bytes"),
+        ([entry("b" * 60_000)], "a name has more than 4096 bytes"),
+        ([entry("a" * 200 + str(n), LINK, b"b" * 4_000) for n in range(900)], "256 bytes each"),
+        ([entry("a", content=bytes(40 * MIB), size=41 * MIB)], "it ends in the middle"),
+    ],
+)
+def test_an_archive_takes_little_of_the_workers_memory(
+    tmp_path: Path, entries: list[bytes], why: str
+) -> None:
+    packed = archive(tmp_path, *entries)
+    tracemalloc.start()
+    try:
+        with pytest.raises(SetupFailed, match=why):
+            unpacked(packed, tmp_path / "new", 2**41, 1_000)
+        assert tracemalloc.get_traced_memory()[1] < 4 * MIB
+    finally:
+        tracemalloc.stop()
 
 
-def test_names_of_an_archive_stay_in_its_folder(tmp_path: Path) -> None:
-    taken = unpacked(
-        archive(tmp_path, member("a"), member("b/./c"), member("d", LINK, "/etc")),
-        tmp_path / "new",
-        1_000,
-        10,
+def test_what_was_sent_is_there(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    entries = (
+        entry("a"),
+        entry("b", FOLDER),
+        entry("b/c", PROGRAM, bytes(3 * MIB)),
+        link("d", "/etc"),
+        link("b/é", "../a"),
     )
-    assert taken == 2
-    assert {str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*")} == {
-        *("a", "b", "b/c", "d"),
-    }
-    assert oct((tmp_path / "new/b/c").stat().st_mode) == "0o100755"
-    assert str((tmp_path / "new/d").readlink()) == "/etc"
-
-
-def test_a_size_that_is_not_of_the_content_is_not_taken(tmp_path: Path) -> None:
-    """A negative one would make room for one that fills the disk."""
-    minus = member("a", tarfile.DIRTYPE)
-    minus.size = -(10**9)
-    holes = member("b", size=0)
-    holes.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": "100000"}
-    for each in (minus.tobuf(tarfile.GNU_FORMAT), holes.tobuf(tarfile.PAX_FORMAT)):
-        (tmp_path / "left.tar").write_bytes(each + bytes(1_024))
-        with pytest.raises(SetupFailed, match="another size than its content"):
-            unpacked(tmp_path / "left.tar", tmp_path / f"new{len(each)}", 1_000_000, 10)
+    taken = unpacked(archive(tmp_path, *entries), new, 4 * MIB, 10)
+    assert taken == 1 + 3 * MIB + 4 + 4
+    found = {str(path.relative_to(new)) for path in new.rglob("*")}
+    assert found == {"a", "b", "b/c", "d", "b/é"}
+    modes = {oct((new / path).stat().st_mode) for path in ("b", "b/c", "a")}
+    assert modes == {"0o40755", "0o100755", "0o100644"}
+    assert (new / "b/c").stat().st_mtime == 9
+    assert (str((new / "d").readlink()), str((new / "b/é").readlink())) == ("/etc", "../a")
 
 
 def test_folders_in_each_other_without_end_are_not_made(tmp_path: Path) -> None:
-    deep = [member("a/" * depth + "b") for depth in (150, 300)]
+    deep = [entry("/".join("a" * depth), FOLDER) for depth in range(1, 300)]
     with pytest.raises(SetupFailed, match="200 folders are in each other"):
         unpacked(archive(tmp_path, *deep), tmp_path / "new", 1_000, 1_000)

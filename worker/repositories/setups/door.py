@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from worker.egress.reading_proxy import ReadingProxy
 
 LEAVES = b"PUT /layer "
 _HEAD_END = b"\r\n\r\n"
+_LENGTH = re.compile(rb"\r\nContent-Length: (\d{1,18})\r\n")
 _CHUNK = 1024 * 1024
 
 
@@ -57,27 +59,25 @@ class Door:
             await self.proxy.answer(reader, writer, head)
             return
         try:
-            status, said = await self._take(reader)
+            status, said = await self._take(reader, head)
             text = said.encode()
             writer.write(b"HTTP/1.1 %b\r\nConnection: close\r\n" % status)
             writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
-            pass  # it ended in the middle, or sends no HTTP
+        except asyncio.IncompleteReadError:
+            pass  # it ended in the middle
         finally:
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _take(self, reader: asyncio.StreamReader) -> tuple[bytes, str]:
+    async def _take(self, reader: asyncio.StreamReader, head: bytes) -> tuple[bytes, str]:
+        length = _LENGTH.search(head)
+        if length is None or (left := int(length[1])) > self.most_bytes:
+            return b"413 Content Too Large", "it left more than is taken"
         async with self._taking:
             self.whole = False
-            taken = 0
             with self.archive.open("wb") as file:
-                while size := int((await reader.readuntil(b"\r\n")).strip(), 16):
-                    taken += size
-                    if not 0 < size <= _CHUNK or taken > self.most_bytes:
-                        return b"413 Content Too Large", "it left more than is taken"
-                    file.write(await reader.readexactly(size))
-                    await reader.readexactly(2)
+                while left:
+                    left -= file.write(await reader.readexactly(min(left, _CHUNK)))
             self.whole = True
             return b"200 OK", ""

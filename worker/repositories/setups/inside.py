@@ -7,26 +7,29 @@ sandbox has itself can be imported there, too. A file that was there before is l
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
 import socket
 import stat
+import struct
 import subprocess
 import sys
-import tarfile
 import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 WORK = "/work"
 TOP = f"{WORK}/.setup"
 SCRATCH = f"{TOP}/scratch"
 """What came with the command, and what programs put aside; it is not sent."""
 CHUNK = 1024 * 1024
+ENTRY = struct.Struct(">cIHQ")
+"""What begins each entry that is sent: its kind, when it was changed (seconds since 1970), and how
+many bytes its name and its content have, which follow. A folder comes before what is in it."""
+FOLDER, FILE, PROGRAM, LINK = b"d", b"f", b"x", b"l"
 PIP = """\
 #!{python}
 import sys
@@ -59,7 +62,7 @@ def prepare() -> None:
     own = [each for each in sys.path if each.endswith(("site-packages", "dist-packages"))]
     Path(packages(), SANDBOX_PATH).write_text("".join(f"{each}\n" for each in own))
     with zipfile.ZipFile(f"{SCRATCH}/pip.zip") as archive:
-        archive.extractall(f"{SCRATCH}/pip")  # noqa: S202 - our own worker made it
+        archive.extractall(f"{SCRATCH}/pip")
     Path(packages(), PIP_PATH).write_text(f"{SCRATCH}/pip\n")
     for name in ("pip", "pip3"):
         program = Path(TOP, "bin", name)
@@ -87,22 +90,55 @@ def environment(asked: dict[str, Any]) -> dict[str, str]:
     }
 
 
+class Entry(NamedTuple):
+    """Bytes to send, and then so many of the file's content."""
+
+    begin: bytes
+    path: str
+    size: int = 0
+
+
+def entry(path: str, at: os.stat_result) -> Entry | None:
+    """That of a directory, a file or a symbolic link; a hard link is a file."""
+    name = os.fsencode(path.removeprefix(f"{WORK}/"))
+    seconds = min(max(int(at.st_mtime), 0), 2**32 - 1)
+    if stat.S_ISDIR(at.st_mode):
+        return Entry(ENTRY.pack(FOLDER, seconds, len(name), 0) + name, path)
+    if stat.S_ISLNK(at.st_mode):
+        target = os.fsencode(os.readlink(path))  # noqa: PTH115
+        return Entry(ENTRY.pack(LINK, seconds, len(name), len(target)) + name + target, path)
+    if stat.S_ISREG(at.st_mode):
+        kind = PROGRAM if at.st_mode & stat.S_IXUSR else FILE
+        return Entry(ENTRY.pack(kind, seconds, len(name), at.st_size) + name, path, at.st_size)
+    return None
+
+
+def new(there: set[str]) -> list[tuple[str, os.stat_result]]:
+    """What is new, and the folders that it is in."""
+    found = list(paths())
+    old = set(there)
+    for path, _ in found:
+        if path not in there:
+            while (path := os.path.dirname(path)) in old:  # noqa: PTH120
+                old.remove(path)
+    return [(path, at) for path, at in found if path not in old]
+
+
 def send(asked: dict[str, Any], there: set[str]) -> str:
     """Send what is new; returns why it is not taken, or nothing."""
-    new = [(path, at) for path, at in paths() if path not in there]
-    size = sum(at.st_size for _, at in new if stat.S_ISREG(at.st_mode))
-    if size > asked["most_bytes"] or len(new) > asked["most_files"]:
+    left = new(there)
+    size = sum(at.st_size for _, at in left if stat.S_ISREG(at.st_mode))
+    if size > asked["most_bytes"] or len(left) > asked["most_files"]:
         most = f"{asked['most_bytes'] >> 20} MiB in {asked['most_files']} files may stay"
-        return f"it left {size >> 20} MiB in {len(new)} files; {most} (FETTLE_SETUP_BYTES)"
+        return f"it left {size >> 20} MiB in {len(left)} files; {most} (FETTLE_SETUP_BYTES)"
+    entries = [made for path, at in left if (made := entry(path, at)) is not None]
+    length = sum(len(each.begin) + each.size for each in entries)
     with socket.create_connection(("127.0.0.1", asked["port"])) as door:
-        door.sendall(b"PUT /layer HTTP/1.1\r\nHost: worker\r\nTransfer-Encoding: chunked\r\n\r\n")
-        chunks = Chunks(door)
-        with tarfile.open(
-            fileobj=chunks, mode="w|", bufsize=CHUNK, format=tarfile.PAX_FORMAT
-        ) as tar:
-            for path, at in new:
-                add(tar, path, at)
-        door.sendall(b"0\r\n\r\n")
+        with door.makefile("wb", CHUNK) as out:
+            out.write(b"PUT /layer HTTP/1.1\r\nHost: worker\r\nContent-Length: %d\r\n\r\n" % length)
+            for each in entries:
+                out.write(each.begin)
+                out.writelines(content(each))
         with door.makefile("rb") as answer:
             status = answer.read(64 * 1024).partition(b"\r\n\r\n")
     if status[0].startswith(b"HTTP/1.1 200"):
@@ -110,36 +146,18 @@ def send(asked: dict[str, Any], there: set[str]) -> str:
     return status[2].decode(errors="replace") or "what it left was not taken"
 
 
-class Chunks(io.RawIOBase):
-    """A file that is written to an HTTP request of unknown length."""
-
-    def __init__(self, to: socket.socket) -> None:
-        super().__init__()
-        self._to = to
-
-    def write(self, data: Any) -> int:
-        """Send one chunk."""
-        if data:
-            self._to.sendall(b"%x\r\n%b\r\n" % (len(data), data))
-        return len(data)
-
-
-def add(tar: tarfile.TarFile, path: str, at: os.stat_result) -> None:
-    """Put a directory, a file or a symbolic link into the archive; a hard link is a file."""
-    member = tarfile.TarInfo(path.removeprefix(f"{WORK}/"))
-    member.mode, member.mtime = stat.S_IMODE(at.st_mode), int(at.st_mtime)
-    if stat.S_ISDIR(at.st_mode):
-        member.type = tarfile.DIRTYPE
-        tar.addfile(member)
-    elif stat.S_ISLNK(at.st_mode):
-        member.type, member.linkname = tarfile.SYMTYPE, os.readlink(path)  # noqa: PTH115
-        tar.addfile(member)
-    elif stat.S_ISREG(at.st_mode):
-        if not at.st_mode & stat.S_IRUSR:
-            os.chmod(path, at.st_mode | stat.S_IRUSR)  # noqa: PTH101
-        with open(path, "rb") as file:  # noqa: PTH123
-            member.size = os.fstat(file.fileno()).st_size
-            tar.addfile(member, file)
+def content(each: Entry) -> Iterator[bytes]:
+    """What follows of a file, as large as it was."""
+    if not (left := each.size):
+        return
+    if not (mode := os.lstat(each.path).st_mode) & stat.S_IRUSR:
+        os.chmod(each.path, mode | stat.S_IRUSR)  # noqa: PTH101
+    with open(each.path, "rb") as file:  # noqa: PTH123
+        while left:
+            if not (part := file.read(min(left, CHUNK))):
+                raise EOFError(f"{each.path} became shorter while it was sent")
+            yield part
+            left -= len(part)
 
 
 def main() -> int:

@@ -117,7 +117,7 @@ class Setups:
 
     async def _make(self, workshop: Path, base: Base, setup: Setup, sandbox: Sandbox) -> float:
         """Make the layer at `new` in the workshop; returns how many seconds the command took."""
-        archive, new = workshop / "left.tar", workshop / "new"
+        archive, new = workshop / "left", workshop / "new"
         await asyncio.to_thread(shutil.rmtree, new, ignore_errors=True)
         async with self.turns:
             inputs = await _inputs(base, setup)
@@ -145,7 +145,6 @@ def _finish(layer: Path, entries: Collection[str], taken: int) -> None:
     hidden = [f"{line}\n" for line in ("/sitecustomize.py", *_new(layer, entries))]
     for path, text in ((f"{TOP}/{BYTES_FILE}", f"{taken}\n"), (EXCLUDE, "".join(hidden))):
         (layer / path).parent.mkdir(parents=True, exist_ok=True)
-        (layer / path).unlink(missing_ok=True)  # it may be a link
         (layer / path).write_bytes(os.fsencode(text))
     give(layer)
 
