@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from worker.repositories.setups.detected import Setup, detected, wanted
@@ -24,7 +26,7 @@ SETUP_CFG = "[metadata]\nname = a\n[options.extras_require]\ntesting = pytest\n"
 
 
 def found(files: dict[str, str], *programs: str) -> Setup | None:
-    texts = {path: files[path] for path in wanted(files)}
+    texts = {path: files[path] for path in wanted({path: len(files[path]) for path in files})}
     return detected(files, texts, programs)
 
 
@@ -35,7 +37,7 @@ def found(files: dict[str, str], *programs: str) -> Setup | None:
         (
             {
                 "requirements-dev.txt": (
-                    "-r requirements.txt\n-c requirements/pins.txt\nb[c]>=1; x < '1'\n"
+                    "-r requirements.txt\n-c requirements/pins.txt\nb[c]>=1; python_version < '4'\n"
                 ),
                 "requirements.txt": "a==1 --hash=sha256:00 \\\n  --hash=sha256:11  # why\n",
                 "requirements-docs.txt": "sphinx\n",
@@ -48,6 +50,21 @@ def found(files: dict[str, str], *programs: str) -> Setup | None:
         ({"requirements.txt": "-e .\n"}, "pip install -r requirements.txt", ()),
         ({"requirements.txt": "./wheels/a.whl\n"}, "pip install -r requirements.txt", ()),
         ({"requirements.txt": "git+https://x/y\n"}, "pip install -r requirements.txt", ()),
+        ({"requirements.txt": "a @ https://x/a.zip\n"}, "pip install -r requirements.txt", ()),
+        ({"requirements.txt": "--index-url x\n"}, "pip install -r requirements.txt", ()),
+        ({"requirements.txt": "a; ('1'\n"}, "pip install -r requirements.txt", ()),
+        (
+            {"requirements.txt": "b-1-py3-none-any.whl\n", "b-1-py3-none-any.whl": ""},
+            "pip install -r requirements.txt",
+            (),
+        ),
+        (
+            {"requirements.txt": "--constraint=pin-constraints.txt", "pin-constraints.txt": "b"},
+            "pip install -r requirements.txt",
+            ("pin-constraints.txt", "requirements.txt"),
+        ),
+        ({"requirements.txt": "a\n" * 99_999}, "pip install -r requirements.txt", ()),
+        ({"setup.py": " " * 99_999}, "pip install -e .", ()),
         ({"requirements.txt": "-r gone.txt\n"}, "pip install -r requirements.txt", ()),
         ({"pyproject.toml": TEST_EXTRA}, "pip install -e '.[test,dev]'", ()),
         ({"pyproject.toml": GROUPS}, "pip install -e . --group test", ()),
@@ -81,6 +98,9 @@ def test_a_command_is_found(files: dict[str, str], command: str, paths: tuple[st
         {"README.md": "pip install a"},
         {"pyproject.toml": ONLY_TOOLS},
         {"pyproject.toml": "[project"},
+        {"pyproject.toml": f"{ONLY_NAMED}x = {'[' * 9_999}"},
+        {"pyproject.toml": f"{ONLY_NAMED}x = {'1' * 5_000}"},
+        {"pyproject.toml": f"{ONLY_NAMED}{'#' * 65_536}"},
         {"package.json": "{}"},
         {"docs/requirements.txt": "sphinx"},
     ],
@@ -91,3 +111,30 @@ def test_no_command_is_found(files: dict[str, str]) -> None:
 
 def test_a_program_that_the_sandbox_lacks_is_not_called() -> None:
     assert found({"package.json": "{}", "package-lock.json": "{}"}) is None
+
+
+DEEP = "[" + "a." * 49 + "a]\n" + "".join(f"{n:x}.a=1\n" for n in range(7_000))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"requirements.txt": "a" + " " * 100_000 + "@x"},
+        {"requirements.txt": "-r" + "=" * 100_000 + " x x"},
+        {"requirements.txt": "a>=1" + ",>=1" * 30_000},
+        {"requirements.txt": "a[" + "b," * 60_000},
+        {"requirements.txt": "a; " + "(" * 100_000},
+        {"requirements.txt": "a<1\n" * 32_000},
+        {f"requirements/{n}.txt": "a\n" * 50_000 for n in range(99)}
+        | {"requirements.txt": "".join(f"-r requirements/{n}.txt\n" for n in range(10, 50))},
+        {"pyproject.toml": "a." * 32_000 + "a=1"},
+        {"pyproject.toml": DEEP},
+        {"pyproject.toml": "x = {" + "a." * 32_000 + "a=1}"},
+        {"setup.py": "", "setup.cfg": "[options.extras_require]\na" + " " * 60_000 + "b"},
+    ],
+)
+def test_no_file_takes_long(files: dict[str, str]) -> None:
+    """Some would take minutes, where a parser is quadratic."""
+    begun = time.process_time()
+    found(files, "npm")
+    assert time.process_time() - begun < 5

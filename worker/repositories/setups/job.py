@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from agents.ports import CallKey, Event
@@ -15,7 +16,6 @@ from worker.repositories.errors import SetupFailed, SetupUnavailable
 from worker.repositories.setups.detected import Setup, detected, wanted
 from worker.repositories.setups.setup import Installed, Setups, Within
 
-TEXT_BYTES = 256 * 1024
 SAID_CHARACTERS = 1_500
 """Of a command's own output, in the reason why a job failed; the event has more."""
 
@@ -77,12 +77,12 @@ async def _setup(record: JobRecord, files: BaseFiles, environment: Environment) 
     asked = record.spec.setup
     if asked is not None:
         return Setup(asked) if asked.strip() else None
-    sizes = {path: size for path, size in files.sizes.items() if size <= TEXT_BYTES}
     texts = {
         path: (await files.base.read(path) or b"").decode(errors="replace")
-        for path in wanted(sizes)
+        for path in wanted(files.sizes)
     }
-    return detected(files.sizes, texts, (*environment.programs, *environment.runners))
+    programs = (*environment.programs, *environment.runners)
+    return await asyncio.to_thread(detected, files.sizes, texts, programs)
 
 
 def _why(record: JobRecord, setup: Setup, error: SetupFailed) -> str:
