@@ -4,14 +4,14 @@ TLS ends here, by an authority that the code trusts for this run alone, and begi
 host, whose certificate is checked. So each request is seen: it reads, it goes to the host that was
 checked, and it carries the operator's credential for that host, which the code does not get to
 know. h11 parses what the code sends, and httpcore writes what the host gets: no byte of the one
-is a byte of the other's framing.
+is a byte of the other's framing. Of headers, the host gets those that reading needs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -23,20 +23,18 @@ from agents.errors import ToolRefused
 from worker.egress.authority import Authority
 from worker.egress.connect import Pinned
 from worker.egress.hosts import Hosts, authority, parsed
+from worker.egress.reads import Reads, sent
 from worker.egress.streams import Stream, TlsStream
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 60.0
-ASKED_BYTES = 1024 * 1024
-"""Of the body with which git asks for objects."""
 _TIMEOUT = {"connect": CONNECT_SECONDS, "read": IDLE_SECONDS, "write": IDLE_SECONDS}
-_READS = (b"GET", b"HEAD")
-_FETCHES = b"/git-upload-pack"
-"""git reads by a POST to this path."""
+NOTED = 5
+"""So many different requests, and hosts, are noted for the person who asks why a run failed."""
 _HOPS = frozenset(
     {
         *(b"connection", b"keep-alive", b"proxy-connection", b"proxy-authorization", b"te"),
-        *(b"trailer", b"transfer-encoding", b"upgrade", b"host", b"content-length", b"expect"),
+        *(b"trailer", b"transfer-encoding", b"upgrade", b"content-length"),
     }
 )
 _UNREACHED = (httpcore.ConnectError, httpcore.ConnectTimeout)
@@ -48,8 +46,8 @@ Headers = list[tuple[bytes, bytes]]
 @dataclass(slots=True)
 class ReadingProxy:
     """`intranet` connects to hosts that the list names in full, `public` to those that a `*.` of it
-    stands for. `credentials` are `Authorization` headers by host. `refused` are the requests that
-    were not allowed, `unreached` the hosts that gave no answer, both in order."""
+    stands for. `credentials` are `Authorization` headers by host. `refused` are the first requests
+    that were not allowed, `unreached` the first hosts that gave no answer, both in order."""
 
     hosts: Hosts
     intranet: Pinned
@@ -60,6 +58,7 @@ class ReadingProxy:
     refused: list[str] = field(default_factory=list)
     unreached: list[str] = field(default_factory=list)
     _received: int = 0
+    _reads: Reads = field(default_factory=Reads)
     _pools: dict[Pinned, httpcore.AsyncConnectionPool] = field(default_factory=dict)
 
     async def aclose(self) -> None:
@@ -85,7 +84,7 @@ class ReadingProxy:
             try:
                 await self._one(client, request)
             except ToolRefused as error:
-                self.refused.append(str(error))
+                _note(self.refused, str(error))
                 await client.say(403)
             if not client.goes_on():
                 return
@@ -107,26 +106,24 @@ class ReadingProxy:
         self, client: _Client, request: h11.Request, to: httpx.URL, target: bytes
     ) -> None:
         """Answer with what the host answers. Raises ToolRefused."""
-        content = await _content(client, request, target)
         place = authority(to)
-        sent = _own(request.headers)
-        if (credential := self.credentials.get(place)) is not None:
-            sent = [each for each in sent if each[0] != b"authorization"]
-            sent.append((b"authorization", credential.encode()))
+        content = await client.body(self._reads.most(request, place, target))
+        headers = sent(request, self.credentials.get(place))
         url = httpcore.URL(scheme=to.raw_scheme, host=to.raw_host, port=to.port, target=target)
         try:
             async with self._pool(to).stream(
                 *(request.method, url),
-                headers=sent,
+                headers=headers,
                 content=content or None,
                 extensions={"timeout": _TIMEOUT},
             ) as response:
+                self._reads.look(request, place, target, response)
                 await self._pass(client, response)
         except _UNREACHED as error:
             if any(isinstance(each, ssl.SSLCertVerificationError) for each in error.args):
                 why = f"{place} shows no certificate that this worker trusts: {error}"
                 raise ToolRefused(why) from None
-            self.unreached.append(place)
+            _note(self.unreached, place)
             await client.say(502)
         except _FAILED:
             await client.say(502)
@@ -154,23 +151,15 @@ class ReadingProxy:
         return self._pools[backend]
 
 
-async def _content(client: _Client, request: h11.Request, target: bytes) -> bytes:
-    """The body of a request. Raises ToolRefused for one that does more than read."""
-    if request.method in _READS:
-        return await client.body(0)
-    if request.method == b"POST" and target.partition(b"?")[0].endswith(_FETCHES):
-        return await client.body(ASKED_BYTES)
-    raise ToolRefused(f"a setup may only read: {request.method[:20].decode('ascii')} is refused")
-
-
-def _own(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    return [(name, value) for name, value in headers if name.lower() not in _HOPS]
+def _note(notes: list[str], text: str) -> None:
+    if text not in notes and len(notes) < NOTED:
+        notes.append(text)
 
 
 def _answered(headers: Headers) -> Headers:
     """What a host says of its answer, with the length of its body."""
     lengths = [each for each in headers if each[0].lower() == b"content-length"]
-    return _own(headers) + lengths[:1]
+    return [each for each in headers if each[0].lower() not in _HOPS] + lengths[:1]
 
 
 class _Client:

@@ -4,6 +4,7 @@ their credentials."""
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,9 +13,13 @@ from pathlib import Path
 import httpx
 import pytest
 from support.servers.certificates import self_signed
+from support.servers.git_repositories import made
+from support.servers.git_server import git_server
 from support.servers.web_server import Answer, WebServer, web_server
 
-from worker.egress.reading_proxy import ReadingProxy
+from worker.egress.authority import MOST_HOSTS
+from worker.egress.reading_proxy import NOTED, ReadingProxy
+from worker.repositories.credentials import basic
 from worker.repositories.setups import door
 from worker.repositories.setups.door import Door
 
@@ -84,7 +89,7 @@ async def test_code_reads_and_does_nothing_else(
                 await asks.post(page, content=b"x"),
                 await asks.request("GET", page, content=b"x"),
                 await asks.put(page, content=b"x"),
-                await asks.post(f"{page}/git-upload-pack", content=b"x" * 2_000_000),
+                await asks.post(f"{page}/git-upload-pack", content=b"x"),
             ]
             with pytest.raises(httpx.ProxyError) if tls else pytest.raises(AssertionError):
                 answer = await asks.get(f"{scheme}://localhost:{other.port}/page")
@@ -96,30 +101,123 @@ async def test_code_reads_and_does_nothing_else(
             "a setup may only read: POST is refused",
             "a setup may only read: a body of over 0 bytes is refused",
             "a setup may only read: PUT is refused",
-            "a setup may only read: a body of over 1048576 bytes is refused",
             f"the host localhost:{other.port} is not on the operator's list: {listed}",
         ]
 
 
-async def test_git_asks_by_post(tmp_path: Path) -> None:
-    """As any client of git's smart protocol does."""
-    heard = bytearray()
+FETCH = {"Content-Type": "application/x-git-upload-pack-request"}
 
-    async def answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.extend(await reader.readuntil(b"want"))
-        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npack")
-        writer.close()
 
-    server = await asyncio.start_server(answers, "127.0.0.1", 0)
-    place = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+async def test_git_fetches_from_a_private_repository(
+    tmp_path: Path, trusted: ssl.SSLContext
+) -> None:
+    made(tmp_path / "served" / "app").commit({"a.txt": b"hello\n"})
+    with git_server(tmp_path / "served", trusted) as server:
+        server.credential = "ada:secret"
+        own = {f"localhost_{server.port}": basic("ada:secret")}
+        async with (
+            reading(tmp_path, server.listed, **own) as (proxy, address),
+            client(proxy, address) as asks,
+        ):
+            authority = tmp_path / "authority.pem"
+            authority.write_bytes(proxy.authority.certificate())
+            git = await asyncio.create_subprocess_exec(
+                *("git", "clone", "--quiet", server.url("app/.git"), str(tmp_path / "clone")),
+                env={
+                    "PATH": os.defpath,
+                    "https_proxy": address,
+                    "GIT_SSL_CAINFO": str(authority),
+                    "GIT_CONFIG_GLOBAL": os.devnull,
+                },
+            )
+            assert await git.wait() == 0
+            assert (tmp_path / "clone" / "a.txt").read_bytes() == b"hello\n"
+            asked = len(server.requests)
+            fetch = server.url("app/.git/git-upload-pack")
+            answers = [
+                await asks.post(server.url(path), content=b"0000", headers=FETCH)
+                for path in (
+                    "other/git-upload-pack",
+                    "app/.git/git-upload-pack?x=1",
+                    "app/.git/..;/git-upload-pack",
+                    "app/.git/%2e%2e/git-upload-pack",
+                    "app/.git/git-receive-pack",
+                )
+            ]
+            answers.append(await asks.post(fetch, content=b"x"))
+            answers.append(await asks.post(fetch, content=b"x" * 2_000_000, headers=FETCH))
+            assert [each.status_code for each in answers] == [403] * 7
+            assert len(server.requests) == asked
+    assert proxy.refused == [
+        "a setup may only read: POST is refused",
+        "a setup may only read: a POST that is not of git's is refused",
+        "a setup may only read: a body of over 1048576 bytes is refused",
+    ]
+
+
+async def test_a_repository_is_one_that_its_host_offers(tmp_path: Path, server: WebServer) -> None:
+    """Not what an index answers under such a name."""
+    offer = "info/refs?service=git-upload-pack"
+    kind = "application/x-git-upload-pack-advertisement"
+    server.answers[f"/a/{offer}"] = Answer(b"text")
+    server.answers[f"/b/{offer}"] = Answer(b"text", kind, 404)
+    server.answers[f"/x;/../c/{offer}"] = Answer(b"text", kind)
+    server.answers[f"/d?{offer}"] = Answer(b"text", kind)
+    server.answers[f"/e/{offer}"] = Answer(b"text", kind)
+    place = f"http://127.0.0.1:{server.port}"
+    async with reading(tmp_path, place) as (proxy, address), client(proxy, address) as asks:
+        found = {}
+        for path in ("/a/", "/b/", "/x;/../c/", "/d?", "/e/"):
+            await asks.get(f"{place}{path}{offer}")
+            answer = await asks.post(f"{place}{path}git-upload-pack", headers=FETCH)
+            found[path] = answer.status_code
+    assert found == {"/a/": 403, "/b/": 403, "/x;/../c/": 403, "/d?": 403, "/e/": 501}
+
+
+async def test_only_headers_that_reading_needs_go_on(tmp_path: Path, server: WebServer) -> None:
+    place = f"http://127.0.0.1:{server.port}"
+    headers = {
+        "User-Agent": "pip/25",
+        "Range": "bytes=0-9",
+        "If-None-Match": "x",
+        "Authorization": "Basic theirs",
+        "X-HTTP-Method-Override": "DELETE",
+        "X-Forwarded-Host": "other.example",
+        "Forwarded": "host=other.example",
+        "Cookie": "a=b",
+        "Content-Type": "text/plain",
+        "Npm-Session": "secret",
+    }
+    async with reading(tmp_path, place) as (proxy, address), client(proxy, address) as asks:
+        await asks.get(f"{place}/page", headers=headers)
+    (sent,) = server.headers
+    assert sorted(sent) == [
+        *("accept", "accept-encoding", "authorization", "host", "if-none-match", "range"),
+        "user-agent",
+    ]
+
+
+async def test_requests_without_end_take_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def inside(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(door, "resolved", inside)
+    asked = [f"https://n{n}.listed.test/" for n in range(MOST_HOSTS + 20)]
+    others = [f"http://n{n}.other.test/" for n in range(50)]
     async with (
-        server,
-        reading(tmp_path, place) as (proxy, address),
+        reading(tmp_path, "*.listed.test") as (proxy, address),
         client(proxy, address) as asks,
     ):
-        answer = await asks.post(f"{place}/app.git/git-upload-pack", content=b"want")
-    assert answer.text == "pack"
-    assert b"content-length: 4\r\n" in bytes(heard).lower()
+        for url in asked[:MOST_HOSTS]:
+            assert (await asks.get(url)).status_code == 403
+        for url in asked[MOST_HOSTS:]:
+            with pytest.raises(httpx.ProxyError, match="403"):
+                await asks.get(url)
+        for url in others:
+            assert (await asks.get(url)).status_code == 403
+    assert len(proxy.refused) == len(set(proxy.refused)) == NOTED
 
 
 async def test_a_second_request_in_the_first_one_is_no_request(tmp_path: Path) -> None:

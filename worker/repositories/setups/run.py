@@ -165,9 +165,9 @@ def _failure(result: RunResult, limits: Limits, door: Door) -> SetupFailed | Set
     how = ending(result.end, result.exit_code, result.signal, limits)
     if result.end is End.TIMEOUT:
         how += " (FETTLE_SETUP_SECONDS)"
-    refused = [f"refused: {each}" for each in dict.fromkeys(door.proxy.refused)][:5]
-    unreached = [f"no answer from {each}" for each in dict.fromkeys(door.proxy.unreached)]
+    refused = [f"refused: {each}" for each in door.proxy.refused]
+    unreached = [f"no answer from {each}" for each in door.proxy.unreached]
     said = "\n".join(part.text.strip() for part in (result.stdout, result.stderr) if part.text)
-    text = "\n".join((how, *refused, *unreached[:5]))
+    text = "\n".join((how, *refused, *unreached))
     kind = SetupUnavailable if unreached and not refused else SetupFailed
     return kind(text, said[-SAID_CHARACTERS:], round(result.seconds, 1))
