@@ -19,8 +19,8 @@ from sandbox.protocol import DEFAULT_LIMITS, MIB, Command
 from settings.repositories import RepositorySettings
 from settings.sandbox import sandbox_python
 from worker.repositories.base import Base
-from worker.repositories.errors import SetupFailed, SetupUnavailable
-from worker.repositories.setups import run
+from worker.repositories.errors import RepositoryUnavailable, SetupFailed, SetupUnavailable
+from worker.repositories.setups import run, setup
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.run import Indexes
 from worker.repositories.setups.setup import Installed, Setups, Within
@@ -212,6 +212,17 @@ async def test_a_setup_that_fills_its_disk_says_so(
     fills = "set -e; for n in 1 2 3 4 5 6 7 8 9; do head -c 6000000 /dev/zero >big$n; done"
     error = await bench.failed(fills, setup_bytes=8 * MIB)
     assert "its files took more than 32 MiB" in str(error)
+
+
+async def test_a_workers_full_disk_is_an_outage(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def on_a_full_disk(*args: Any) -> float:
+        return await run.run(*args[:-1], Path("/dev/full"))
+
+    monkeypatch.setattr(setup, "run", on_a_full_disk)
+    with pytest.raises(RepositoryUnavailable, match=r"disk does not take .*No space left"):
+        await bench.installed(Setup("echo x >made"))
 
 
 async def test_an_index_that_gives_no_answer_is_an_outage(bench: Bench) -> None:

@@ -24,12 +24,13 @@ _CHUNK = 1024 * 1024
 class Door:
     """Answers the connections of one run. An archive of at most `most_bytes` is written to
     `archive`, in place of one before it, as a run that is made once more sends it; `whole`: all of
-    it came."""
+    it came; `failed`: why this machine's disk did not take it."""
 
     archive: Path
     most_bytes: int
     proxy: ReadingProxy
     whole: bool = False
+    failed: OSError | None = None
     _taking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
@@ -63,8 +64,10 @@ class Door:
             text = said.encode()
             writer.write(b"HTTP/1.1 %b\r\nConnection: close\r\n" % status)
             writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
-        except asyncio.IncompleteReadError:
+        except (asyncio.IncompleteReadError, ConnectionError):
             pass  # it ended in the middle
+        except OSError as error:
+            self.failed = error
         finally:
             writer.close()
             with suppress(OSError):
@@ -75,7 +78,7 @@ class Door:
         if length is None or (left := int(length[1])) > self.most_bytes:
             return b"413 Content Too Large", "it left more than is taken"
         async with self._taking:
-            self.whole = False
+            self.whole, self.failed = False, None
             with self.archive.open("wb") as file:
                 while left:
                     left -= file.write(await reader.readexactly(min(left, _CHUNK)))

@@ -84,7 +84,8 @@ async def run(
     sandbox: Sandbox, indexes: Indexes, command: str, inputs: Inputs, archive: Path
 ) -> float:
     """Run the command, which has taken so many seconds; `archive` has what it left. Raises
-    SetupFailed, SetupUnavailable where an index gave no answer, and what the sandbox raises."""
+    SetupFailed, SetupUnavailable where an index gave no answer, OSError where this machine's disk
+    does not take the archive, and what the sandbox raises."""
     settings = indexes.settings
     most = settings.setup_bytes + MOST_FILES * _ENTRY_BYTES
     fetched = FETCHED_TIMES * settings.setup_bytes
@@ -114,6 +115,8 @@ async def run(
         result = await sandbox.run(wanted, limits)
     if result.end is End.KILLED:
         raise SandboxUnavailable("the sandbox of a setup was killed from outside")
+    if door.failed is not None:
+        raise door.failed
     if not result.succeeded or not door.whole:
         raise _failure(result, limits, door)
     return result.seconds
