@@ -54,6 +54,11 @@ _QUIET: Mapping[str, str] = {
     "npm_config_fund": "false",
     "npm_config_update_notifier": "false",
 }
+_SETTINGS = {
+    End.TIMEOUT: "FETTLE_SETUP_SECONDS",
+    End.CPU: "FETTLE_SETUP_SECONDS",
+    End.DISK: "FETTLE_SETUP_BYTES",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +128,17 @@ async def run(
 
 
 def limits_of(settings: RepositorySettings) -> Limits:
-    """What a setup may use."""
+    """What a setup may use. One file may fill the space: what is left of it is looked at later, and
+    refused with the setting's name."""
+    space = max(SPACE_BYTES, 2 * settings.setup_bytes)
     return Limits(
         wall_seconds=settings.setup_seconds,
         cpu_seconds=max(1, round(settings.setup_seconds)),
         memory_bytes=MEMORY_BYTES,
         processes=128,
         open_files=1_024,
-        file_bytes=settings.setup_bytes,
-        workspace_bytes=max(SPACE_BYTES, 2 * settings.setup_bytes),
+        file_bytes=space,
+        workspace_bytes=space,
         workspace_files=MOST_FILES,
     )
 
@@ -166,8 +173,8 @@ def pip() -> bytes:
 
 def _failure(result: RunResult, limits: Limits, door: Door) -> SetupFailed | SetupUnavailable:
     how = ending(result.end, result.exit_code, result.signal, limits)
-    if result.end is End.TIMEOUT:
-        how += " (FETTLE_SETUP_SECONDS)"
+    if (setting := _SETTINGS.get(result.end)) is not None:
+        how += f" ({setting})"
     refused = [f"refused: {each}" for each in door.proxy.refused]
     unreached = [f"no answer from {each}" for each in door.proxy.unreached]
     said = "\n".join(part.text.strip() for part in (result.stdout, result.stderr) if part.text)
