@@ -160,6 +160,14 @@ def test_a_setup_that_fails_ends_the_job_and_a_retry_names_another(jobs: Jobs) -
     assert [each["kind"] for each in jobs.setups(again)] == ["started", "finished"]
 
 
+def test_a_setup_where_nothing_is_installed_ends_with_what_works(jobs: Jobs) -> None:
+    jobs.deployment.worker(setup_index="")
+    failed = jobs.ended(jobs.submit(setup="pip install shout"), "failed")
+    assert "its operator has named no hosts for that (FETTLE_SETUP_HOSTS)" in failed["detail"]
+    assert f"fettle retry {failed['id']} --no-setup" in failed["detail"]
+    assert "another command" not in failed["detail"]
+
+
 def test_an_index_that_is_away_is_tried_again(jobs: Jobs) -> None:
     jobs.deployment.worker(setup_index="http://127.0.0.1:9/simple/")
     job = jobs.ended(jobs.submit(), "failed")

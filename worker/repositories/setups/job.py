@@ -58,7 +58,7 @@ async def installed(
         await say(
             "setup_finished", ok=False, reused=False, seconds=error.seconds, output=error.said
         )
-        raise type(error)(_why(record, setup, error), error.said) from None
+        raise type(error)(_why(record, setup, error, setups), error.said) from None
     if found.seconds is not None or record.attempts == 1:
         seconds, reused = found.seconds or 0.0, found.seconds is None
         await say("setup_finished", ok=True, reused=reused, seconds=seconds, output="")
@@ -85,10 +85,12 @@ async def _setup(record: JobRecord, files: BaseFiles, environment: Environment) 
     return await asyncio.to_thread(detected, files.sizes, texts, programs)
 
 
-def _why(record: JobRecord, setup: Setup, error: SetupFailed) -> str:
+def _why(record: JobRecord, setup: Setup, error: SetupFailed, setups: Setups) -> str:
     said = error.said.strip()[-SAID_CHARACTERS:]
     advice = f'try another command: fettle retry {record.id} --setup "..."; or none: --no-setup'
     if isinstance(error, SetupUnavailable):
         advice = "an index gave no answer"
+    elif not setups.works:
+        advice = f"go on without: fettle retry {record.id} --no-setup"
     parts = (f"{setup.command!r} has not installed the repository's dependencies: {error}", said)
     return "\n".join(part for part in (*parts, advice) if part)
