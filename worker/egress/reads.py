@@ -25,7 +25,7 @@ _SENT = frozenset(
     {
         *(b"accept", b"accept-encoding", b"accept-language", b"authorization", b"user-agent"),
         *(b"cache-control", b"pragma", b"range", b"if-range", b"if-match", b"if-none-match"),
-        *(b"if-modified-since", b"if-unmodified-since", b"git-protocol"),
+        *(b"if-modified-since", b"if-unmodified-since", b"git-protocol", b"cargo-protocol"),
     }
 )
 """What pip, npm, cargo, curl and git need. Others may ask a server for more than to read."""

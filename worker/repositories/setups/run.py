@@ -27,7 +27,9 @@ from sandbox.protocol import (
 from settings.repositories import RepositorySettings
 from worker.repositories.credentials import basic, credentials
 from worker.repositories.errors import SetupFailed, SetupUnavailable
+from worker.repositories.setups.archive import NAME_BYTES
 from worker.repositories.setups.door import Door
+from worker.repositories.setups.inside import ENTRY
 
 MOST_FILES = 60_000
 MEMORY_BYTES = 2_048 * MIB
@@ -36,8 +38,6 @@ SPACE_BYTES = 1_024 * MIB
 FETCHED_TIMES = 2
 """So many times what may stay may be fetched: some of it is built, and thrown away."""
 SAID_CHARACTERS = 3_000
-_ENTRY_BYTES = 2_048
-"""Of an archive, for each file beside its content."""
 _SCRATCH = ".setup/scratch"
 _AT = f"/work/{_SCRATCH}"
 _TRUSTS = (
@@ -92,7 +92,7 @@ async def run(
     SetupFailed, SetupUnavailable where an index gave no answer, OSError where this machine's disk
     does not take the archive, and what the sandbox raises."""
     settings = indexes.settings
-    most = settings.setup_bytes + MOST_FILES * _ENTRY_BYTES
+    most = settings.setup_bytes + MOST_FILES * (ENTRY.size + NAME_BYTES)
     fetched = FETCHED_TIMES * settings.setup_bytes
     packed = await asyncio.to_thread(pip)
     asked = {
