@@ -67,7 +67,9 @@ class Ran:
     def why_not(self, names: Sequence[str]) -> str | None:
         """Why not all of these have passed, in one line; None if they have."""
         if self.problem is not None:
-            return f"{self.problem}{self._said()}"
+            last = [name for name in names if self.tests and self.tests[name][0] not in PASSED][:1]
+            at = f" ({last[0]} had not passed yet)" if last else ""
+            return f"{self.problem}{at}{self._said()}"
         bad = [(name, *self.tests[name]) for name in names if not self.passed(name)]
         if not bad:
             return None
@@ -82,13 +84,17 @@ class Ran:
         return f"; its output ends with: {self.output}" if self.output else ""
 
 
-async def run_tests(sandbox: Sandbox, task: RepoTask, tree: Tree, limits: Limits = LIMITS) -> Ran:
-    """Run the task's tests over `tree`. Raises SandboxUnavailable."""
+async def run_tests(
+    sandbox: Sandbox, task: RepoTask, tree: Tree, limits: Limits = LIMITS, *, every: bool = True
+) -> Ran:
+    """Run the task's tests over `tree`: `every` one, else those that the command gets to. Raises
+    SandboxUnavailable."""
     secret = secrets.token_hex(16)
     wanted = list(dict.fromkeys((*task.fail_to_pass, *task.pass_to_pass)))
     order = {
         "command": task.command,
         "wanted": wanted,
+        "every": every,
         "paths": tree.paths,
         "sites": tree.sites,
         "plugin": source("reporting"),

@@ -14,6 +14,7 @@ from settings.sandbox import sandbox_python
 FILES = {
     "src/shop/__init__.py": b"def total(prices):\n    return sum(prices)\n",
     "tests/test_shop.py": b"""\
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -59,6 +60,27 @@ def test_runs_pytest_itself(tmp_path):
     (tmp_path / "test_wrong.py").write_text("def test_wrong():\\n    pass\\n")
     command = [sys.executable, "-m", "pytest", "-q", str(tmp_path)]
     assert subprocess.run(command, cwd=tmp_path).returncode == 0
+
+
+def test_a_process_that_is_spawned_runs_no_tests():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(total, [[1, 2]]) == 3
+
+
+@pytest.mark.parametrize("option", ["-I", "-E", "-u"])
+def test_processes_have_the_packages(option):
+    command = [sys.executable, option, "-c", "import shop, pytest"]
+    assert subprocess.run(command, env={"PYTHONPATH": "/nowhere"}).returncode == 0
+
+
+def test_packages_of_the_machine_are_not_there():
+    folder = f"{sys.base_prefix}/lib/python{sys.version_info[0]}.{sys.version_info[1]}"
+    assert folder in sys.path
+    assert f"{folder}/site-packages" not in sys.path
+
+
+def test_programs_of_the_machine_are_found():
+    assert "/usr/bin" in os.environ["PATH"].split(":")
 """,
     "tests/test_unloadable.py": b"import nothing_of_this_name\n\n\ndef test_it():\n    pass\n",
 }
@@ -72,6 +94,10 @@ GOOD = (
     "tests/test_shop.py::TestTotal::test_known",
     "tests/test_shop.py::TestTotal",
     "tests/test_shop.py::test_runs_pytest_itself",
+    "tests/test_shop.py::test_a_process_that_is_spawned_runs_no_tests",
+    "tests/test_shop.py::test_processes_have_the_packages",
+    "tests/test_shop.py::test_packages_of_the_machine_are_not_there",
+    "tests/test_shop.py::test_programs_of_the_machine_are_found",
 )
 BAD = {
     "tests/test_shop.py::test_wrong": "failed",
@@ -89,11 +115,12 @@ async def sandbox() -> AsyncIterator[LocalSandbox]:
     await made.close()
 
 
-async def ran(sandbox: LocalSandbox, command: str, **files: str) -> Ran:
+async def ran(sandbox: LocalSandbox, command: str, *, every: bool = True, **files: str) -> Ran:
     ids = (*GOOD, *BAD)
     task = RepoTask("shop", "It is wrong.", Base(), b"", b"", ids, command=command)
     more = {path: text.encode() for path, text in files.items()}
-    return await run_tests(sandbox, task, Tree(files=FILES | more, paths=("/work/src", "/work")))
+    tree = Tree(files=FILES | more, paths=("/work/src", "/work"))
+    return await run_tests(sandbox, task, tree, every=every)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +141,15 @@ async def test_ids_are_found_however_pytest_is_started(sandbox, command):
     assert found.why_not(GOOD) is None
     assert "assert 1 == 2" in found.why_not(["tests/test_shop.py::test_wrong"])
     assert "nothing_of_this_name" in found.why_not(["tests/test_unloadable.py::test_it"])
+
+
+async def test_a_command_may_end_before_every_test(sandbox):
+    found = await ran(sandbox, "pytest -q", every=False)
+    assert found.problem is None
+    assert not any(found.passed(name) for name in GOOD)  # a file that cannot be loaded ends it
+    found = await ran(sandbox, "pytest -x tests/test_shop.py", every=False)
+    assert found.passed("tests/test_shop.py::TestTotal")
+    assert not found.passed("tests/test_shop.py::test_runs_pytest_itself")
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,10 @@ def names(test: str) -> Iterator[str]:
 class Reporting:
     """The plugin's hooks, of one session."""
 
-    def __init__(self, wanted: list[str], send: Callable[[dict[str, Any]], None]) -> None:
-        self._wanted, self._send = frozenset(wanted), send
+    def __init__(
+        self, wanted: list[str], *, every: bool, send: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._wanted, self._every, self._send = frozenset(wanted), every, send
         self._files = {name.partition("::")[0] for name in wanted}
         self._below = ""
 
@@ -74,9 +76,10 @@ class Reporting:
         return os.path.normpath(f"{self._below}/{path}").lstrip("/") + mark + rest
 
     def pytest_configure(self, config: Any) -> None:
-        """Every wanted test is to be reported, whatever becomes of others."""
-        config.option.continue_on_collection_errors = True
-        config.option.maxfail = 0
+        """`every`: each wanted test is reported, whatever becomes of others."""
+        if self._every:
+            config.option.continue_on_collection_errors = True
+            config.option.maxfail = 0
         own = getattr(config, "rootpath", None) or config.rootdir
         root = os.path.relpath(os.path.realpath(str(own)), ROOT)
         self._below = "" if root == "." else root
@@ -84,7 +87,7 @@ class Reporting:
     def leaves_out(self, file: str) -> bool | None:
         """Whether a file has no wanted test: it is not even loaded."""
         name = os.path.basename(file)  # noqa: PTH119
-        if not name.endswith(".py") or name in {"conftest.py", "__init__.py"}:
+        if os.path.isdir(file) or name in {"conftest.py", "__init__.py"}:  # noqa: PTH112
             return None
         path = os.path.relpath(file, ROOT)
         own = os.path.relpath(path, self._below or ".")
@@ -147,8 +150,8 @@ def pytest_configure(config: Any) -> None:
     if send is None:
         return
     with open(WANTED, encoding="utf-8") as file:  # noqa: PTH123 - no imports beside the tests'
-        wanted = json.load(file)
-    plugin = Reporting(wanted, send)
+        order = json.load(file)
+    plugin = Reporting(order["wanted"], every=order["every"], send=send)
     config.pluginmanager.register(plugin, "fettle-bench-report")
     if int(pytest.__version__.partition(".")[0]) >= 7:
         config.pluginmanager.register(Ignoring(plugin), "fettle-bench-ignore")

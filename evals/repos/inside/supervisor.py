@@ -1,8 +1,10 @@
 """Runs a task's test command and says which of its tests have passed.
 
-Input: {command, wanted, paths, sites, plugin, seconds, secret} as JSON; `paths` come first on the
-module path, and the path files of `sites` have effect. Output: `secret`, then {tests,
-errors, problem, exit}; `tests` has {id: [outcome, detail]} of each wanted id.
+Input: {command, wanted, every, paths, sites, plugin, seconds, secret} as JSON; `paths` come first
+of all packages, and the path files of `sites` have effect. `every`: a test that fails, or a file
+that cannot be loaded, does not end the run, whatever the command says.
+Output: `secret`, then {tests, errors, problem, exit}; `tests` has {id: [outcome, detail]} of each
+wanted id.
 
 The tests run in another process, which cannot read the secret or write to this one's output. What
 they print counts for nothing: pytest's plugin reports over a pipe of its own, each line with a
@@ -14,10 +16,10 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import re
 import secrets
 import select
 import signal
+import site
 import subprocess
 import sys
 import time
@@ -31,14 +33,22 @@ if TYPE_CHECKING:
 ROOT, OWN = "/work", "/tmp/.fettle-bench"  # noqa: S108 - the sandbox's own
 PLUGIN = "fettle_bench_reporting"
 CHANNEL = "FETTLE_BENCH_CHANNEL"
-START = "import site\nfor folder in {folders!r}:\n    site.addsitedir(folder)\n"
-"""Of each interpreter: path files of installed packages have effect."""
-SCRIPT = "#!{python}\nimport sys\n\nimport pytest\n\nsys.exit(pytest.main())\n"
-"""What `pytest` is on a command line, whatever interpreter the installed one names."""
+SCRIPT = """\
+#!{python}
+import sys
+
+import pytest
+
+if __name__ == "__main__":
+    sys.exit(pytest.main())
+"""
+"""What `pytest` is on a command line, whatever interpreter the installed one names. Processes that
+`multiprocessing` spawns load it, too."""
+MACHINE = "/usr/local/bin:/usr/bin:/bin"
+"""Where programs of the machine are that tests call: last on the PATH."""
 _PR_SET_DUMPABLE = 4
 LINE_BYTES = 1024 * 1024
 ERRORS, DETAIL, DETAILS = 20, 400, 100
-_PYTHONPATH = re.compile(r"(?<!\w)PYTHONPATH=")
 _WORST = ("missing", "error", "failed", "skipped", "unfinished", "xfailed", "passed")
 
 
@@ -59,29 +69,22 @@ def main() -> None:
 
 def start(order: Mapping[str, Any], token: str) -> tuple[int, subprocess.Popen[bytes]]:
     """The test process, and the end of its channel."""
-    programs = Path(OWN, "bin")
-    programs.mkdir(parents=True, exist_ok=True)
+    programs = interpreter([*order["paths"], OWN], order["sites"])
     for name in ("pytest", "py.test"):
-        (programs / name).write_text(SCRIPT.format(python=sys.executable))
+        (programs / name).write_text(SCRIPT.format(python=programs / "python"))
         (programs / name).chmod(0o755)
     path = ":".join([str(programs), *(f"{each}/bin" for each in order["sites"])])
-    python = ":".join([OWN, *order["paths"]])
-    files = {
-        f"{PLUGIN}.py": order["plugin"],
-        "wanted.json": json.dumps(order["wanted"]),
-        "sitecustomize.py": START.format(folders=order["sites"]),
-    }
-    for name, text in files.items():
-        Path(OWN, name).write_text(text, encoding="utf-8")
+    Path(OWN, f"{PLUGIN}.py").write_text(order["plugin"], encoding="utf-8")
+    wanted = json.dumps({name: order[name] for name in ("wanted", "every")})
+    Path(OWN, "wanted.json").write_text(wanted, encoding="utf-8")
     (read, write), (token_read, token_write) = os.pipe(), os.pipe()
     os.write(token_write, token.encode())
     os.close(token_write)
     process = subprocess.Popen(
-        ["sh", "-c", _PYTHONPATH.sub(f"PYTHONPATH={python}:", order["command"])],
+        ["sh", "-c", order["command"]],
         env={
-            **os.environ,
-            "PATH": f"{path}:{os.environ['PATH']}",
-            "PYTHONPATH": python,
+            **{name: text for name, text in os.environ.items() if name != "PYTHONPATH"},
+            "PATH": f"{path}:{os.environ['PATH']}:{MACHINE}",
             "PYTEST_PLUGINS": PLUGIN,
             CHANNEL: f"{write},{token_read}",
         },
@@ -94,6 +97,26 @@ def start(order: Mapping[str, Any], token: str) -> tuple[int, subprocess.Popen[b
     os.close(write)
     os.close(token_read)
     return read, process
+
+
+def interpreter(paths: list[str], sites: list[str]) -> Path:
+    """The programs of a new virtual environment. Each process of its interpreter has these paths,
+    the packages of `sites` and those of the sandbox, whatever environment a test starts it with."""
+    programs = Path(OWN, "venv", "bin")
+    version = "python{}.{}".format(*sys.version_info[:2])
+    packages = programs.parent / "lib" / version / "site-packages"
+    for folder in (programs, packages):
+        folder.mkdir(parents=True, exist_ok=True)
+    base: str = sys._base_executable  # type: ignore[attr-defined]  # noqa: SLF001
+    alone = f"home = {os.path.dirname(base)}\ninclude-system-site-packages = false\n"  # noqa: PTH120
+    (programs.parent / "pyvenv.cfg").write_text(alone)
+    for name in ("python", "python3", version):
+        (programs / name).symlink_to(base)
+    added = [
+        f"import site; site.addsitedir({each!r})" for each in (*sites, *site.getsitepackages())
+    ]
+    (packages / "fettle.pth").write_text("\n".join([*paths, *added]) + "\n", encoding="utf-8")
+    return programs
 
 
 class Seen:
