@@ -1,7 +1,8 @@
 """A task's pinned requirements, as a layer of the sandbox: `/work/.fettle/packages`.
 
 pip takes them from the index that its own environment and configuration name. It takes wheels
-alone, which it unpacks: no code of a package runs outside of the sandbox.
+alone, which it unpacks: no code of a package runs outside of the sandbox (`sources` builds there
+what has no wheel).
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import re
+import secrets
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from agents.tools.inside import source
 from evals.repos.pytest_run import LIMITS, one_line
@@ -28,7 +32,10 @@ FOLDER = ".fettle/packages"
 SECONDS = 600.0
 ERROR_CHARACTERS = 400
 _HASH = re.compile(r"\s--hash[= ]\S+")
-_PROJECT = re.compile(r"(-e\s*|--editable[= ])?\.(\[(?P<extras>.*)\])?")
+_PROJECT = re.compile(r"(-e\s*|--editable[= ])?[\"']?\./?(\[(?P<extras>[\w\s,.-]*)\])?[\"']?")
+_NO_WHEEL = re.compile(
+    r"No matching distribution found for ([^\n]+?)( \(from [^\n]*\))?$", re.MULTILINE
+)
 _OPTIONS = (
     *("--quiet", "--no-input", "--disable-pip-version-check", "--no-color"),
     *("--no-compile", "--no-warn-conflicts", "--only-binary", ":all:"),
@@ -39,13 +46,23 @@ class NoPackages(Exception):
     """A requirement cannot be met. Its text says which and why."""
 
 
+class NoWheel(NoPackages):
+    """A requirement that the index has no wheel for."""
+
+    def __init__(self, requirement: str) -> None:
+        super().__init__(f"setup: {requirement}: no wheel for the sandbox's Python")
+        self.requirement = requirement
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The sandbox's interpreter: its full version, and the platforms of its wheels."""
+    """The sandbox's interpreter: its full version, the platforms of its wheels, and what markers
+    say of it."""
 
     version: str
     implementation: str
     platforms: tuple[str, ...]
+    markers: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 async def target(sandbox: Sandbox) -> Target:
@@ -56,24 +73,25 @@ async def target(sandbox: Sandbox) -> Target:
     said = json.loads(result.stdout.text)
     platforms = dict.fromkeys(tag.rpartition("-")[2] for tag in said["tags"])
     version = said["markers"]["python_full_version"].rstrip("+")
-    return Target(version, said["tags"][0][:2], tuple(each for each in platforms if each != "any"))
+    found = tuple(each for each in platforms if each != "any")
+    return Target(version, said["tags"][0][:2], found, said["markers"])
 
 
-def requirements(setup: Sequence[str]) -> list[str]:
-    """The lines for pip. The project itself (`.`, `-e .`) is left out: it is always there.
+def requirements(setup: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The lines for pip, and the extras that lines of the project itself (`.`, `-e .[test]`) name;
+    it is always there.
 
     Raises NoPackages for an option, an address or a path.
     """
-    found = []
+    found, extras = [], []
     for line in setup:
         bare = re.sub(r"(^|\s)#.*$", "", line).strip()
-        own = _PROJECT.fullmatch(bare)
-        if own and own["extras"]:
-            raise NoPackages(f"setup: {line!r}: list what the project's extras require instead")
-        if bare and not own:
+        if own := _PROJECT.fullmatch(bare):
+            extras += [each.strip() for each in (own["extras"] or "").split(",") if each.strip()]
+        elif bare:
             _require_plain(bare)
             found.append(bare)
-    return found
+    return found, extras
 
 
 def _require_plain(line: str) -> None:
@@ -86,9 +104,10 @@ def _require_plain(line: str) -> None:
 
 
 async def layer(
-    layers: Path, wanted: Sequence[str], of: Target, *, folder: str = FOLDER
+    layers: Path, wanted: Sequence[str], of: Target, wheels: Path, *, folder: str = FOLDER
 ) -> str | None:
-    """The name of the layer that has the packages in `folder`; None where none are wanted.
+    """The name of the layer that has the packages in `folder`; None where none are wanted. What the
+    folder `wheels` has counts as in the index.
 
     Raises NoPackages.
     """
@@ -98,54 +117,79 @@ async def layer(
     name = f"packages-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
     if (layers / name).exists():
         return name
-    part = layers / f".{name}.{os.getpid()}"
-    shutil.rmtree(part, ignore_errors=True)
+    part = layers / f".{name}.{secrets.token_hex(8)}"
     try:
         (part / folder).mkdir(parents=True)
-        await _install(part / folder, wanted, of)
+        await _install(part / folder, wanted, of, wheels)
         await asyncio.to_thread(_settle, part, part / folder)
-        part.rename(layers / name)
+        if not (layers / name).exists():  # else another task was first
+            part.rename(layers / name)
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return name
 
 
-async def _install(into: Path, wanted: Sequence[str], of: Target) -> None:
+def names(layers: Path, name: str | None) -> frozenset[str]:
+    """The packages that a layer has."""
+    found = (layers / name / FOLDER).glob("*.dist-info") if name else ()
+    return frozenset(canonicalize_name(each.name.partition("-")[0]) for each in found)
+
+
+async def newest(name: str, before: str) -> str | None:
+    """The newest version of a package that the index had at a time; None where it does not say."""
+    words = ("index", "versions", name, "--json", "--uploaded-prior-to", before)
+    with suppress(NoPackages, ValueError, LookupError):
+        code, said, _ = await ran(sys.executable, "-I", "-m", "pip", *words)
+        if code == 0:
+            return str(Version(json.loads(said)["versions"][0]))
+    return None
+
+
+async def _install(into: Path, wanted: Sequence[str], of: Target, wheels: Path) -> None:
     """Run pip, in this environment: it has the index. Raises NoPackages with what it says."""
     listed = into.parent / "requirements.txt"
     listed.write_text("".join(f"{line}\n" for line in wanted))
-    process = await asyncio.create_subprocess_exec(
+    code, _, said = await ran(
         *(sys.executable, "-I", "-m", "pip", "install", *_OPTIONS),
         *("--target", str(into), "--python-version", of.version),
         *("--implementation", of.implementation),
         *(part for each in of.platforms for part in ("--platform", each)),
-        *("--requirement", str(listed)),
-        cwd=into,
+        *("--find-links", str(wheels), "--requirement", str(listed)),
+    )
+    listed.unlink()
+    if code != 0:
+        if missing := _NO_WHEEL.search(said):
+            raise NoWheel(missing[1])
+        raise NoPackages(f"setup: {_why(said)}")
+
+
+async def ran(*words: str) -> tuple[int, str, str]:
+    """Run a program of this environment; its exit code and outputs. Raises NoPackages where it
+    takes too long."""
+    process = await asyncio.create_subprocess_exec(
+        *words,
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
     try:
         async with asyncio.timeout(SECONDS):
-            _, said = await process.communicate()
+            out, errors = await process.communicate()
     except TimeoutError:
         raise NoPackages(f"setup: the index took longer than {SECONDS:g} s") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-        listed.unlink()
-    if process.returncode != 0:
-        raise NoPackages(f"setup: {_why(said.decode(errors='replace'))}")
+    assert process.returncode is not None
+    return process.returncode, out.decode(errors="replace"), errors.decode(errors="replace")
 
 
 def _why(said: str) -> str:
-    """pip's errors; where a version has no wheel, that this is what is missing."""
+    """pip's errors."""
     lines = [line for line in said.splitlines() if line.startswith("ERROR: ")]
     text = one_line("\n".join(line.removeprefix("ERROR: ") for line in lines) or said)
-    if "No matching distribution" in text:
-        text = f"no wheel for the sandbox's Python (building one would run its code): {text}"
     return text[:ERROR_CHARACTERS]
 
 

@@ -6,22 +6,26 @@ in the sandbox, from the base commit.
 
 from __future__ import annotations
 
-import json
+import configparser
 import re
-import tomllib
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.message import Message
 from pathlib import PurePosixPath
 from typing import Any
 
-from evals.repos.pytest_run import LIMITS, Tree, one_line, source
-from sandbox.protocol import Command, Sandbox
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
-ROOT, FOLDER, BUILD = "/work", ".fettle/project", ".fettle/build"
+from evals.repos.backends import ROOT, Backend, Place, Requires, made, parsed
+from evals.repos.pytest_run import one_line
+from sandbox.protocol import Sandbox
+
+FOLDER = ".fettle/project"
 EXCLUDE = ".git/info/exclude"
 """What is not in the project's own list of ignored files: `git status` shows nothing of ours."""
-LEGACY = "setuptools.build_meta:__legacy__"
-LEGACY_REQUIRES = ("setuptools", "wheel")
 _NOT_KEPT = re.compile(r"(^|/)(__pycache__|build|[^/]+\.egg-info|\.git)/|\.pyc$|^\.fettle/build/")
 
 
@@ -35,76 +39,86 @@ class Installed:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """What builds the project, and what that requires."""
-
-    name: str = LEGACY
-    path: tuple[str, ...] = ()
-    requires: tuple[str, ...] = LEGACY_REQUIRES
-
-
 def declared(pyproject: bytes | None, entries: Collection[str]) -> Installed | Backend:
     """The project as its pyproject.toml declares it, else what has to build it. Pure."""
-    content = _parsed(pyproject)
+    content = parsed(pyproject)
     plain = Installed(roots=_roots(entries))
     project, system = content.get("project", {}), content.get("build-system")
     name, version = project.get("name"), project.get("version")
-    if isinstance(name, str) and isinstance(version, str):
+    unknown = {"dependencies", "optional-dependencies"} & set(project.get("dynamic", ()))
+    if isinstance(name, str) and isinstance(version, str) and not unknown:
         if _has_module(name, entries) and not content.get("tool", {}).get("setuptools_scm"):
             return Installed(dict(_metadata(name, version, project)), plain.roots)
     elif not (project or system) and not {"setup.py", "setup.cfg"} & set(entries):
         return plain
-    system = system or {}
-    return Backend(
-        name=system.get("build-backend", LEGACY),
-        path=tuple(system.get("backend-path", ())),
-        requires=tuple(system.get("requires", LEGACY_REQUIRES)),
-    )
+    return Backend.of(content)
 
 
 async def built(
-    sandbox: Sandbox,
-    backend: Backend,
-    layers: tuple[str, ...],
-    entries: Collection[str],
-    *,
-    ask: bool,
-) -> Installed | Backend:
-    """What the backend makes of the repository in `layers`; to `ask`, one that requires more says
-    so. A project that cannot be built is not installed. Raises SandboxUnavailable."""
-    order = {"backend": backend.name, "backend_path": backend.path, "ask": ask}
-    environment = (f"PYTHONPATH={ROOT}/{BUILD}", "SETUPTOOLS_ENABLE_FEATURES=legacy-editable")
-    result = await sandbox.run(
-        Command(
-            argv=("env", *environment, "python", "-c", source("building")),
-            stdin=json.dumps(order).encode(),
-            layers=layers,
-        ),
-        LIMITS,
-    )
-    error: str | None
-    try:
-        said = json.loads(result.stdout.text)
-        error, more = said["error"], said["requires"]
-        if more:
-            return replace(backend, requires=(*backend.requires, *more))
-    except (ValueError, KeyError):
-        error = one_line(result.stderr.text[-400:]) or str(result.end)
+    sandbox: Sandbox, backend: Backend, place: Place, entries: Collection[str], requires: Requires
+) -> Installed:
+    """What the backend makes of the repository at `place`. A project that cannot be built is not
+    installed. Raises SandboxUnavailable."""
+    found = await made(sandbox, backend, place, requires)
     files = {
         path: content
-        for path, content in result.changed.items()
-        if path not in entries and not _NOT_KEPT.search(path)
+        for path, content in found.files.items()
+        if path not in entries and path not in place.files and not _NOT_KEPT.search(path)
     }
     roots = dict.fromkeys((*_path_lines(files), *_roots(entries)))
-    return Installed(files, tuple(roots), error and f"the project could not be built: {error}")
+    note = found.error and f"the project could not be built: {found.error}"
+    return Installed(files, tuple(roots), note)
 
 
-def _parsed(pyproject: bytes | None) -> dict[str, Any]:
-    try:
-        return tomllib.loads((pyproject or b"").decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        return {}
+def unversioned(pyproject: bytes | None, setup_cfg: bytes | None) -> str | None:
+    """The name of a project that declares it, and no version. Pure."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    with suppress(configparser.Error):
+        parser.read_string((setup_cfg or b"").decode(errors="replace"))
+    older = dict(parser["metadata"]) if parser.has_section("metadata") else {}
+    project = {**older, **parsed(pyproject).get("project", {})}
+    name = project.get("name")
+    return name if isinstance(name, str) and "version" not in project else None
+
+
+def lacking(
+    installed: Installed, extras: Collection[str], there: Collection[str], python: Mapping[str, str]
+) -> list[str]:
+    """What the project and these of its extras require beside the packages that are `there`, in an
+    environment with these values of markers. Pure."""
+    metadata = _metadata_of(installed)
+    own, lines = canonicalize_name(metadata["Name"] or "-"), metadata.get_all("Requires-Dist", [])
+    asked, left = set[str](), [canonicalize_name(each) for each in extras]
+    found: dict[str, None] = {}
+    while True:
+        asked.update(left)
+        left = []
+        for each in _met(lines, asked, python):
+            if canonicalize_name(each.name) == own:
+                left += [x for x in map(canonicalize_name, each.extras) if x not in asked]
+            elif canonicalize_name(each.name) not in there:
+                each.marker = None
+                found[str(each)] = None
+        if not left:
+            return list(found)
+
+
+def _met(
+    lines: Sequence[str], extras: Collection[str], python: Mapping[str, str]
+) -> Iterator[Requirement]:
+    for line in lines:
+        with suppress(InvalidRequirement):
+            wanted = Requirement(line)
+            marker = wanted.marker
+            if marker is None or any(
+                marker.evaluate({**python, "extra": each}) for each in ("", *extras)
+            ):
+                yield wanted
+
+
+def _metadata_of(installed: Installed) -> Message:
+    texts = (x for path, x in installed.files.items() if path.endswith(".dist-info/METADATA"))
+    return message_from_bytes(next(texts, b""))
 
 
 def _roots(entries: Collection[str]) -> tuple[str, ...]:
@@ -128,6 +142,8 @@ def _metadata(name: str, version: str, project: Mapping[str, Any]) -> Iterator[t
         if key in project:
             lines.append(f"{field_name}: {one_line(str(project[key]))}")
     lines += [f"Requires-Dist: {each}" for each in project.get("dependencies", ())]
+    for extra, wanted in project.get("optional-dependencies", {}).items():
+        lines += [f"Requires-Dist: {each}" for each in _of_extra(extra, wanted)]
     yield f"{folder}/METADATA", ("\n".join(lines) + "\n").encode()
     groups = {"console_scripts": project.get("scripts", {}), **project.get("entry-points", {})}
     text = "".join(
@@ -138,6 +154,14 @@ def _metadata(name: str, version: str, project: Mapping[str, Any]) -> Iterator[t
     yield f"{folder}/RECORD", b""
 
 
+def _of_extra(extra: str, wanted: Sequence[str]) -> Iterator[str]:
+    """The requirements of an extra, under its condition."""
+    for line in wanted:
+        bare, _, marker = line.partition(";")
+        condition = f'extra == "{canonicalize_name(extra)}"'
+        yield f"{bare}; ({marker}) and {condition}" if marker.strip() else f"{bare}; {condition}"
+
+
 def _path_lines(files: Mapping[str, bytes]) -> Iterator[str]:
     """The directories that path files add, as an editable installation has them."""
     for path, content in files.items():
@@ -145,15 +169,3 @@ def _path_lines(files: Mapping[str, bytes]) -> Iterator[str]:
             for line in content.decode(errors="replace").splitlines():
                 if line.startswith(ROOT):
                     yield line.strip()
-
-
-def over(base: str, packages: str | None, installed: Installed) -> Tree:
-    """The tree of a task's base with its environment: pinned packages come after the project, and
-    before all that the sandbox has itself."""
-    sites = [f"{ROOT}/{FOLDER}"] + ([f"{ROOT}/.fettle/packages"] if packages else [])
-    return Tree(
-        layers=(*([packages] if packages else []), base),
-        files={**installed.files, EXCLUDE: b".fettle/\n"},
-        paths=(*installed.roots, *sites),
-        sites=tuple(sites),
-    )

@@ -73,6 +73,10 @@ class Patches:
         names = (await self.git.run("for-each-ref", *known)).decode().split()
         await self.git.run("bundle", "create", "--quiet", str(at), "refs/heads/main", *names)
 
+    async def date(self) -> str:
+        """When the commit was made, in ISO 8601."""
+        return (await self.git.run("log", "-1", "--format=%cI", self.commit)).decode().strip()
+
     async def shipped(self, task: RepoTask, *, fix: bool) -> Changed:
         """The hidden tests over the base, with the shipped fix or without it."""
         patches = [("fix.patch", task.fix)] * fix + [("test.patch", task.tests)]

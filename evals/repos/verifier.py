@@ -14,20 +14,21 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from evals.repos import packages, project
-from evals.repos.packages import NoPackages, Target
-from evals.repos.project import Backend, Installed
+from evals.repos.environment import Environment, Environments, Once, over
+from evals.repos.packages import NoPackages
 from evals.repos.pytest_run import LIMITS, Ran, Tree, run_tests
 from evals.repos.task import RepoTask
 from evals.repos.trees import Changed, Patches, PatchRefused
 from jobs.model.spec import Repo
-from sandbox.protocol import Sandbox, SandboxUnavailable
+from sandbox.protocol import SandboxUnavailable
 from settings.repositories import RepositorySettings
 from settings.sandbox import SandboxSettings
 from worker.adapters.backend import backend
@@ -39,23 +40,21 @@ RUNS_AT_ONCE = min(os.cpu_count() or 1, 8)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A task's repository, and the tree of its base with its environment."""
+    """A task's repository, and its environment."""
 
     patches: Patches
-    tree: Tree
     base: Any
-    note: str | None
+    environment: Environment
 
 
 @dataclass(slots=True)
 class Verifier:
-    """Verifies tasks in `sandbox`. What it makes for them lies in `folder`, and is kept as long."""
+    """Verifies tasks. What it makes for them lies in `folder`, and is kept as long."""
 
     folder: Path
     repositories: Repositories
-    sandbox: Sandbox
-    _made: dict[tuple[Any, ...], asyncio.Future[Any]] = field(default_factory=dict)
-    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(RUNS_AT_ONCE))
+    environments: Environments
+    _once: Once = field(default_factory=Once)
 
     async def answer(self, order: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to an order."""
@@ -66,7 +65,7 @@ class Verifier:
                 return {"bundle": str(await self._bundle(task)), "commit": patches.commit}
             return await self._verdict(task, order["candidate"], order.get("patch", ""))
         except (NoPackages, PatchRefused, RepositoryRefused) as error:
-            return {"passed": False, "why": str(error), "failing": [], "untried": True}
+            return untried(str(error))
         except SandboxUnavailable as error:
             return {"error": f"the sandbox does not work: {error}"}
 
@@ -78,9 +77,18 @@ class Verifier:
             changed = await prepared.patches.shipped(task, fix=candidate == "fix")
         if candidate == "none":
             task = replace(task, pass_to_pass=())
-        async with self._turns:
-            ran = await run_tests(self.sandbox, task, _over(prepared.tree, changed))
-        return {**judged(task, ran), "note": prepared.note}
+        environment = prepared.environment
+        if environment.backend:  # what it has compiled may be of changed files
+            environment = await self.environments.built(
+                environment, prepared.base, changed.files, changed.removed
+            )
+        tree = over(prepared.base.layer, environment)
+        async with self.environments.turns:
+            whole = _over(tree, changed)
+            # without the fix, what the command does not get to has not passed
+            every = candidate != "none"
+            ran = await run_tests(self.environments.sandbox, task, whole, every=every)
+        return {**judged(task, ran), "note": environment.installed.note}
 
     async def _bundle(self, task: RepoTask) -> Path:
         """The task's bundle; one of a mirror is made."""
@@ -99,7 +107,7 @@ class Verifier:
 
     async def _prepare(self, task: RepoTask) -> Prepared:
         """The task's repository and environment."""
-        wanted = packages.requirements(task.setup)
+        packages.requirements(task.setup)  # said before anything is fetched
         patches = await self._once(self._open, task)
         content = await asyncio.to_thread((await self._bundle(task)).read_bytes)
         repo = Repo(bundle=sha256(content).hexdigest(), ref=patches.commit)
@@ -109,51 +117,19 @@ class Verifier:
 
         commit = await self.repositories.commit(repo, upload)
         base = await self.repositories.base(repo, commit, upload)
-        layer = await self._once(self._packages, tuple(wanted), packages.FOLDER)
-        installed = await self._installed(base, layer)
-        return Prepared(patches, project.over(base.layer, layer, installed), base, installed.note)
+        tags = await self._tags(base, patches, content)
+        return Prepared(patches, base, await self.environments.of(task.setup, base, tags))
 
-    async def _packages(self, wanted: tuple[str, ...], folder: str) -> str | None:
-        if not wanted:
-            return None
-        of, layers = await self._once(self._target), self.repositories.layers
-        return await packages.layer(layers, wanted, of, folder=folder)
-
-    async def _target(self) -> Target:
-        return await packages.target(self.sandbox)
-
-    async def _installed(self, base: Any, layer: str | None) -> Installed:
-        """The project; one that its backend cannot be got for is not installed."""
-        found = project.declared(await base.read("pyproject.toml"), base.entries.keys())
-        if isinstance(found, Installed):
-            return found
-        made = await self._built(found, base, layer, ask=True)
-        if isinstance(made, Backend):
-            made = await self._built(made, base, layer, ask=False)
-        assert isinstance(made, Installed)
-        return made
-
-    async def _built(
-        self, asked: Backend, base: Any, layer: str | None, *, ask: bool
-    ) -> Installed | Backend:
-        note = None
-        try:
-            own = await self._once(self._packages, asked.requires, project.BUILD)
-        except NoPackages as error:  # the sandbox may have it
-            own, note = None, f"the project could not be built: {error}"
-        layers = tuple(filter(None, (own, layer, base.layer)))
-        async with self._turns:
-            made = await project.built(self.sandbox, asked, layers, base.entries.keys(), ask=ask)
-        if isinstance(made, Installed) and made.note:
-            return replace(made, note=note or made.note)
-        return made
-
-    async def _once(self, make: Callable[..., Awaitable[Any]], *about: Any) -> Any:
-        """What `make` returns, which is called once for the same arguments."""
-        key = (make.__name__, *about)
-        if key not in self._made:
-            self._made[key] = asyncio.ensure_future(make(*about))
-        return await asyncio.shield(self._made[key])
+    async def _tags(self, base: Any, patches: Patches, bundle: bytes) -> dict[str, bytes]:
+        """Files of git's: where the bundle has no tag, one at the base commit for the version that
+        the index had at its time. Backends that ask git for the version would find none."""
+        if b" refs/tags/" in bundle.partition(b"\n\n")[0]:
+            return {}
+        files = [await base.read(each) for each in ("pyproject.toml", "setup.cfg")]
+        name = project.unversioned(*files)
+        version = name and await packages.newest(name, await patches.date())
+        names = (version, f"v{version}") if version else ()
+        return {f".git/refs/tags/{each}": f"{patches.commit}\n".encode() for each in names}
 
 
 def judged(task: RepoTask, ran: Ran) -> dict[str, Any]:
@@ -161,6 +137,11 @@ def judged(task: RepoTask, ran: Ran) -> dict[str, Any]:
     why = ran.why_not((*task.fail_to_pass, *task.pass_to_pass))
     failing = [name for name in task.fail_to_pass if not ran.passed(name)]
     return {"passed": why is None, "why": why or "", "failing": failing}
+
+
+def untried(why: str) -> dict[str, Any]:
+    """The answer where no test has run."""
+    return {"passed": False, "why": why, "failing": [], "untried": True}
 
 
 def _over(tree: Tree, changed: Changed) -> Tree:
@@ -177,7 +158,11 @@ async def serve(verifier: Verifier) -> None:
     under_way: set[asyncio.Task[None]] = set()
 
     async def one(order: Mapping[str, Any]) -> None:
-        answer = await verifier.answer(order)
+        try:
+            answer = await verifier.answer(order)
+        except Exception as error:  # noqa: BLE001 - whoever asked waits for an answer
+            traceback.print_exc()
+            answer = untried(f"the verifier failed: {type(error).__name__}: {error}")
         sys.stdout.write(json.dumps({"number": order["number"], **answer}) + "\n")
         sys.stdout.flush()
 
@@ -185,7 +170,9 @@ async def serve(verifier: Verifier) -> None:
         task = asyncio.create_task(one(json.loads(line)))
         under_way.add(task)
         task.add_done_callback(under_way.discard)
-    await asyncio.gather(*under_way)
+    for task in under_way:  # nobody waits for them any more
+        task.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)
 
 
 async def main() -> None:
@@ -196,7 +183,11 @@ async def main() -> None:
         settings = SandboxSettings(sandbox_rooms=0)
         sandbox = backend(settings, ready_for=LIMITS, layers=repositories.layers)
         try:
-            await serve(Verifier(folder, repositories, sandbox))
+            wheels = folder / "wheels"
+            wheels.mkdir()
+            turns = asyncio.Semaphore(RUNS_AT_ONCE)
+            environments = Environments(sandbox, repositories.layers, wheels, turns)
+            await serve(Verifier(folder, repositories, environments))
         finally:
             await sandbox.close()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import shutil
+import tarfile
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
@@ -14,6 +16,8 @@ import pytest
 
 from cli.main import run
 from evals.repos import own
+from evals.repos.task import Base, RepoTask
+from evals.repos.verifying import Verifying
 
 DEPENDENCY = "sortedcontainers"
 """What one of our own tasks requires. It is installed here, so that its wheel can be made again."""
@@ -74,6 +78,118 @@ def change(task: Path, **fields: object) -> None:
     (task / "task.json").write_text(json.dumps({**described, **fields}))
 
 
+BACKEND = """\
+import pathlib
+import subprocess
+import zipfile
+
+NAME, METADATA = {name!r}, {metadata!r}
+
+
+def build_wheel(folder, settings=None, metadata=None):
+    version = {version}
+    if (source := pathlib.Path("a.py")).exists():
+        pathlib.Path("compiled.so").write_text(source.read_text())
+    with zipfile.ZipFile(folder + f"/{{NAME}}-{{version}}-py3-none-any.whl", "w") as wheel:
+        info = f"{{NAME}}-{{version}}.dist-info"
+        text = f"Metadata-Version: 2.1\\nName: {{NAME}}\\nVersion: {{version}}\\n{{METADATA}}"
+        wheel.writestr(info + "/METADATA", text)
+        wheel.writestr(info + "/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\n")
+        wheel.writestr(info + "/RECORD", "")
+        wheel.writestr(f"{{NAME}}_made.py", "")
+    return f"{{NAME}}-{{version}}-py3-none-any.whl"
+
+
+build_editable = build_wheel
+"""
+OWN_BACKEND = """\
+[build-system]
+requires = []
+build-backend = "made"
+backend-path = ["."]
+"""
+"""A backend that a project has itself: no other package is needed to build it."""
+
+
+def sdist(folder: Path, name: str, ran: Path) -> None:
+    """A package without a wheel. A build of it outside of the sandbox makes the file `ran`."""
+    outside = f"open({str(ran)!r}, 'w')"
+    trap = f"import contextlib\nwith contextlib.suppress(OSError):\n    {outside}\n"
+    backend = trap + BACKEND.format(name=name, metadata="", version="'1.0'")
+    with tarfile.open(folder / f"{name}-1.0.tar.gz", "w:gz") as tar:
+        for path, text in {"pyproject.toml": OWN_BACKEND, "made.py": backend}.items():
+            member = tarfile.TarInfo(f"{name}-1.0/{path}")
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text.encode()))
+
+
+def unversioned(at: Path, tests: str, metadata: str = "", **fields: object) -> Path:
+    """A task on a project `shop` whose version is git's, without a tag."""
+    (at / "base").mkdir(parents=True)
+    version = (
+        "subprocess.check_output(['git', 'describe', '--tags'], text=True).strip().lstrip('v')"
+    )
+    backend = BACKEND.format(name="shop", metadata=metadata, version=version)
+    project = OWN_BACKEND + "[project]\nname = 'shop'\ndynamic = ['version', 'dependencies']\n"
+    for path, text in {"made.py": backend, "pyproject.toml": project, "a.py": "x = 1\n"}.items():
+        (at / "base" / path).write_text(text)
+    (at / "fix.patch").write_text("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n")
+    lines = tests.splitlines()
+    head = f"--- /dev/null\n+++ b/test_a.py\n@@ -0,0 +1,{len(lines)} @@\n"
+    (at / "test.patch").write_text(head + "".join(f"+{line}\n" for line in lines))
+    named = {"id": at.name, "problem": "x is wrong.", "fail_to_pass": ["test_a.py::test_it"]}
+    (at / "task.json").write_text(json.dumps({**named, **fields}))
+    return at
+
+
+def test_what_has_no_wheel_is_built_in_the_sandbox(capsys, tmp_path, index):
+    ran = tmp_path / "ran"
+    sdist(index, "plain", ran)
+    tests = "import a, plain_made\n\ndef test_it():\n    assert a.x == 2\n"
+    source, made = tmp_path / "source", tmp_path / "tasks"
+    unversioned(source / "shop", tests, setup=["plain==1.0"])
+    unversioned(source / "not there", tests, setup=["plain==2.0"])
+    made.mkdir()
+    own.tasks(made, source)
+    code, said = canonical(capsys, "--data", str(made))
+    assert (code, said["tasks"], said["passed"]) == (1, 2, 1)
+    (why,) = said["failures"]
+    assert "not there: with its fix: setup: plain==2.0: the index has neither a wheel" in why
+    assert "pin a version that it has" in why
+    assert not ran.exists()
+
+
+def test_a_project_whose_version_and_requirements_only_its_build_knows(capsys, tmp_path, index):
+    tests = """\
+from importlib.metadata import version
+import a
+import plain_made
+import sortedcontainers
+
+def test_it():
+    assert version("shop") == "7.1"
+    assert a.x == 2
+    assert open("compiled.so").read() == "x = 2\\n"
+"""
+    sdist(index, "plain", tmp_path / "ran")
+    (index / "shop-7.1.tar.gz").write_bytes(b"")  # what the index has of the project itself
+    source, made = tmp_path / "source", tmp_path / "tasks"
+    metadata = f"Requires-Dist: plain\nRequires-Dist: {DEPENDENCY}; extra == 'test'\n"
+    unversioned(source / "shop", tests, metadata, setup=["-e .[test]"])
+    made.mkdir()
+    own.tasks(made, source)
+    code, said = canonical(capsys, "--data", str(made))
+    assert (code, said["failures"]) == (0, [])
+
+
+def test_an_order_that_breaks_the_verifier_is_answered():
+    task = RepoTask("lost", "It is lost.", Base(), b"", b"", ("test_a.py::test_it",))
+    with Verifying() as verifying:
+        said = verifying.verdict(task, "fix")
+    assert (said["passed"], said["untried"]) == (False, True)
+    assert "the verifier failed" in said["why"]
+
+
 def test_what_is_wrong_with_a_task_is_said(capsys, folder):
     shutil.copytree(folder / "ledger", folder / "no wheel")
     change(folder / "no wheel", id="no wheel", setup=["not-in-the-index==1.0"])
@@ -91,8 +207,7 @@ def test_what_is_wrong_with_a_task_is_said(capsys, folder):
         "not fixed",
     ]
     no_wheel, not_failing, not_fixed = said["failures"]
-    assert "no wheel for the sandbox's Python" in no_wheel
-    assert "not-in-the-index==1.0" in no_wheel
+    assert "not-in-the-index==1.0: the index has neither a wheel" in no_wheel
     assert f"without its fix: {passing} passes" in not_failing
     assert "with its fix: tests/test_cli.py::test_split failed" in not_fixed
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from evals.repos.backends import Backend
+from evals.repos.environment import Environment, over
 from evals.repos.packages import NoPackages, requirements
-from evals.repos.project import FOLDER, Backend, Installed, declared, over
+from evals.repos.project import FOLDER, Installed, declared, lacking, unversioned
 
 
 def test_requirements():
@@ -18,12 +20,18 @@ def test_requirements():
         ".",
         "-e .",
     ]
-    assert requirements(setup) == [
+    pinned = [
         "attrs==23.2.0",
         "pytest-cov==5.0.0 ; python_version >= '3.8'",
         "six==1.16.0 --hash=sha256:" + 64 * "a",
     ]
-    assert requirements([]) == []
+    assert requirements(setup) == (pinned, [])
+    assert requirements([]) == ([], [])
+
+
+@pytest.mark.parametrize("line", [".[test, docs]", "-e .[test,docs]", "-e './[test,docs]'"])
+def test_extras_of_the_project(line):
+    assert requirements([line]) == ([], ["test", "docs"])
 
 
 @pytest.mark.parametrize(
@@ -32,7 +40,7 @@ def test_requirements():
         ("--index-url https://git.example/simple", "is no requirement"),
         ("-r requirements.txt", "is no requirement"),
         ("x @ file:///etc", "comes from the index"),
-        ("-e .[test]", "list what the project's extras require"),
+        ("-e ../other", "is no requirement"),
     ],
 )
 def test_what_is_no_requirement_is_refused(line, why):
@@ -89,8 +97,48 @@ def test_files_that_are_no_project(text):
     assert declared(text, {"a.py"}) == Installed()
 
 
+def test_what_the_project_requires_beside_the_pinned_packages():
+    text = b"""\
+[project]
+name = "My.Shop"
+version = "1.0"
+dependencies = ["attrs>=20", "tomli>=1; python_version < '3.11'", "Py_Yaml<9"]
+[project.optional-dependencies]
+test = ["pytest>=7", "my-shop[odd_name]"]
+odd-name = ["six; python_version >= '3'", "enum34; python_version < '3'"]
+docs = ["sphinx"]
+"""
+    found = declared(text, {"pyproject.toml", "my_shop.py"})
+    assert isinstance(found, Installed)
+    python = {"python_version": "3.11", "python_full_version": "3.11.7"}
+    assert lacking(found, [], {"attrs"}, python) == ["Py_Yaml<9"]
+    assert lacking(found, ["test"], {"attrs", "py-yaml"}, python) == ["pytest>=7", "six"]
+    assert lacking(Installed(), ["test"], set(), python) == []
+
+
+def test_what_only_a_build_knows_is_built():
+    text = b"[project]\nname='a'\nversion='1'\ndynamic=['dependencies']\n"
+    assert declared(text, {"a.py"}) == Backend()
+
+
+@pytest.mark.parametrize(
+    ("pyproject", "setup_cfg", "name"),
+    [
+        (b"[project]\nname = 'a'\ndynamic = ['version']", None, "a"),
+        (b"[project]\nname = 'a'\nversion = '1'", None, None),
+        (b"[build-system]\nrequires = []", b"[metadata]\nname = b", "b"),
+        (None, b"[metadata]\nname = b\nversion = attr: b.__version__", None),
+        (None, b"no section", None),
+        (None, None, None),
+    ],
+)
+def test_projects_without_a_declared_version(pyproject, setup_cfg, name):
+    assert unversioned(pyproject, setup_cfg) == name
+
+
 def test_pinned_packages_come_after_the_project():
-    tree = over("repo-1", "packages-1", Installed(roots=("/work/src", "/work")))
+    installed = Installed(roots=("/work/src", "/work"))
+    tree = over("repo-1", Environment("packages-1", installed))
     assert tree.layers == ("packages-1", "repo-1")
     assert tree.paths == (
         "/work/src",
@@ -98,4 +146,4 @@ def test_pinned_packages_come_after_the_project():
         "/work/.fettle/project",
         "/work/.fettle/packages",
     )
-    assert over("repo-1", None, Installed()).sites == ("/work/.fettle/project",)
+    assert over("repo-1", Environment(None, Installed())).sites == ("/work/.fettle/project",)

@@ -1,8 +1,9 @@
-"""Installs the project of `/work` the editable way into FOLDER, by its own build backend.
+"""Builds by a project's own backend: the project of `/work` the editable way into FOLDER, or the
+source distribution `archive` as a wheel into WHEELS.
 
-Input: {backend, backend_path, ask} as JSON. What the backend writes elsewhere, such as a module
-with the version, stays, too. Output: {error, requires}: null, and nothing, where it is built. To
-`ask`, a backend that requires more for it says what, and nothing is built.
+Input: {backend, backend_path, ask, archive} as JSON. What the backend writes beside it in `/work`,
+such as a module with the version, stays, too. Output: {error, requires}: null, and nothing, where
+it is built. To `ask`, a backend that requires more for it says what, and nothing is built.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -19,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FOLDER = "/work/.fettle/project"
+FOLDER, WHEELS, UNPACKED = "/work/.fettle/project", "/work/.fettle/wheels", "/work/.fettle/source"
 
 
 def main() -> None:
@@ -27,19 +29,28 @@ def main() -> None:
     order = json.load(sys.stdin)
     said = os.dup(1)
     os.dup2(2, 1)
-    os.chdir("/work")
-    sys.path[:0] = [f"/work/{each}" for each in order["backend_path"]]
-    Path(FOLDER).mkdir(parents=True, exist_ok=True)
     error, requires = None, []
     try:
+        top = _unpacked(order["archive"]) if order["archive"] else "/work"
+        os.chdir(top)
+        sys.path[:0] = [f"{top}/{each}" for each in order["backend_path"]]
         backend = _backend(order["backend"])
-        if order["ask"] and hasattr(backend, "get_requires_for_build_editable"):
-            requires = list(backend.get_requires_for_build_editable())
+        kind = "wheel" if order["archive"] else "editable"
+        if order["ask"] and hasattr(backend, f"get_requires_for_build_{kind}"):
+            requires = list(getattr(backend, f"get_requires_for_build_{kind}")())
         if not requires:
-            _build(backend)
+            _wheel(backend) if order["archive"] else _editable(backend)
     except (Exception, SystemExit) as failure:  # noqa: BLE001 - whatever a backend raises
         error = f"{type(failure).__name__}: {failure}"[:400]
+    shutil.rmtree(UNPACKED, ignore_errors=True)
     os.write(said, json.dumps({"error": error, "requires": requires}).encode())
+
+
+def _unpacked(archive: str) -> str:
+    """The one directory that the archive has."""
+    shutil.unpack_archive(archive, UNPACKED)
+    (top,) = Path(UNPACKED).iterdir()
+    return str(top)
 
 
 def _backend(name: str) -> Any:
@@ -50,7 +61,13 @@ def _backend(name: str) -> Any:
     return backend
 
 
-def _build(backend: Any) -> None:
+def _wheel(backend: Any) -> None:
+    Path(WHEELS).mkdir(parents=True, exist_ok=True)
+    backend.build_wheel(WHEELS)
+
+
+def _editable(backend: Any) -> None:
+    Path(FOLDER).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         try:
             wheel = backend.build_editable(folder)

@@ -1,0 +1,43 @@
+"""`python -I fetching.py REQUIREMENT PYTHON FOLDER` fetches a source distribution, and no more.
+
+`pip download` would run the package's code for its metadata. So this asks pip's finder, with all
+that pip's configuration says, and writes the archive into FOLDER; its name is the output. What it
+uses of pip is not public: the locked version has it, and a test.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from pip._internal.commands.download import DownloadCommand
+from pip._internal.models.target_python import TargetPython
+from pip._internal.network.utils import response_chunks
+from pip._vendor.packaging.specifiers import SpecifierSet
+
+
+def fetch(wanted: Requirement, python: str, folder: Path) -> str:
+    """The name of the archive; empty where the index has none."""
+    command = DownloadCommand("download", "")
+    with command.main_context():
+        options, _ = command.parse_args(["--quiet", "--no-input", "--no-binary", ":all:"])
+        session = command.get_default_session(options)
+        version = tuple(int(part) for part in python.split(".")[:3])
+        target = TargetPython(None, version)
+        finder = command._build_package_finder(options, session, target)  # noqa: SLF001
+        specifier = SpecifierSet(str(wanted.specifier))
+        best = finder.find_best_candidate(wanted.name, specifier).best_candidate
+        if best is None:
+            return ""
+        response = session.get(best.link.url_without_fragment, stream=True)
+        response.raise_for_status()
+        content = b"".join(response_chunks(response))
+        if best.link.has_hash:
+            best.link.as_hashes().check_against_chunks(iter([content]))
+        (folder / best.link.filename).write_bytes(content)
+        return best.link.filename
+
+
+if __name__ == "__main__":
+    sys.stdout.write(fetch(Requirement(sys.argv[1]), sys.argv[2], Path(sys.argv[3])))
