@@ -21,9 +21,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from evals.repos import packages, project
-from evals.repos.environment import Environment, Environments, Once, over
-from evals.repos.packages import NoPackages
+from evals.repos.environment import packages, project
+from evals.repos.environment.environments import Environment, Environments, Once, over
+from evals.repos.environment.packages import NoPackages
 from evals.repos.pytest_run import LIMITS, Ran, Tree, run_tests
 from evals.repos.task import RepoTask
 from evals.repos.trees import Changed, Patches, PatchRefused
@@ -160,7 +160,7 @@ async def serve(verifier: Verifier) -> None:
     async def one(order: Mapping[str, Any]) -> None:
         try:
             answer = await verifier.answer(order)
-        except Exception as error:  # noqa: BLE001 - whoever asked waits for an answer
+        except Exception as error:  # noqa: BLE001 - the asker waits for an answer
             traceback.print_exc()
             answer = untried(f"the verifier failed: {type(error).__name__}: {error}")
         sys.stdout.write(json.dumps({"number": order["number"], **answer}) + "\n")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evals.repos.backends import Backend
-from evals.repos.environment import Environment, over
-from evals.repos.packages import NoPackages, requirements
-from evals.repos.project import FOLDER, Installed, declared, lacking, unversioned
+from evals.repos.environment.backends import Backend
+from evals.repos.environment.environments import Environment, over
+from evals.repos.environment.packages import NoPackages, requirements
+from evals.repos.environment.project import FOLDER, Installed, declared, lacking, unversioned
 
 
 def test_requirements():

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evals.repos import packages, project, sources
-from evals.repos.backends import BUILD, ROOT, Backend, Place
-from evals.repos.packages import NoPackages, NoWheel, Target
-from evals.repos.project import Installed
+from evals.repos.environment import packages, project, sources
+from evals.repos.environment.backends import BUILD, ROOT, Backend, Place
+from evals.repos.environment.packages import NoPackages, NoWheel, Target
+from evals.repos.environment.project import Installed
 from evals.repos.pytest_run import Tree
 from sandbox.protocol import Sandbox
 

@@ -12,8 +12,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from evals.repos.backends import Backend, Place, Requires, made, parsed
-from evals.repos.packages import NoPackages, ran
+from evals.repos.environment.backends import Backend, Place, Requires, made, parsed
+from evals.repos.environment.packages import NoPackages, ran
 from evals.repos.pytest_run import one_line
 from sandbox.protocol import MIB, Sandbox
 

@@ -19,7 +19,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from evals.repos.backends import ROOT, Backend, Place, Requires, made, parsed
+from evals.repos.environment.backends import ROOT, Backend, Place, Requires, made, parsed
 from evals.repos.pytest_run import one_line
 from sandbox.protocol import Sandbox
 

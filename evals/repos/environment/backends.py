@@ -88,11 +88,11 @@ async def _run(
         "ask": ask,
         "archive": place.archive,
     }
-    told = f'PATH="$PATH:{MACHINE}" PYTHONPATH={ROOT}/{BUILD}'
-    told += " SETUPTOOLS_ENABLE_FEATURES=legacy-editable"
+    variables = f'PATH="$PATH:{MACHINE}" PYTHONPATH={ROOT}/{BUILD}'
+    variables += " SETUPTOOLS_ENABLE_FEATURES=legacy-editable"
     result = await sandbox.run(
         Command(
-            argv=("sh", "-c", f'{told} exec python -c "$0"', source("building")),
+            argv=("sh", "-c", f'{variables} exec python -c "$0"', source("building")),
             files=place.files,
             stdin=json.dumps(order).encode(),
             layers=(*([own] if own else []), *place.layers),
