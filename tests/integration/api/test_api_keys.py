@@ -16,6 +16,7 @@ GUARDED = [
     ("POST", "/verifications", "submit"),
     ("POST", f"{JOB}/cancel", "submit"),
     ("POST", f"{JOB}/retry", "submit"),
+    ("POST", f"{JOB}/rebase", "submit"),
     ("DELETE", f"{JOB}", "admin"),
     ("GET", "/jobs", "read"),
     ("GET", JOB, "read"),

@@ -181,7 +181,6 @@ fooled, a case is not.
 BENT = "a test that must fail has passed: the solution has changed how tests are judged"
 PROBLEMS = {
     "os._exit in a call": "the test process closed its channel",
-    "pytest.exit": "not all tests were run",
     "unittest's asserts": BENT,
     "CallInfo.from_call": BENT,
     "the reports' outcome": BENT,
