@@ -32,7 +32,7 @@ def nothing_is_left(folder: Path) -> bool:
         (b"# v2 git bundle\n-" + b"1" * 40 + b" x\n\n", "commits that are not in it"),
         (b"# v2 git bundle\n" + b"1" * 40 + b" refs/heads/main\n\nPACK", "cannot be unpacked"),
         (b"# v2 git bundle\n" + b"x\n" * 10_001 + b"\n", "more than 10000 refs"),
-        (b"# v2 git bundle\n" + b"x" * 2**21 + b"\n\n", "longer names than 2097152 bytes"),
+        (b"# v2 git bundle\n" + b"x" * 2**21 + b"\n\n", "names take more than 2097152 bytes"),
     ],
 )
 async def test_a_bundle_that_is_none(uploads, content: bytes, reason: str) -> None:

@@ -271,7 +271,7 @@ async def test_a_repository_of_sha_256(forge: GitServer, tmp_path: Path) -> None
 async def test_a_branchs_name_does_not_end_a_line(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
-    """Where `str.splitlines` knows an end: whoever pushes a branch chooses the name."""
+    """Where `str.splitlines` knows an end: who pushes a branch chooses the name."""
     commit = project.commit({"a.txt": b"1\n"})
     project.git("branch", "x\u2028y/HEAD")
     project.git("branch", "x\u0085y/HEAD")

@@ -95,8 +95,8 @@ def test_a_job_whose_tests_need_a_package(
     first = jobs.submit()
     job = jobs.ended(first)
     command = "pip install -r requirements.txt"
-    told = f"The project's dependencies are installed, by `{command}`."
-    assert any(told in each for each in model.texts)
+    said = f"The project's dependencies are installed, by `{command}`."
+    assert any(said in each for each in model.texts)
     python, shell, verified = job["runs"]
     packages = "/work/.setup/lib/python3.11/site-packages"
     assert python["stdout"]["text"] == f"{packages}/shout.py HEY\n"
@@ -131,8 +131,8 @@ def test_what_is_not_installed_is_said_once(jobs: Jobs, model: GreetingModel) ->
     (left_out,) = jobs.setups(job_id)
     command = "pip install -r requirements.txt"
     assert left_out == {"kind": "left_out", "command": command}
-    told = f"dependencies are not installed: this deployment did not run `{command}`."
-    assert any(told in each for each in model.texts)
+    said = f"dependencies are not installed: this deployment did not run `{command}`."
+    assert any(said in each for each in model.texts)
     ran, model.seen[:] = len(model.seen), []
     assert ran > 1
     quiet = jobs.submit(setup="")

@@ -35,8 +35,8 @@ def read(content: bytes) -> Bundle:
     header, end, _ = content[:HEADER_BYTES].partition(b"\n\n")
     if header.count(b"\n") > MOST_REFS or (not end and len(content) > HEADER_BYTES):
         raise RepositoryRefused(
-            f"the git bundle has more than {MOST_REFS} refs, or longer names than {HEADER_BYTES} "
-            "bytes have room for; name fewer"
+            f"the git bundle has more than {MOST_REFS} refs, or their names take more than "
+            f"{HEADER_BYTES} bytes; name fewer"
         )
     if not end:
         raise RepositoryRefused(f"the git bundle is cut off in its header; {_AGAIN}")
