@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -41,13 +40,6 @@ def repository(tmp_path: Path) -> Repository:
     return project(tmp_path / "project")
 
 
-def until(holds: Callable[[], bool], deployment: Deployment, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, deployment.logs()
-        time.sleep(0.02)
-
-
 def in_status(service: Service, job_id: str, status: str) -> Callable[[], bool]:
     return lambda: service.job(job_id)["status"] == status
 
@@ -74,10 +66,10 @@ def test_a_change_is_reviewed_and_applied(
         deployment.worker(groq_base_url=server.groq_url)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = str(service.submit({**SPEC, "review": True}, bundle=repository.bundle())["id"])
-            until(in_status(service, job_id, "awaiting_review"), deployment)
+            deployment.wait_until(in_status(service, job_id, "awaiting_review"))
             review = service.job(job_id)["review"]
             service.decide(job_id, {"action": "approve", "review_id": review["id"]})
-            until(in_status(service, job_id, "succeeded"), deployment)
+            deployment.wait_until(in_status(service, job_id, "succeeded"))
             job, patch = service.job(job_id), service.patch(job_id)
             bundle = service.bundle(job_id)
     shown = [message.text for request in model.seen for message in request.messages]
@@ -113,12 +105,12 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
         doomed = deployment.worker(**settings)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = str(service.submit(SPEC, bundle=repository.bundle())["id"])
-            until(lambda: len(model.seen) == slow + 2, deployment)  # the plan was one
+            deployment.wait_until(lambda: len(model.seen) == slow + 2)  # the plan was one
             doomed.kill()
             doomed.wait()
             model.slow = None
             deployment.worker(**settings)
-            until(in_status(service, job_id, "succeeded"), deployment)
+            deployment.wait_until(in_status(service, job_id, "succeeded"))
             job, patch = service.job(job_id), service.patch(job_id)
     assert job["attempts"] == 2
     assert len(model.seen) == 9  # the call in flight was made again, and no other
@@ -136,11 +128,11 @@ def test_a_job_that_fails_has_its_patch_and_a_retry_goes_on_from_there(
         deployment.worker(groq_base_url=server.groq_url)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = str(service.submit(SPEC, bundle=repository.bundle())["id"])
-            until(in_status(service, job_id, "failed"), deployment)
+            deployment.wait_until(in_status(service, job_id, "failed"))
             failed, first = service.job(job_id), service.patch(job_id)
             model.refused = None
             again = str(service.retry(job_id)["id"])
-            until(in_status(service, again, "succeeded"), deployment)
+            deployment.wait_until(in_status(service, again, "succeeded"))
             job, patch = service.job(again), service.patch(again)
     assert failed["reason"] == "model_unavailable"
     assert failed["result"]["patch"]["files"] == 1
@@ -156,7 +148,7 @@ def test_a_host_that_is_away_is_tried_again_and_named_at_the_end(deployment: Dep
     with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
         spec = {**SPEC, "repo": {"url": "https://127.0.0.1:9/team/app.git"}}
         job_id = str(service.submit(spec)["id"])
-        until(in_status(service, job_id, "failed"), deployment)
+        deployment.wait_until(in_status(service, job_id, "failed"))
         job = service.job(job_id)
     assert (job["reason"], job["attempts"]) == ("repository", 2)
     assert "127.0.0.1:9" in job["detail"]
@@ -171,7 +163,7 @@ def test_a_ref_that_is_not_there_ends_the_job_with_the_reason(
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             spec = {**SPEC, "repo": {"ref": "gone"}}
             job_id = str(service.submit(spec, bundle=repository.bundle())["id"])
-            until(in_status(service, job_id, "failed"), deployment)
+            deployment.wait_until(in_status(service, job_id, "failed"))
             job = service.job(job_id)
     assert job["reason"] == "repository"
     assert "'gone'" in job["detail"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,13 +40,6 @@ def forge(repository: Repository, tmp_path: Path) -> Iterator[GitServer]:
         yield server
 
 
-def until(holds: Callable[[], bool], deployment: Deployment) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, deployment.logs()
-        time.sleep(0.02)
-
-
 def settings_for(forge: GitServer, server: ProviderServer, folder: Path) -> dict[str, str]:
     file = folder / "credentials"
     file.write_text(f"{forge.place} me:{SECRET}\n")
@@ -81,7 +73,7 @@ def test_a_worker_that_is_killed_while_it_fetches(
             doomed.wait()
             forge.pause.set()
             deployment.worker(**settings)
-            until(lambda: service.job(job_id)["status"] == "succeeded", deployment)
+            deployment.wait_until(lambda: service.job(job_id)["status"] == "succeeded")
             job, patch = service.job(job_id), service.patch(job_id)
             events = list(service.events(job_id))
     assert job["attempts"] == 2
@@ -102,12 +94,12 @@ def test_a_job_stays_on_its_commit_when_the_branch_moves(
         doomed = deployment.worker(**settings)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = submitted(service, forge)
-            until(lambda: len(model.seen) == 3, deployment)
+            deployment.wait_until(lambda: len(model.seen) == 3)
             moved = repository.commit({"later.txt": b"1\n"})
             doomed.kill()
             doomed.wait()
             model.slow = None
             deployment.worker(**settings)
-            until(lambda: service.job(job_id)["status"] == "succeeded", deployment)
+            deployment.wait_until(lambda: service.job(job_id)["status"] == "succeeded")
             base = service.job(job_id)["result"]["patch"]["base"]
     assert (base, base != moved) == (first, True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +39,6 @@ def host(repository: Repository, tmp_path: Path) -> Iterator[SshServer]:
         yield server
 
 
-def until(holds: Callable[[], object], deployment: Deployment) -> None:
-    end = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < end, deployment.logs()
-        time.sleep(0.02)
-
-
 def asked(host: SshServer, **deliver: bool) -> dict[str, Any]:
     repo = {"url": host.url("project/.git"), "ref": "main"}
     return {"task": TASK, "model": MODEL, "repo": repo, "run_seconds": 60, "deliver": deliver}
@@ -67,12 +59,14 @@ def test_a_job_is_fetched_survives_its_worker_and_is_delivered_once(
         doomed = deployment.worker(**settings)
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = str(service.submit(asked(host, branch=True))["id"])
-            until(lambda: host.commands, deployment)
+            deployment.wait_until(lambda: host.commands)
             doomed.kill()
             doomed.wait()
             host.pause(on=False)
             deployment.worker(**settings)
-            until(lambda: service.job(job_id)["status"] not in {"queued", "running"}, deployment)
+            deployment.wait_until(
+                lambda: service.job(job_id)["status"] not in {"queued", "running"}
+            )
             job, events = service.job(job_id), list(service.events(job_id))
     assert (job["status"], job["attempts"], len(model.seen)) == ("succeeded", 2, CALLS)
     done = job["result"]["delivery"]
@@ -95,7 +89,7 @@ def test_a_pull_request_needs_a_token_before_it_costs_anything(
         deployment.worker(**settings_for(host, server, "gitlab"))
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             job_id = str(service.submit(asked(host, pull_request=True))["id"])
-            until(lambda: service.job(job_id)["status"] == "failed", deployment)
+            deployment.wait_until(lambda: service.job(job_id)["status"] == "failed")
             job = service.job(job_id)
     assert (job["reason"], model.seen) == ("delivery", [])
     assert "no token for 127.0.0.1, which a pull request needs" in job["detail"]

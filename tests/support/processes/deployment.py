@@ -7,7 +7,8 @@ import contextlib
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Iterable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,13 @@ class Deployment:
         finally:
             await store.close()
             hints.close()
+
+    def wait_until(self, holds: Callable[[], object], seconds: float = 120) -> None:
+        """Look until it holds; for tests that are clients of a front."""
+        end = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < end, self.logs()
+            time.sleep(0.02)
 
     async def submit(self, operations: Operations, spec: JobSpec) -> str:
         """Submit a job; returns its id."""
