@@ -3,24 +3,27 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install sandbox-extra lock demo up check format test test-tools test-packages faults attacks screenshots size clean
+.PHONY: help service install sandbox-extra lock demo up check format test test-tools test-packages faults attacks screenshots size clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-install:  ## make the locked environment in .venv; PYTHON=python3.12 names the interpreter
+service:  ## make the locked environment in .venv for `make demo` and `make up`; PYTHON=python3.12 names the interpreter
 	@PYTHON='$(PYTHON)' deploy/install.sh $(VENV)
 
+install:  ## the same, with the tools of tests and checks
+	@PYTHON='$(PYTHON)' deploy/install.sh $(VENV) dev
+
 sandbox-extra: install  ## make .venv/sandbox-extra: more packages for the code in sandboxes
-	@deploy/sandbox-extra.sh $(VENV)
+	@deploy/install.sh $(VENV) dev sandbox-extra
 
 lock:  ## write the lock files from pyproject.toml; ARGS=--upgrade takes the newest versions
 	deploy/lock.sh $(ARGS)
 
-demo: install  ## run five jobs through the whole service, and show them
+demo: service  ## run five jobs through the whole service, and show them
 	@$(BIN)/fettle demo
 
-up: install  ## run everything for daily use: API on :8000, a worker, Flower on :5555
+up: service  ## run everything for daily use: API on :8000, a worker, Flower on :5555
 	@$(BIN)/fettle up
 
 check: install  ## format, lint, strict types, import contracts, licences

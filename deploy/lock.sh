@@ -15,7 +15,11 @@ compile pyproject.toml --output-file requirements/base.lock
 # key alone. Both images are made from one environment, and the API's runs Flower, too.
 extras=(openai anthropic deepseek ollama openrouter docker s3 flower)
 compile pyproject.toml "${extras[@]/#/--extra=}" --constraints requirements/base.lock --output-file requirements/images.lock
-compile pyproject.toml --all-extras --group dev --group build --constraints requirements/images.lock --output-file requirements/dev.lock
-compile --group build --constraints requirements/dev.lock --output-file requirements/build.lock
+# For `make demo` and `make up`: every extra, and the tools that install this checkout itself.
+compile pyproject.toml --all-extras --group build --constraints requirements/images.lock --output-file requirements/service.lock
+compile pyproject.toml --all-extras --group dev --group build --group installer --constraints requirements/service.lock \
+    --output-file requirements/dev.lock
+compile --group build --constraints requirements/service.lock --output-file requirements/build.lock
+compile --group installer --constraints requirements/dev.lock --output-file requirements/installer.lock
 compile --group sandbox --output-file requirements/sandbox.lock
 compile --group sandbox-extra --constraints requirements/sandbox.lock --output-file requirements/sandbox-extra.lock
