@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
 NOBODY = 65534
 
 pytestmark = pytest.mark.e2e
 
 
-def install(python: str, venv: Path) -> subprocess.CompletedProcess[str]:
+def install(python: str, venv: Path, *options: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PYTHON": python}
-    command = [DEPLOY / "install.sh", venv]
+    command = [DEPLOY / "install.sh", venv, *options]
     return subprocess.run(command, check=False, env=env, capture_output=True, text=True)
 
 
@@ -65,3 +68,73 @@ def test_who_is_no_root_is_reported_the_command(tmp_path, there, command):
     )
     assert done.returncode == 1
     assert f"{command} --yes --no-install-recommends no-such-package" in done.stderr
+
+
+@pytest.fixture
+def recorded_uv(tmp_path):
+    """An environment that has pip and the stamp of an installed uv, which writes its call to a file."""
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    python = venv / "bin/python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    uv = venv / "bin/uv"
+    uv.write_text(f'#!/bin/sh\necho "$@" "cert=$SSL_CERT_FILE" >>"{tmp_path}/calls"\n')
+    for program in (python, uv):
+        program.chmod(0o755)
+    lock = "requirements/installer.lock"
+    digest = hashlib.sha256((ROOT / lock).read_bytes()).hexdigest()
+    interpreter = Path(sys.executable).resolve()
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    (venv / ".installed").write_text(f"{interpreter} {version} {ROOT}\n{digest}  {lock}\n")
+    return venv
+
+
+def installed_locks(venv: Path) -> list[str]:
+    lines = (venv / ".installed").read_text().splitlines()[1:]
+    return [line.split()[1].removeprefix("requirements/") for line in lines]
+
+
+def test_a_private_index_of_pip_is_the_index_of_uv(recorded_uv, tmp_path, monkeypatch):
+    """uv itself does not read pip's configuration."""
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://a.example/simple https://b.example/simple")
+    monkeypatch.setenv("PIP_TRUSTED_HOST", "b.example")
+    monkeypatch.setenv("PIP_CERT", "/etc/bank.pem")
+    done = install("", recorded_uv)
+    assert done.returncode == 0, done.stderr
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert len(calls) == 3
+    for call in calls:
+        assert "--default-index https://index.example/simple" in call
+        assert "--index https://a.example/simple --index https://b.example/simple" in call
+        assert "--allow-insecure-host b.example" in call
+        assert call.endswith("cert=/etc/bank.pem")
+
+
+def test_the_demo_installs_no_tools_of_tests_and_the_tests_add_them(recorded_uv, tmp_path):
+    assert install("", recorded_uv).returncode == 0
+    assert set(installed_locks(recorded_uv)) == {
+        "installer.lock", "service.lock", "pyproject.toml", "sandbox.lock"
+    }  # fmt: skip
+    assert install("", recorded_uv, "dev").returncode == 0
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert len(calls) == 4
+    assert "--requirement requirements/dev.lock" in calls[-1]
+    again = install("", recorded_uv, "dev")
+    assert (again.returncode, again.stdout) == (0, "")
+
+
+def test_a_call_that_failed_goes_on_with_the_lock_that_it_did_not_install(recorded_uv, tmp_path):
+    uv = recorded_uv / "bin/uv"
+    script = uv.read_text()
+    uv.write_text(script + 'case "$*" in *sandbox.lock*) exit 1;; esac\n')
+    failed = install("", recorded_uv)
+    assert failed.returncode == 1
+    assert "Is the package index reachable? Then run it again." in failed.stderr
+    assert "sandbox.lock" not in installed_locks(recorded_uv)
+    uv.write_text(script)
+    (tmp_path / "calls").unlink()
+    assert install("", recorded_uv).returncode == 0
+    (call,) = (tmp_path / "calls").read_text().splitlines()
+    assert "--requirement requirements/sandbox.lock" in call
