@@ -72,7 +72,7 @@ def test_who_is_no_root_is_reported_the_command(tmp_path, there, command):
 
 @pytest.fixture
 def recorded_uv(tmp_path):
-    """An environment that has pip and the stamp of an installed uv, which writes its call to a file."""
+    """An environment with pip, and with a uv that writes its calls to a file."""
     venv = tmp_path / "venv"
     (venv / "bin").mkdir(parents=True)
     python = venv / "bin/python"
