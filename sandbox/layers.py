@@ -22,6 +22,11 @@ NAMESPACES = "user, pid, net, ipc, uts, mount and cgroup are the sandbox's own"
 MEMORY = Layer(
     "memory total", True, "sampled over the whole tree every 50 ms and killed beyond the limit"
 )
+ADDRESS_SPACE = (
+    "the address space of each process is limited instead (RLIMIT_AS), so WebAssembly, fetch of "
+    "Node and Java do not run"
+)
+"""The consequence of a missing control group for memory (`policy.rlimits`)."""
 
 
 def probe() -> Command:
@@ -172,6 +177,6 @@ def _cgroup(facts: Mapping[str, Any]) -> Layer:
         "cgroup",
         facts.get("cgroup") or "",
         f"{facts.get('no_cgroup') or 'not used'}; a burst between two samples may reach twice the "
-        "memory limit, and nothing shares out the processors",
+        f"memory limit, and nothing shares out the processors; {ADDRESS_SPACE}",
         active=bool(facts.get("cgroup")),
     )

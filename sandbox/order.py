@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 
 from sandbox import paths, policy
@@ -36,10 +36,12 @@ def order(
     limits: Limits,
     python: str,
     *,
+    grouped: Collection[str] = (),
     own_interpreter: bool = False,
     base_files: int = 0,
 ) -> Order:
-    """The order for `command`; `python` is the interpreter's path in the sandbox. Code with a hash
+    """The order for `command`; `python` is the interpreter's path in the sandbox. The rlimits that
+    `grouped` names are not set, because a control group limits their resource. Code with a hash
     seed is given an `own_interpreter`, any other where that is asked for. The `base_files` that are
     in `/work` beforehand are not counted as the run's.
 
@@ -68,9 +70,14 @@ def order(
     blobs += [] if code is None else [(f"code {len(code)}", code)]
     asked = "random" if own_interpreter else None  # as PYTHONHASHSEED takes it
     seed = command.seed if command.seed is not None else asked
+    rlimits = policy.rlimits(limits)
     header = (
         *(f"{name} {value}" for name, value in numbers.items()),
-        *(f"rlimit {name} {pair[0]} {pair[1]}" for name, pair in policy.rlimits(limits).items()),
+        *(
+            f"rlimit {name} {soft} {hard}"
+            for name, (soft, hard) in rlimits.items()
+            if name not in grouped
+        ),
         *(() if seed is None else (f"seed {seed}",)),
         *(f"removed {path}" for path in sorted(command.removed)),
         *(() if command.collect else ("collect no",)),

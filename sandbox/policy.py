@@ -197,7 +197,7 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         "NUMEXPR_NUM_THREADS": "1",
-        # Each arena reserves 64 MiB of address space, which RLIMIT_AS counts.
+        # Each arena reserves 64 MiB of address space, which RLIMIT_AS counts if it is set.
         "MALLOC_ARENA_MAX": "2",
         # pyarrow, which pandas imports where it is installed: its allocator's thread would be
         # missing in every fork of the zygote, which therefore refuses to load it (`preload.load`).
@@ -231,6 +231,8 @@ class HostEnvironment:
     """Where code finds programs, after its interpreter's directory."""
     scripts: Mapping[str, bytes] = field(default_factory=dict)
     """Those of the interpreter's environment, by name; code finds them first."""
+    configuration: Mapping[str, bytes] = field(default_factory=dict)
+    """Files below `/etc` that programs need to start, by path (`configuration.py`)."""
     layers: Tree | None = None
     """The directory of layers, where there is one; code sees none of it but its own layers."""
 
@@ -251,12 +253,13 @@ def work_inodes(limits: Limits) -> int:
 
 
 def rlimits(limits: Limits) -> dict[str, tuple[int, int]]:
-    """Limits of each process, as (soft, hard), by their names in Python's `resource`.
+    """Limits of each process, as (soft, hard), by their names in Python's `resource`. If a control
+    group limits a resource, the backend leaves out its rlimit (`grouped` of `order.order`).
 
-    RLIMIT_AS is no memory limit: it counts what is only mapped (a thread's stack, an arena, a
-    library), and it does not add up over processes. Four times the limit and a GiB lets numpy,
-    matplotlib and 64 threads live, and still turns one absurd allocation into a MemoryError with a
-    traceback. The limit proper is the sampled total of the tree (`agent/supervise.py`).
+    RLIMIT_AS takes the place of a control group's memory limit: it bounds a burst of allocations
+    between two samples of the whole tree (`agent/resource_monitor.py`). It counts address space,
+    used or not. Four times the memory limit and a GiB is enough for numpy, matplotlib and 64
+    threads. It is too little for WebAssembly (and so for `fetch` of Node) and for Java.
     """
     address_space = 4 * limits.memory_bytes + 1024 * MIB
     own = 1  # the agent lives under the same count

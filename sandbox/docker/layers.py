@@ -9,7 +9,7 @@ import json
 
 from sandbox.docker.engine import Facts
 from sandbox.docker.profile import HOSTNAME, UIDS, ContainerTemplate
-from sandbox.layers import MEMORY, NAMESPACES, environment, layer, reach, rights
+from sandbox.layers import ADDRESS_SPACE, MEMORY, NAMESPACES, environment, layer, reach, rights
 from sandbox.protocol import Layer
 
 _OWN_RUNTIMES = {None, "runc", "crun"}
@@ -61,7 +61,8 @@ def _bounds(facts: Facts) -> tuple[Layer, ...]:
         layer(
             "cgroup",
             "memory without swap, processes and CPU time are bounded by the kernel",
-            f"not bounded by the engine: {missing}",
+            f"not bounded by the engine: {missing}"
+            + (f"; {ADDRESS_SPACE}" if "memory" not in facts.bounds else ""),
             active=not missing,
         ),
     )

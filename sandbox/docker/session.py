@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from dataclasses import replace
 from pathlib import Path
 
 from sandbox.docker import garbage_collection, image, profile
@@ -50,16 +49,13 @@ class DockerSession:
         self._chores = (asyncio.create_task(self._listen()), asyncio.create_task(self._sweep()))
 
     def order(self, command: Command, limits: Limits) -> Order:
-        """See `pool.Session.order`; without the limit of processes where the container's cgroup
-        holds it: without a user namespace of its own the kernel counts that one over the machine.
+        """See `pool.Session.order`. RLIMIT_NPROC would count over the whole machine, because the
+        container has no user namespace of its own; so it is set only if the cgroup cannot count.
         """
         files = 0 if self._images is None else self._images.files(command.layers)
-        whole = order(command, limits, image.PYTHON, base_files=files)
-        if "pids" not in self.facts.bounds:
-            return whole
-        lines = whole.header.split("\n")
-        kept = (line for line in lines if not line.startswith("rlimit RLIMIT_NPROC "))
-        return replace(whole, header="\n".join(kept))
+        bounds = {"memory": "RLIMIT_AS", "pids": "RLIMIT_NPROC"}
+        grouped = [rlimit for bound, rlimit in bounds.items() if bound in self.facts.bounds]
+        return order(command, limits, image.PYTHON, grouped=grouped, base_files=files)
 
     async def make(
         self, limits: Limits, *, load: bool, layers: tuple[str, ...] = (), proxy: bool = False

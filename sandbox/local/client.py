@@ -108,11 +108,12 @@ class LocalSession:
         self.facts = await self._opened
 
     def order(self, command: Command, limits: Limits) -> Order:
-        """See `pool.Session.order`."""
+        """See `pool.Session.order`. A control group always limits memory (`cgroups.detection`)."""
         return order(
             command,
             limits,
             self.facts["python"],
+            grouped=("RLIMIT_AS",) if self.facts["cgroup"] else (),
             own_interpreter=self._own_interpreter,
             base_files=self._sizes.get(command.layers, Size()).files,
         )

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sandbox import policy, programs
+from sandbox.local.configuration import configuration
 from sandbox.policy import HostEnvironment, Tree
 from sandbox.protocol import SandboxUnavailable
 from sandbox.scripts import scripts
@@ -54,6 +55,7 @@ def find(
         masked,
         path=(programs.PLACE,),
         scripts=dict(scripts(environment)) if inside != python else {},
+        configuration=dict(configuration(further, _PATH)),
         layers=base,
     )
 

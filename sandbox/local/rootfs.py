@@ -34,6 +34,7 @@ def spec(host_env: HostEnvironment) -> RootfsSpec:
     given = "\n".join((f"python {host_env.python}", f"main {policy.MAIN}", *env))
     texts = {path: text.encode() for path, text in policy.ETC.items()} | _sources()
     texts |= {path: Path(path).read_bytes() for path in policy.SYSTEM_FILES if Path(path).exists()}
+    texts |= host_env.configuration
     texts |= {f"{policy.SCRIPTS}/{name}": data for name, data in host_env.scripts.items()}
     texts[policy.AGENT_GIVEN] = given.encode()
     texts[policy.AGENT_ISOLATION] = policy.isolation(host_env).encode()

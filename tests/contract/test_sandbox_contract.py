@@ -289,6 +289,26 @@ async def test_a_limit_ends_a_run(sandbox: Sandbox, code: str, limits: Limits, e
     assert (result.end, result.exit_code, result.signal) == (end, None, None)
 
 
+RESERVED = """
+import mmap
+PROT_NONE = 0
+print(len(mmap.mmap(-1, 10 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=PROT_NONE)))
+"""
+"""Reserves address space and uses none of it, as WebAssembly and Java do."""
+
+
+async def test_address_space_is_limited_only_if_no_control_group_limits_memory(
+    sandbox: Sandbox,
+) -> None:
+    cgroup = next(layer for layer in await sandbox.check() if layer.name == "cgroup")
+    result = await python(sandbox, RESERVED)
+    if cgroup.active:
+        assert (result.end, result.stdout.text) == (End.EXITED, f"{10 << 30}\n"), result.stderr
+    else:
+        assert "Cannot allocate memory" in result.stderr.text
+        assert "RLIMIT_AS" in cgroup.detail
+
+
 async def test_a_fork_bomb_stays_within_its_count(sandbox: Sandbox) -> None:
     code = """
 import os, time
