@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -55,6 +55,7 @@ class Operations:
         *,
         by: str,
         key_id: str = "",
+        person: str = "",
         request_id: str = "",
         idempotency: Idempotency | None = None,
         blobs: Sequence[str] = (),
@@ -66,7 +67,7 @@ class Operations:
         job_id = secrets.token_hex(10)
         now = await self.store.now()
         change = lifecycle.submit(
-            job_id, tenant, spec, now, by=by, request_id=request_id, key_id=key_id
+            job_id, tenant, spec, now, by=by, request_id=request_id, key_id=key_id, person=person
         )
         return await self._created(change, idempotency, blobs)
 
@@ -86,6 +87,7 @@ class Operations:
         *,
         by: str,
         key_id: str = "",
+        person: str = "",
         request_id: str = "",
         idempotency: Idempotency | None = None,
     ) -> Submitted | Refusal:
@@ -105,6 +107,7 @@ class Operations:
             by=by,
             request_id=request_id,
             key_id=key_id,
+            person=person,
         )
         if isinstance(change, Refusal):
             return change
@@ -116,6 +119,7 @@ class Operations:
         *,
         by: str,
         key_id: str = "",
+        person: str = "",
         request_id: str = "",
         idempotency: Idempotency | None = None,
     ) -> Submitted | Refusal:
@@ -130,6 +134,7 @@ class Operations:
             by=by,
             request_id=request_id,
             key_id=key_id,
+            person=person,
         )
         if isinstance(change, Refusal):
             return change
@@ -154,12 +159,16 @@ class Operations:
         return await self._commits.own(held, partial(lifecycle.pause, review=review))
 
     async def decide(
-        self, job_id: str, decision: Decision, known: Loaded | None = None
+        self,
+        job_id: str,
+        decision: Decision,
+        known: Loaded | None = None,
+        same_person: Mapping[str, str] | None = None,
     ) -> JobRecord | Refusal:
         """Apply a person's Decision, and send a hint where the job is then queued. `known`: the job
-        as it was read just now.
+        as it was read just now. `same_person`: see `jobs.transitions.reviews.decide`.
         """
-        decide = partial(lifecycle.decide, decision=decision)
+        decide = partial(lifecycle.decide, decision=decision, same_person=same_person)
         return await self._commits.change(job_id, decide, known=known)
 
     async def cancel(self, job_id: str, by: str) -> JobRecord | Refusal:

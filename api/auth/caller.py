@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 import structlog
@@ -15,13 +16,19 @@ from api.http.connections import counted_as
 from api.http.query import known_parameters
 from api.problems import Refused
 from api.services import Services, ServicesDep
-from jobs.model.credentials import EVERY_SCOPE, OPERATOR, Credential, Scope, digest_of
+from jobs.model.credentials import (
+    FIRST,
+    FIRST_ID,
+    FIRST_NAMES,
+    OPERATOR,
+    Credential,
+    Scope,
+    digest_of,
+)
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
 
 T = TypeVar("T")
-
-CONFIGURED_ID = "configured"
 
 _header = APIKeyHeader(
     name="X-API-Key",
@@ -35,8 +42,9 @@ def configured(settings: ApiSettings) -> Credential | None:
     key = settings.first_key()
     if key is None:
         return None
-    name = "development" if key == DEVELOPMENT_KEY else "operator"
-    return Credential(CONFIGURED_ID, name, OPERATOR, EVERY_SCOPE)
+    production, development = FIRST_NAMES
+    name = development if key == DEVELOPMENT_KEY else production
+    return replace(FIRST, name=name, person=name)
 
 
 def allowed_to(*scopes: Scope) -> Callable[..., Awaitable[Credential]]:
@@ -91,18 +99,23 @@ Overseer = Annotated[Credential, Depends(allowed_to(Scope.READ, Scope.ADMIN))]
 def stamp_of(settings: ApiSettings, credential: Credential) -> str:
     """Changes when the configured key's secret is replaced; empty for other keys."""
     first = settings.first_key()
-    if credential.id != CONFIGURED_ID or first is None:
+    if credential.id != FIRST_ID or first is None:
         return ""
     return digest_of(first)[:16]
 
 
 async def holder(services: Services, key_id: str, stamp: str) -> Credential | None:
     """The key of this id, if it is still valid and its stamp is the same."""
-    first = configured(services.settings) if key_id == CONFIGURED_ID else None
+    first = configured(services.settings) if key_id == FIRST_ID else None
     found = first or await services.credentials.get(key_id)
     if found is None or not found.active:
         return None
     return found if hmac.compare_digest(stamp, stamp_of(services.settings, found)) else None
+
+
+async def own_keys(services: Services, caller: Credential) -> Mapping[str, str]:
+    """The identity keys of all keys that count as the caller's person: see `KeyRing`."""
+    return (await services.credentials.ring()).same_person(caller)
 
 
 async def _known(request: Request, services: Services, secret: str | None) -> Credential:

@@ -29,3 +29,10 @@ def _spelled(match: re.Match[str]) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def signature(by: str, person: str | None) -> str:
+    """The person of a key, and the key's name if it is another: `Ada Lovelace (key ada-laptop)`."""
+    if not person or person == by:
+        return visible(by)
+    return f"{visible(person)} (key {visible(by)})"

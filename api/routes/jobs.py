@@ -15,7 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
 
 from api import problems
-from api.auth.caller import Admin, Reader, Submitter
+from api.auth.caller import Admin, Reader, Submitter, own_keys
 from api.http import body, links, multipart
 from api.http.answers import as_json
 from api.http.multipart import NO_PARTS, Parts
@@ -156,7 +156,7 @@ async def listing(
             label=label,
             text=text or "",
             kind=kind or Kind.TASK,
-            waits_for=caller.person if waiting else None,
+            waits_for=await own_keys(services, caller) if waiting else None,
         )
     now = await services.store.now() if page.records else 0
     jobs = [

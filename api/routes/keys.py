@@ -6,7 +6,7 @@ import structlog
 from fastapi import APIRouter, Request, Response
 
 from api import problems
-from api.auth.caller import CONFIGURED_ID, Admin, Operator, Overseer, configured, stamp_of
+from api.auth.caller import Admin, Operator, Overseer, configured, stamp_of
 from api.http import body
 from api.http.answers import as_json
 from api.openapi import body_responses, responses, with_body
@@ -15,7 +15,7 @@ from api.problems import Refused
 from api.schemas.key import DayLimits, Key, KeyList, KeyRequest, NewKey, SignInLink, SpentToday
 from api.services import Services, ServicesDep
 from jobs.budgets import Amount, in_dollars
-from jobs.model.credentials import Credential, digest_of, new_id, new_secret
+from jobs.model.credentials import FIRST_ID, Credential, digest_of, new_id, new_secret
 from jobs.view.job import iso
 
 log = structlog.get_logger(__name__)
@@ -36,6 +36,10 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
 
     Admin keys create keys for their own tenant; the operator's, of the tenant `default`, for any
     tenant. Only the operator sets limits: a key of a tenant's admin has those of the settings.
+
+    A key belongs to a `person` for good. Where a job needs two approvals, all keys of a person have
+    one vote together, and a key also counts as the persons who made it: they have had its secret.
+    Keys that the first key (`FETTLE_API_KEY`) has made count apart from one another.
     """
     asked, _ = await body.read(request, KeyRequest, services.settings)
     tenant = asked.tenant or caller.tenant
@@ -52,13 +56,21 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
         scopes=tuple(dict.fromkeys(asked.scopes)),
         created_at=await services.store.now(),
         created_by=caller.name,
+        created_by_key=caller.id,
+        person=asked.person or asked.name,
         max_cost_usd_per_day=asked.max_cost_usd_per_day,
         max_tokens_per_day=asked.max_tokens_per_day,
     )
     if not await services.credentials.add(credential, digest_of(secret)):
         detail = f"an active key of the tenant {tenant} is named {asked.name}"
         raise Refused(problems.NAME_TAKEN, detail)
-    log.info("key created", key=credential.id, key_name=asked.name, key_tenant=tenant)
+    log.info(
+        "key created",
+        key=credential.id,
+        key_name=asked.name,
+        key_person=credential.person,
+        key_tenant=tenant,
+    )
     return as_json(NewKey(**_shown(credential), secret=secret), 201, {"Cache-Control": "no-store"})
 
 
@@ -97,7 +109,7 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
     """Replace both limits. They apply within seconds, to running jobs too. Only the operator may:
     a tenant's admin could raise the tenant's own limits."""
     asked, _ = await body.read(request, DayLimits, services.settings)
-    if key_id == CONFIGURED_ID and configured(services.settings):
+    if key_id == FIRST_ID and configured(services.settings):
         detail = "this key is set in FETTLE_API_KEY: FETTLE_KEY_COST_USD_PER_DAY limits it"
         raise Refused(problems.CONFIGURED_KEY, detail)
     await _governed(key_id, services, caller)
@@ -116,7 +128,7 @@ async def limit(key_id: str, request: Request, services: ServicesDep, caller: Op
 )
 async def revoke(key_id: str, services: ServicesDep, caller: Admin) -> Response:
     """Revoke a key at once. Revoking it again does nothing."""
-    if key_id == CONFIGURED_ID and configured(services.settings):
+    if key_id == FIRST_ID and configured(services.settings):
         raise Refused(problems.CONFIGURED_KEY, "this key is set in FETTLE_API_KEY")
     await _governed(key_id, services, caller)
     await services.credentials.revoke(key_id, await services.store.now())
@@ -142,6 +154,7 @@ def _shown(credential: Credential) -> dict[str, object]:
     return {
         "id": credential.id,
         "name": credential.name,
+        "person": credential.person,
         "tenant": credential.tenant,
         "scopes": list(credential.scopes),
         "created_at": iso(credential.created_at or None),

@@ -9,7 +9,7 @@ import structlog
 from fastapi import APIRouter, Query, Request, Response
 
 from api import problems
-from api.auth.caller import Overseer, Reviewer
+from api.auth.caller import Overseer, Reviewer, own_keys
 from api.http import body
 from api.http.answers import as_json
 from api.http.tables import as_csv
@@ -102,11 +102,13 @@ async def settle(
         code=asked.code,
         override=override,
         key_id=caller.id,
+        person=caller.person,
         digest=asked.digest or "",
         answers=tuple(asked.answers),
         comments=await on_lines(services.blobs, review, asked.comments if named else ()),
     )
-    decided = await services.operations.decide(job_id, decision, loaded)
+    same_person = await own_keys(services, caller)
+    decided = await services.operations.decide(job_id, decision, loaded, same_person)
     if isinstance(decided, Refusal):
         raise from_refusal(decided, **await _open_instead(services, job_id, decided, decision))
     log.info("review decided", job_id=job_id, action=asked.action, override=override)

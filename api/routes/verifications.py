@@ -67,6 +67,7 @@ async def verify(
         verification_requests.to_spec(asked, base.workspace, kept, settings),
         by=caller.name,
         key_id=caller.id,
+        person=caller.person,
         request_id=request.scope["request_id"],
         idempotency=once,
         blobs=[*saved, *base.digests],

@@ -133,7 +133,9 @@ class Result(ResponseModel):
     """The job's result."""
 
     answer: str
-    approved_by: str | None = Field(description="critic, a key's name, or null: not approved")
+    approved_by: str | None = Field(
+        description="critic, the names of persons, or null: not approved"
+    )
     override: bool = Field(
         False,
         description="a person approved although the evidence failed: no verification of the final "
@@ -217,7 +219,8 @@ class JobSummary(Life):
     labels: list[str]
     priority: Priority
     model: str | None
-    submitted_by: str
+    submitted_by: str = Field(description="the name of the key")
+    person: str = Field("", description="the person of that key")
     attempts: int
     open_review: str | None
     reason: Reason | None
@@ -249,7 +252,8 @@ class Job(Life):
 
     spec: Spec
     conversation_id: str
-    submitted_by: str
+    submitted_by: str = Field(description="the name of the key")
+    person: str = Field("", description="the person of that key")
     request_id: str
     route: Route | None = Field(None, description="of a job with the model `auto`")
     plan: Plan | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -12,13 +13,24 @@ from api.schemas.fields import Dollars
 from api.schemas.job_request import MOST_TOKENS
 from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.model.credentials import RESERVED, Scope
+from jobs.model.people import identity_of
 
 
 def _free(name: str) -> str:
-    if name.lower() in RESERVED:
+    if identity_of(name) in RESERVED:
         message = "Fettle signs its own actions as {name}: choose another name"
         raise PydanticCustomError("reserved", message, {"name": name})
     return name
+
+
+def _person(name: str | None) -> str | None:
+    """On one line and in single spaces, with one form of each letter (Unicode NFKC)."""
+    if name is None:
+        return None
+    name = " ".join(unicodedata.normalize("NFKC", name).split())
+    if not name.isprintable():
+        raise PydanticCustomError("unprintable", "a person's name has visible characters alone")
+    return _free(name)
 
 
 class DayLimits(RequestModel):
@@ -40,6 +52,12 @@ class KeyRequest(DayLimits):
     name: Annotated[str, AfterValidator(_free)] = Field(
         pattern=patterns.KEY_NAME, description="signs decisions; unique among active keys"
     )
+    person: Annotated[str | None, AfterValidator(_person)] = Field(
+        None,
+        pattern=patterns.SOME_TEXT,
+        max_length=100,
+        description="to whom the key belongs, for good; else a person of the key's name",
+    )
     scopes: list[Scope] = Field(min_length=1, max_length=len(Scope))
     tenant: str | None = Field(
         None, pattern=patterns.TENANT, description="the key's tenant; else that of your key"
@@ -58,10 +76,11 @@ class Key(ResponseModel):
 
     id: str
     name: str
+    person: str = Field("", description="to whom it belongs: all keys of a person have one vote")
     tenant: str
     scopes: list[Scope]
     created_at: Time | None
-    created_by: str
+    created_by: str = Field(description="the name of the key that made it")
     revoked_at: Time | None = None
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None

@@ -112,7 +112,8 @@ class ReviewRequest(RequestModel):
 class Approval(ResponseModel):
     """One of the approvals that a review needs."""
 
-    by: str
+    by: str = Field(description="the name of the key")
+    person: str = Field("", description="the person of the key")
     at: Time
     override: bool = False
 
@@ -140,13 +141,14 @@ class Decision(ResponseModel):
 
     review_id: str
     action: Action
-    by: str
+    by: str = Field(description="the name of the key")
+    person: str = Field("", description="the person of the key; empty from an older release")
     feedback: str = ""
     override: bool = False
     at: Time
     digest: str = Field("", description="the review's digest")
     digest_named: bool = Field(False, description="whether the author named the digest")
-    approvals: list[str] = Field(default_factory=list, description="everyone who approved it")
+    approvals: list[str] = Field(default_factory=list, description="the persons who approved it")
     answers: list[str] | None = Field(None, description="to questions, in their order")
     comments: list[LineComment] | None = Field(None, description="on lines of the patch")
 
@@ -162,12 +164,13 @@ class Decided(ResponseModel):
     action: Action
     by: str | None
     key_id: str | None
-    approvals: str | None = Field(description="everyone who approved it")
+    approvals: str | None = Field(description="the persons who approved it")
     override: bool | None
     digest: str | None
     digest_named: bool | None = Field(description="whether the author named the digest")
     feedback: str | None
     comments: list[LineComment] | None = Field(description="on lines of the patch")
+    person: str | None = Field(description="the person of the key")
 
 
 class DecidedList(ResponseModel):

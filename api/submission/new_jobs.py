@@ -61,6 +61,7 @@ async def submit(
         job_requests.to_spec(asked, workspace, services.settings, kept, repo),
         by=caller.name,
         key_id=caller.id,
+        person=caller.person,
         request_id=request_id,
         idempotency=once,
         blobs=saved,
@@ -90,6 +91,7 @@ async def retry(
         job_requests.retried(asked, parent.spec, services.settings),
         by=caller.name,
         key_id=caller.id,
+        person=caller.person,
         request_id=request_id,
         idempotency=once,
     )
@@ -113,7 +115,12 @@ async def rebase(
     if parent.result is not None and parent.result.bundle is not None:
         await services.blobs.get(parent.result.bundle)  # or the new job could not begin
     begun = await services.operations.rebase_as_new_job(
-        job_id, by=caller.name, key_id=caller.id, request_id=request_id, idempotency=once
+        job_id,
+        by=caller.name,
+        key_id=caller.id,
+        person=caller.person,
+        request_id=request_id,
+        idempotency=once,
     )
     if isinstance(begun, Refusal):
         raise from_refusal(begun)

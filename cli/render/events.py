@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from api.http.foreign_text import first_line
+from api.http.foreign_text import first_line, signature
 from api.line_comments import place
 from api.quantities import duration, money, plural
 from cli.client.events import Event
@@ -68,7 +68,9 @@ def decision_parts(data: Data, _detail: Detail) -> Iterator[Part]:
     override = ", overriding failed evidence" if data["override"] else ""
     said = data["feedback"] or data.get("comments")
     action = "go on" if data["action"] == "revise" and not said else data["action"]
-    yield Line("decided", f"{action}, by {printable(data['by'])}{override}", Tone.ASK)
+    yield Line(
+        "decided", f"{action}, by {signature(data['by'], data.get('person'))}{override}", Tone.ASK
+    )
     if data["feedback"]:
         yield Prose(printable(data["feedback"]))
     for answer in data.get("answers") or ():
@@ -97,7 +99,9 @@ def _voted(data: Data, _detail: Detail) -> Iterator[Part]:
     """One of the approvals that a review takes."""
     override = ", overriding failed evidence" if data["override"] else ""
     count = f"{data['approvals']} of {data['approvals_needed']} approvals"
-    yield Line("approved", f"by {printable(data['by'])}{override}: {count}", Tone.ASK)
+    yield Line(
+        "approved", f"by {signature(data['by'], data.get('person'))}{override}: {count}", Tone.ASK
+    )
     if data["feedback"]:
         yield Prose(printable(data["feedback"]))
     if data.get("ends"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from api.http.foreign_text import signature
 from api.quantities import duration, money
 from cli.client.events import Event
 from cli.client.service import Job
@@ -47,10 +48,11 @@ def _head(job: Job) -> Iterator[str]:
 
 def _table(job: Job) -> Iterator[str]:
     status = job["status"] + (f" ({why})" if (why := _why(job)) else "")
+    submitter = signature(job.get("submitted_by") or "unknown", job.get("person"))
     rows = {
         "status": status,
         "model": job["spec"].get("model") or "the worker's default",
-        "submitted": f"{job['created_at']}, by {job.get('submitted_by') or 'unknown'}",
+        "submitted": f"{job['created_at']}, by {submitter}",
         "finished": job["finished_at"] or "not yet",
         "worked": duration(job["ran_seconds"]),
         "cost": spend(job["cost"]["total"]),

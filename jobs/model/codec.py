@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from jobs.model.credentials import Person
+from jobs.model.credentials import Signer
 from jobs.model.events import Event, NewEvent
 from jobs.model.graph_format import GraphFormat
 from jobs.model.record import JobRecord
@@ -102,7 +102,7 @@ def read_record(fields: Mapping[str, str]) -> JobRecord:
             "graph": GraphFormat.parse(graph) if (graph := fields.get("graph")) else None,
             "once": fields.get("once", ""),
             "ends_by": fields.get("ends_by") or None,
-            "authors": [Person(*each) for each in json.loads(fields.get("authors", "[]"))],
+            "authors": [Signer(*each) for each in json.loads(fields.get("authors", "[]"))],
         }
     )
 

@@ -17,8 +17,12 @@ from jobs.model.review import EXPIRY
 OPERATOR = "default"
 """The operator's tenant: its admin keys are the operator's (see `Credential.operates`)."""
 PREFIX = "fettle_"
-RESERVED = frozenset({"critic", "rules", "executor", "planner", "operator", "development", EXPIRY})
-"""Names that no key may have: the service's own roles, and the configured key."""
+FIRST_ID = "configured"
+"""The id of the operator's first key, which the environment sets."""
+FIRST_NAMES = ("operator", "development")
+"""Its name in production, and in development."""
+RESERVED = frozenset({"critic", "rules", "executor", "planner", EXPIRY, *FIRST_NAMES})
+"""Names that no key and no person may have: the service's own roles, and the first key."""
 
 
 class Scope(StrEnum):
@@ -47,14 +51,24 @@ class Credential:
     scopes: tuple[Scope, ...]
     created_at: int = 0
     created_by: str = ""
+    """The name of the key that made this key, which another key may have later."""
     revoked_at: int | None = None
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
+    person: str = ""
+    """The person to whom the key belongs: for good. Without one, the key's name."""
+    created_by_key: str = ""
+    """The id of the key that made this key; '' if an older release has recorded it."""
+
+    def __post_init__(self) -> None:
+        """A key without a person stands for a person of its own name."""
+        if not self.person:
+            object.__setattr__(self, "person", self.name)
 
     @property
-    def person(self) -> Person:
-        """Who decides with it."""
-        return Person(self.name, self.id)
+    def signer(self) -> Signer:
+        """The name and the id that sign what is done with the key."""
+        return Signer(self.name, self.id)
 
     @property
     def active(self) -> bool:
@@ -79,6 +93,10 @@ class Credential:
     def governs(self, tenant: str) -> bool:
         """Whether the key may see to a tenant's keys: its own, or any if it is the operator's."""
         return self.operates or (self.may(Scope.ADMIN) and self.tenant == tenant)
+
+
+FIRST = Credential(FIRST_ID, FIRST_NAMES[0], OPERATOR, EVERY_SCOPE)
+"""The operator's first key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,19 +128,16 @@ def digest_of(secret: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """The name of a key and its id; '' where an older record does not tell."""
+class Signer:
+    """The name of a key that has done something, and its id; '' if an older release has not
+    recorded it."""
 
     name: str
     key_id: str = ""
 
     @property
     def identity_keys(self) -> frozenset[str]:
-        """By these, two keys are known to be one person's: a key by its id, and a new key by the
-        name that it has taken over."""
+        """By these, a job is known to be one's own: by the key's id, and by the name, which a new
+        key may have taken over."""
         key = {f"key:{self.key_id}"} if self.key_id else set()
         return frozenset({f"name:{self.name.lower()}", *key})
-
-    def is_also(self, other: Person) -> bool:
-        """Whether both are one person, as far as their keys show."""
-        return bool(self.identity_keys & other.identity_keys)

@@ -36,10 +36,11 @@ Verdict = TypeAliasType("Verdict", Literal["approve", "revise"])
 
 
 class SubmittedData(TypedDict):
-    """The job is on record; `retry_of` is the job that it retries, `rebase_of` the one whose change
-    it rebases."""
+    """The job is on record; `retry_of` is the job that it retries, `rebase_of` the job whose change
+    it rebases. `by` is the name of the key that brought it, `person` the key's person."""
 
     by: str
+    person: NotRequired[str]
     task: str
     review: bool
     model: str | None
@@ -298,6 +299,7 @@ class _PersonsData(TypedDict):
     review_id: str
     by: str
     key_id: NotRequired[str]
+    person: NotRequired[str]
     feedback: NotRequired[str]
     override: NotRequired[bool]
     digest: NotRequired[str]
@@ -325,7 +327,7 @@ class CommentData(TypedDict):
 
 
 class DecidedData(_PersonsData):
-    """A review is closed; `approvals` are the names of everyone who approved, `answers` those to
+    """A review is closed; `approvals` are the persons who approved, `answers` those to
     questions, `comments` those on lines of the patch."""
 
     action: Action
@@ -400,7 +402,7 @@ class LeaseLostData(TypedDict):
 
 
 class SucceededData(TypedDict):
-    """The end. `approved_by`: critic, the name of a key, or null: nobody has approved it,
+    """The end. `approved_by`: critic, the names of persons, or null: nobody has approved it,
     and it was accepted because the job says so (`unapproved`), or it is a verification."""
 
     approved_by: str | None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from jobs.model.credentials import Person
+from jobs.model.credentials import Signer
 from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
 from jobs.model.review import Decision, Review
 from jobs.model.spec import JobSpec, Kind
@@ -106,7 +106,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a job hands back. `approved_by` is `critic`, a key's name, or None.
+    """What a job hands back. `approved_by` is `critic`, the names of persons, or None.
 
     artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced. `checks`
     is the last report of its acceptance checks, `verification` the data of the event `verified` of
@@ -181,9 +181,11 @@ class JobRecord:
     graph: GraphFormat | None = None
     submitted_by: str = ""
     key_id: str = ""
+    person: str = ""
+    """The person of that key; '' if an older release has recorded the job."""
     request_id: str = ""
     revisions: int = 0
-    authors: tuple[Person, ...] = ()
+    authors: tuple[Signer, ...] = ()
     once: str = ""
 
     def ran(self, now: int) -> int:

@@ -40,6 +40,8 @@ class Approval:
     key_id: str
     at: int
     override: bool = False
+    person: str = ""
+    """The person of that key; '' if an older release has recorded the approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +134,5 @@ class Decision:
     """To questions, in their order; a blank or a missing one leaves it to the default."""
     comments: tuple[Comment, ...] = ()
     """Of `revise`: on lines of the patch."""
+    person: str = ""
+    """The person of the key; '' from the clock, and if an older release has recorded it."""

@@ -1,7 +1,7 @@
 """Credentials: API keys in plain Redis.
 
-fettle:key:{digest}  hash  id, name, tenant, scopes, created_at, created_by, revoked_at,
-                           max_cost_usd_per_day, max_tokens_per_day
+fettle:key:{digest}  hash  id, name, person, tenant, scopes, created_at, created_by,
+                           created_by_key, revoked_at, max_cost_usd_per_day, max_tokens_per_day
 fettle:keys          hash  id -> digest
 fettle:key-names     hash  tenant:name of the active keys -> id
 fettle:tenant:{t}    hash  max_cost_usd_per_day, max_tokens_per_day
@@ -16,6 +16,7 @@ from dataclasses import asdict
 from redis.asyncio import Redis
 
 from jobs.model.credentials import Credential, Scope, TenantLimits, in_order
+from jobs.model.people import KeyRing
 from jobs.redis import keys
 from jobs.redis.connection import UrgentCommands, ask, texts
 from jobs.redis.keys import PREFIX
@@ -38,6 +39,8 @@ class Credentials:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._urgently = UrgentCommands(redis)  # a key is taken back even where it is full
+        self._ring = KeyRing(())
+        self._ring_size = 0
 
     async def add(self, credential: Credential, digest: str) -> bool:
         """Store a new key under the digest of its secret.
@@ -70,6 +73,15 @@ class Credentials:
                 pipe.hgetall(_key(digest.decode()))
             found = await ask(pipe.execute())
         return in_order(_read(fields) for fields in found if fields)
+
+    async def ring(self) -> KeyRing:
+        """All keys, to tell whose they are. They are read again only if a key was added: nothing
+        that the ring tells changes, and no key is ever removed."""
+        size = await ask(self._redis.hlen(DIGESTS))
+        if size != self._ring_size:
+            every = await self.every()
+            self._ring, self._ring_size = KeyRing(tuple(every)), len(every)
+        return self._ring
 
     async def revoke(self, key_id: str, at: int) -> None:
         """Close a key for good; its first revocation stands."""
@@ -127,6 +139,8 @@ def _fields(credential: Credential) -> dict[str, str]:
         "scopes": " ".join(credential.scopes),
         "created_at": str(credential.created_at),
         "created_by": credential.created_by,
+        "person": credential.person,
+        "created_by_key": credential.created_by_key,
     }
     for name in ("revoked_at", "max_cost_usd_per_day", "max_tokens_per_day"):
         if (value := getattr(credential, name)) is not None:
@@ -146,6 +160,8 @@ def _read(fields: dict[bytes, bytes]) -> Credential:
         revoked_at=int(found["revoked_at"]) if "revoked_at" in found else None,
         max_cost_usd_per_day=found.get("max_cost_usd_per_day"),
         max_tokens_per_day=_number(found, "max_tokens_per_day"),
+        person=found.get("person", ""),
+        created_by_key=found.get("created_by_key", ""),
     )
 
 

@@ -23,7 +23,7 @@ from jobs.transitions.change import Change
 KINDS = ("voted", "decided")
 COLUMNS = (
     *("at", "job_id", "event", "kind", "review_id", "action", "by", "key_id", "approvals"),
-    *("override", "digest", "digest_named", "feedback", "comments"),
+    *("override", "digest", "digest_named", "feedback", "comments", "person"),
 )
 
 
@@ -107,4 +107,5 @@ def row(decided: Decided, at: str | None) -> dict[str, Any]:
         "digest_named": data.get("digest_named"),
         "feedback": data.get("feedback"),
         "comments": data.get("comments"),
+        "person": data.get("person"),
     }

@@ -65,6 +65,7 @@ def submit(
     by: str,
     request_id: str,
     key_id: str = "",
+    person: str = "",
 ) -> Change:
     """A new job, due at once; its first hint is on its way."""
     record = JobRecord(
@@ -79,10 +80,12 @@ def submit(
         hints=1,
         submitted_by=by,
         key_id=key_id,
+        person=person,
         request_id=request_id,
     )
     data = {
         "by": by,
+        "person": person,
         "task": spec.task,
         "review": spec.review,
         "model": spec.model,

@@ -20,7 +20,14 @@ from jobs.transitions.reviews import authors
 
 
 def rebase_as_new_job(
-    parent: JobRecord, job_id: str, now: int, *, by: str, request_id: str = "", key_id: str = ""
+    parent: JobRecord,
+    job_id: str,
+    now: int,
+    *,
+    by: str,
+    request_id: str = "",
+    key_id: str = "",
+    person: str = "",
 ) -> Change | Refusal:
     """A new job that carries on the approved change of `parent`: onto the branch that it was
     delivered for, else onto what its ref names by then."""
@@ -39,7 +46,7 @@ def rebase_as_new_job(
         questions_expire_seconds=None,
     )
     change = lifecycle.submit(
-        job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id
+        job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id, person=person
     )
     (submitted,) = change.events
     submitted = replace(submitted, data={**submitted.data, "rebase_of": parent.id})

@@ -28,6 +28,7 @@ def retry_as_new_job(
     by: str,
     request_id: str = "",
     key_id: str = "",
+    person: str = "",
     spec: JobSpec | None = None,
 ) -> Change | Refusal:
     """A new job that retries `parent`; `events` are the parent's, and so is the spec where it is
@@ -37,7 +38,7 @@ def retry_as_new_job(
         return Refusal("not_failed", detail, parent.status)
     spec = replace(spec or parent.spec, retry_of=parent.id, conversation_id=parent.conversation_id)
     change = lifecycle.submit(
-        job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id
+        job_id, parent.tenant, spec, now, by=by, request_id=request_id, key_id=key_id, person=person
     )
     change = replace(change, after=replace(change.after, authors=authors(parent)))
     (submitted,) = change.events

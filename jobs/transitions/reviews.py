@@ -1,8 +1,11 @@
 """Decisions: a person's answer to an open Review, and how many answers it needs. Pure.
 
 Where a Review needs two approvals (four eyes), each person has one vote, and the authors have none:
-those who submitted the job or one that it retries, and those whose edit has run. Delegating to the
-critic is not possible then. Every other answer closes the Review at once, from anybody.
+those who submitted the job or a job that it retries, and those whose edit has run. Which keys count
+as one person, `jobs.model.people` says. Delegating to the critic is not possible then. Every other
+answer closes the Review at once, from anybody.
+
+Why: docs/decisions/0066-a-vote-is-a-persons.md
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from jobs.model.credentials import Person
+from jobs.model.credentials import Signer
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
@@ -25,6 +28,9 @@ TAKES: Mapping[ReviewKind, Collection[Action]] = {
     ReviewKind.UPGRADE: tuple(upgrade.TAKES),
 }
 """What can be decided on a review of each kind."""
+_SUBMITTED = "brought the job: where two are needed, others approve it"
+_EDITED = "brought an earlier try or edited the code: others approve it"
+_VOTED = "has approved already: another person's approval is needed"
 
 
 def needed(record: JobRecord, review: Review) -> int:
@@ -32,18 +38,28 @@ def needed(record: JobRecord, review: Review) -> int:
     return record.spec.approvals if review.kind is ReviewKind.REVIEW else 1
 
 
-def decide(record: JobRecord, now: int, *, decision: Decision) -> Change | Refusal:
+def decide(
+    record: JobRecord,
+    now: int,
+    *,
+    decision: Decision,
+    same_person: Mapping[str, str] | None = None,
+) -> Change | Refusal:
     """Apply a Decision once, to the Review it names, while that is open (J10).
 
-    One of two approvals is kept on the Review, which stays open."""
+    One of two approvals is kept on the Review, which stays open. `same_person` are the identity
+    keys that count as the person who decides (`KeyRing.same_person`); None: the key's alone."""
     review = record.review
     if record.status is not Status.AWAITING_REVIEW or review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
     shown = digest_of(review)
-    if (refused := _misses(review, shown, decision) or _bars(record, review, decision)) is not None:
+    if same_person is None:
+        same_person = dict.fromkeys(_signer(decision).identity_keys, "")
+    refused = _misses(review, shown, decision) or _bars(record, review, decision, same_person)
+    if refused is not None:
         return refused
     bound = replace(decision, digest=shown)
-    given = Approval(decision.by, decision.key_id, now, decision.override)
+    given = Approval(decision.by, decision.key_id, now, decision.override, decision.person)
     approvals = review.approvals
     if decision.action is Action.APPROVE:
         approvals = (*approvals, given)
@@ -69,7 +85,9 @@ def _misses(review: Review, shown: str, decision: Decision) -> Refusal | None:
     return None
 
 
-def _bars(record: JobRecord, review: Review, decision: Decision) -> Refusal | None:
+def _bars(
+    record: JobRecord, review: Review, decision: Decision, same_person: Mapping[str, str]
+) -> Refusal | None:
     """Whether this person's approval does not count, where two are needed."""
     if needed(record, review) < 2:
         return None
@@ -78,32 +96,41 @@ def _bars(record: JobRecord, review: Review, decision: Decision) -> Refusal | No
         return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
     if decision.action is not Action.APPROVE:
         return None
-    return not_theirs(record, review, Person(decision.by, decision.key_id))
+    return not_theirs(record, review, decision.by, same_person)
 
 
-def not_theirs(record: JobRecord, review: Review, person: Person) -> Refusal | None:
-    """Why this person's approval of the job's open review would not count; None: it would."""
+def not_theirs(
+    record: JobRecord, review: Review, name: str, same_person: Mapping[str, str]
+) -> Refusal | None:
+    """Why the approval of the job's open review by the key `name` would not count; None: it would.
+    `same_person`: see `decide`."""
     if needed(record, review) < 2:
         return None
-    if person.is_also(_brought_by(record)):
-        detail = f"{person.name} brought the job: where two are needed, others approve it"
-        return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
-    if any(map(person.is_also, record.authors)):
-        detail = f"{person.name} brought an earlier try or edited the code: others approve it"
-        return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
-    if any(map(person.is_also, _voters(review))):
-        detail = f"{person.name} has approved already: another person's approval is needed"
-        return Refusal("voted_already", detail, Status.AWAITING_REVIEW)
+    for code, signers, did in (
+        ("own_approval", (_submitter(record),), _SUBMITTED),
+        ("own_approval", record.authors, _EDITED),
+        ("voted_already", _voters(review), _VOTED),
+    ):
+        for signer in signers:
+            marks = signer.identity_keys & same_person.keys()
+            if marks:
+                reason = next(filter(None, (same_person[mark] for mark in marks)), "")
+                person = f"{reason}, so {name} counts as {signer.name}, who" if reason else name
+                return Refusal(code, f"{person} {did}", Status.AWAITING_REVIEW)
     return None
 
 
-def authors(record: JobRecord) -> tuple[Person, ...]:
+def authors(record: JobRecord) -> tuple[Signer, ...]:
     """The authors of the work, each once."""
-    return tuple(dict.fromkeys((_brought_by(record), *record.authors)))
+    return tuple(dict.fromkeys((_submitter(record), *record.authors)))
 
 
-def _brought_by(record: JobRecord) -> Person:
-    return Person(record.submitted_by, record.key_id)
+def _submitter(record: JobRecord) -> Signer:
+    return Signer(record.submitted_by, record.key_id)
+
+
+def _signer(decision: Decision) -> Signer:
+    return Signer(decision.by, decision.key_id)
 
 
 def ineligible_approvers(record: JobRecord) -> frozenset[str]:
@@ -112,11 +139,11 @@ def ineligible_approvers(record: JobRecord) -> frozenset[str]:
     if review is None or needed(record, review) < 2:
         return frozenset()
     out = (*authors(record), *_voters(review))
-    return frozenset(mark for person in out for mark in person.identity_keys)
+    return frozenset(mark for signer in out for mark in signer.identity_keys)
 
 
-def _voters(review: Review) -> tuple[Person, ...]:
-    return tuple(Person(vote.by, vote.key_id) for vote in review.approvals)
+def _voters(review: Review) -> tuple[Signer, ...]:
+    return tuple(Signer(vote.by, vote.key_id) for vote in review.approvals)
 
 
 def _vote(
@@ -151,7 +178,7 @@ def _close(
     data = {
         **_said(review, decision, named=named),
         "action": decision.action,
-        "approvals": [vote.by for vote in approvals],
+        "approvals": [_approver(vote) for vote in approvals],
     }
     if decision.action is Action.ANSWER:
         data["answers"] = list(decision.answers)
@@ -181,6 +208,7 @@ def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:
         "review_id": review.id,
         "by": decision.by,
         "key_id": decision.key_id,
+        "person": decision.person,
         "feedback": decision.feedback,
         "override": decision.override,
         "digest": decision.digest,
@@ -190,14 +218,18 @@ def _said(review: Review, decision: Decision, *, named: bool) -> dict[str, Any]:
 
 def _edited(record: JobRecord, decision: Decision) -> JobRecord:
     """With the editor added to the authors, for good: all later work builds on the edit."""
-    editor = Person(decision.by, decision.key_id)
+    editor = _signer(decision)
     if decision.action is not Action.EDIT or editor in record.authors:
         return record
     return replace(record, authors=(*record.authors, editor))
 
 
 def _signed(decision: Decision, approvals: tuple[Approval, ...]) -> Decision:
-    """The Decision as the graph gets it: an approval carries the names of all who gave it."""
+    """The Decision as the graph gets it: an approval carries the persons who gave it."""
     if decision.action is not Action.APPROVE:
         return decision
-    return replace(decision, by=" and ".join(vote.by for vote in approvals))
+    return replace(decision, by=" and ".join(map(_approver, approvals)))
+
+
+def _approver(vote: Approval) -> str:
+    return vote.person or vote.by

@@ -50,6 +50,7 @@ def summary(record: JobRecord, charges: Iterable[Charge] = (), now: int = 0) -> 
         "priority": str(record.spec.priority),
         "model": record.spec.model,
         "submitted_by": record.submitted_by,
+        "person": record.person or record.submitted_by,
         "attempts": record.attempts,
         "open_review": record.review.id if record.review else None,
         "reason": str(record.reason) if record.reason else None,
@@ -76,7 +77,7 @@ def _waiting(record: JobRecord, now: int) -> dict[str, Any] | None:
         "waiting_seconds": max(now - review.opened_at, 0) / 1000,
         "expires_at": iso(review.expires_at),
         "expired": review.expired,
-        "approvals": [vote.by for vote in review.approvals],
+        "approvals": [vote.person or vote.by for vote in review.approvals],
         "approvals_needed": needed(record, review),
     }
 
@@ -94,6 +95,7 @@ def whole(
         "spec": spec(record.spec),
         "conversation_id": record.conversation_id,
         "submitted_by": record.submitted_by,
+        "person": record.person or record.submitted_by,
         "request_id": record.request_id,
         "route": _last(made, "routed"),
         "plan": _plan(made),
@@ -223,7 +225,12 @@ def _review(record: JobRecord) -> dict[str, Any] | None:
 
 
 def _approval(vote: Approval) -> dict[str, Any]:
-    return {"by": vote.by, "at": iso(vote.at), "override": vote.override}
+    return {
+        "by": vote.by,
+        "person": vote.person or vote.by,
+        "at": iso(vote.at),
+        "override": vote.override,
+    }
 
 
 def _result(result: Result | None) -> dict[str, Any] | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from support.jobs.job_examples import TENANT, held, job, review
 
-from jobs.model.credentials import Person
+from jobs.model.credentials import Signer
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision
 from jobs.model.spec import Kind
 from jobs.store import Charge
 
-ANN, BOB, CAT = Person("ann"), Person("bob", "k-bob"), Person("cat", "k-cat")
+ANN, BOB, CAT = Signer("ann"), Signer("bob", "k-bob"), Signer("cat", "k-cat")
 
 
 async def ids(service, **sought) -> list[str]:
@@ -84,19 +84,23 @@ async def test_what_is_no_task_is_listed_by_its_kind_alone(service):
 async def test_what_waits_for_a_person_is_what_he_may_decide(service):
     first, second = await waiting(service), await waiting(service, approvals=2)
     await service.submit()
-    assert set(await ids(service, waits_for=ANN)) == {first}, "the other one is her own"
-    assert set(await ids(service, waits_for=BOB)) == {first, second}
+    assert set(await ids(service, waits_for=ANN.identity_keys)) == {first}, (
+        "the other one is her own"
+    )
+    assert set(await ids(service, waits_for=BOB.identity_keys)) == {first, second}
     vote = Decision("r1", Action.APPROVE, BOB.name, key_id=BOB.key_id)
     job(await service.operations.decide(second, vote))
-    assert set(await ids(service, waits_for=BOB)) == {first}
-    assert set(await ids(service, waits_for=Person("Bob", "new key"))) == {first}
-    assert set(await ids(service, waits_for=CAT)) == {first, second}
+    assert set(await ids(service, waits_for=BOB.identity_keys)) == {first}
+    assert set(await ids(service, waits_for=Signer("Bob", "new key").identity_keys)) == {first}
+    assert set(await ids(service, waits_for=CAT.identity_keys)) == {first, second}
     job(await service.operations.decide(second, Decision("r1", Action.REVISE, "cat", feedback="x")))
     running = await service.claim(second)
     job(await service.operations.pause(held(running), review("r2")))
-    assert set(await ids(service, waits_for=BOB)) == {first, second}, "votes begin anew"
+    assert set(await ids(service, waits_for=BOB.identity_keys)) == {first, second}, (
+        "votes begin anew"
+    )
     job(await service.operations.cancel(second, "ann"))
-    assert await ids(service, waits_for=BOB) == [first]
+    assert await ids(service, waits_for=BOB.identity_keys) == [first]
 
 
 async def test_a_page_has_what_was_paid(service):

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 from markupsafe import Markup
 
+from api.auth.caller import own_keys
 from api.pages.rendering import drawn, known_templates
 from api.pages.visitor import Visitor
 from api.services import Services, find_job
@@ -49,6 +50,8 @@ class JobStory:
     events: Sequence[Event]
     charges: Sequence[Charge]
     now: int
+    same_person: Mapping[str, str] = field(default_factory=dict)
+    """The identity keys that count as the visitor's person: see `KeyRing.same_person`."""
 
     @property
     def last(self) -> int:
@@ -59,10 +62,12 @@ class JobStory:
 async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
     """The job with its events, if it belongs to the visitor's tenant. Raises Refused: 404."""
     loaded = await find_job(services, visitor.credential, job_id)
-    events, charges = await asyncio.gather(
-        services.store.events(job_id), services.store.charges(job_id)
+    events, charges, same_person = await asyncio.gather(
+        services.store.events(job_id),
+        services.store.charges(job_id),
+        own_keys(services, visitor.credential),
     )
-    return JobStory(loaded.record, events, charges, loaded.now)
+    return JobStory(loaded.record, events, charges, loaded.now, same_person)
 
 
 def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
@@ -75,7 +80,7 @@ def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
         "visitor": visitor,
         "job": job,
         "shown_runs": shown_runs(job),
-        "barred": _barred(story.record, visitor),
+        "barred": _barred(story, visitor),
         "revision": _revision(job),
         "steps": plan_steps(job),
         "url": f"{base_url}/app/jobs/{story.record.id}",
@@ -181,11 +186,12 @@ def shown_runs(job: Mapping[str, Any]) -> list[Facts]:
     return [Facts(run) for run in covered or job["runs"][-1:]]
 
 
-def _barred(record: JobRecord, visitor: Visitor) -> str:
+def _barred(story: JobStory, visitor: Visitor) -> str:
     """Why the visitor's approval of the open review would not count; '' where it would."""
+    record = story.record
     if record.review is None:
         return ""
-    refused = not_theirs(record, record.review, visitor.credential.person)
+    refused = not_theirs(record, record.review, visitor.credential.name, story.same_person)
     return refused.detail if refused else ""
 
 

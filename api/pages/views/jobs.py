@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from api.auth.caller import own_keys
 from api.pages.format import words
 from api.pages.rendering import HEADERS, drawn, long_page
 from api.pages.visitor import Reader, Visitor
@@ -148,9 +149,9 @@ async def _waiting(services: Services, visitor: Visitor) -> Page:
     """The jobs that wait for the visitor's decision, the oldest first."""
     if not visitor.may(Scope.REVIEW):
         return Page((), 0)
-    person = visitor.credential.person
+    own = await own_keys(services, visitor.credential)
     tenant = visitor.credential.tenant
-    return await services.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=person)
+    return await services.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=own)
 
 
 def _rows(found: Page, now: int) -> list[dict[str, Any]]:

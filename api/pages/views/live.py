@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Annotated
 
 import structlog
@@ -145,7 +146,7 @@ class _Follower:
         if loaded is None:
             return []
         charges = await self._services.store.charges(loaded.record.id)
-        self._story = JobStory(loaded.record, self._story.events, charges, loaded.now)
+        self._story = replace(self._story, record=loaded.record, charges=charges, now=loaded.now)
         found = await asyncio.to_thread(self._regions, self._story)
         changed = {name: html for name, html in found.items() if self._sent.get(name) != html}
         self._sent.update(changed)
@@ -159,5 +160,5 @@ class _Follower:
         story = self._story
         found = await next_events(self._services, story.record.id, story.last, seconds)
         if found:
-            self._story = JobStory(story.record, [*story.events, *found], story.charges, story.now)
+            self._story = replace(story, events=[*story.events, *found])
         return bool(found)

@@ -43,6 +43,11 @@ def command() -> None:
     show_default=True,
     help="What the key may do; may be given again.",
 )
+@click.option(
+    "--person",
+    metavar="NAME",
+    help="To whom the key belongs, for good; else a person of the key's name.",
+)
 @click.option("--tenant", metavar="NAME", help="Whose jobs it sees; else your key's own tenant.")
 @limits
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -53,12 +58,17 @@ def create(
     name: str,
     *,
     scopes: tuple[str, ...],
+    person: str | None,
     tenant: str | None,
     as_json: bool,
     **limited: Any,
 ) -> None:
-    """Create a key named NAME: it signs decisions. Its secret is shown this once."""
-    asked = {"name": name, "scopes": list(scopes), "tenant": tenant, **limited}
+    """Create a key named NAME: it signs decisions. Its secret is shown this once.
+
+    All keys of a person have one vote where a job needs two approvals; a key that you make for
+    another person also counts as yours.
+    """
+    asked = {"name": name, "scopes": list(scopes), "person": person, "tenant": tenant, **limited}
     asked = {field: value for field, value in asked.items() if value is not None}
     with open_service(flags) as service:
         key = service.create_key(asked)
@@ -67,6 +77,7 @@ def create(
         return
     screen = Screen()
     screen.line("key", f"{key['id']}, of tenant {key['tenant']}, may {', '.join(key['scopes'])}")
+    screen.line("person", key.get("person") or key["name"])
     screen.line("secret", key["secret"])
     screen.line("", "it is not shown again; use it as FETTLE_API_KEY or in the header X-API-Key")
 
@@ -101,7 +112,7 @@ def list_keys(flags: Mapping[str, Any], *, as_json: bool) -> None:
         print_json({"keys": keys})
         return
     heads = ("ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY")
-    Screen().rows(heads, (_row(key) for key in keys))
+    Screen().rows((*heads, "PERSON", "MADE BY"), (_row(key) for key in keys))
 
 
 @command.command()
@@ -121,7 +132,8 @@ def revoke(flags: Mapping[str, Any], key_id: str, *, as_json: bool) -> None:
 def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
     times = ((key[name] or "-")[:10] for name in ("created_at", "revoked_at"))
     names = (key["id"], key["name"], key["tenant"], ",".join(key["scopes"]))
-    return (*names, *times, limits_shown(key), spent_shown(key))
+    owner = (key.get("person") or key["name"], key.get("created_by") or "-")
+    return (*names, *times, limits_shown(key), spent_shown(key), *owner)
 
 
 def spent_shown(key: Mapping[str, Any]) -> str:

@@ -289,3 +289,26 @@ async def test_the_log_names_the_peer_and_no_token(front):
     assert token not in str(lines)
     assert {line["path"] for line in asked} == {"/app/sign-in/..."}
     assert {line["peer"] for line in asked} == {"127.0.0.1"}
+
+
+async def test_a_key_belongs_to_a_person_for_good(front):
+    body = {"name": "laptop", "scopes": ["read"], "person": "  Grace\u00a0 Hopper "}
+    made = (await front.client.post("/keys", json=body)).json()
+    assert (made["person"], made["created_by"]) == ("Grace Hopper", "development")
+    without = (await front.client.post("/keys", json={"name": "ci", "scopes": ["read"]})).json()
+    assert without["person"] == "ci"
+    shown = (await front.client.get("/keys")).json()["keys"]
+    assert [key["person"] for key in shown] == ["development", "Grace Hopper", "ci"]
+    limits = {"max_tokens_per_day": 1, "person": "Eve"}
+    answer = await front.client.put(f"/keys/{made['id']}/limits", json=limits)
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize(
+    "person", ["", "  ", "operator", "\uff23ritic", "DEVELOPMENT ", "a\u200bda", "a\x00", "x" * 101]
+)
+async def test_a_person_has_a_name_of_their_own(front, person):
+    body = {"name": "laptop", "scopes": ["read"], "person": person}
+    answer = await front.client.post("/keys", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "person"

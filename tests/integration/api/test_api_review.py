@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import csv
 import io
 
 import pytest
-from support.pages.api_front import settings_for, started
+from support.pages.api_front import done, settings_for, started
+
+from jobs.model.review import Review, ReviewKind
+
+EVERY = ("submit", "read", "review", "admin")
 
 
 @pytest.fixture
@@ -117,29 +122,124 @@ async def test_who_comes_too_late_is_reported_what_was_decided(front):
     assert late["decision"] == {"review_id": "r2", "action": "revise", "by": "development"}
 
 
+@contextlib.asynccontextmanager
+async def people(front, *names, by=None, scopes=EVERY, **fields):
+    """A client for each name, with a key that `by` makes, else the first key."""
+    async with contextlib.AsyncExitStack() as stack:
+        clients = []
+        for name in names:
+            body = {"name": name, "scopes": scopes, **fields}
+            made = await (by or front.client).post("/keys", json=body)
+            assert made.status_code == 201, made.text
+            clients.append(await stack.enter_async_context(front.with_key(made.json()["secret"])))
+        yield clients
+
+
+async def approve(client, job_id):
+    """The status of the answer, and the type and the detail of a problem."""
+    answer = await client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
+    problem = answer.json()
+    return answer.status_code, problem.get("type", "").rpartition("/")[2], problem.get("detail", "")
+
+
 async def test_two_other_people_approve(front):
-    job_id = await front.paused(approvals=2)
-    own = await decide(front, job_id, action="approve")
-    assert (own.status_code, own.json()["type"]) == (403, "/problems/own-approval")
-    for name in ("grace", "heidi"):
-        async with front.with_key(await front.key("review", name=name)) as client:
-            answer = await client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
-            assert answer.status_code == 202
+    async with people(front, "ada", "grace", "heidi") as (ada, grace, heidi):
+        job_id = await front.paused(approvals=2, by=ada)
+        assert (await approve(ada, job_id))[:2] == (403, "own-approval")
+        for client in (grace, heidi):
+            assert (await approve(client, job_id))[0] == 202
             shown = await front.job(job_id)
-            assert answer.json()["status"] == shown["status"]
-            if name == "grace":
-                again = await client.post(f"/jobs/{job_id}/review", json={"action": "approve"})
-                assert (again.status_code, again.json()["type"]) == (409, "/problems/voted-already")
+            if client is grace:
+                assert (await approve(client, job_id))[:2] == (409, "voted-already")
                 review = shown["review"]
                 assert (shown["status"], review["approvals_needed"]) == ("awaiting_review", 2)
                 assert [vote["by"] for vote in review["approvals"]] == ["grace"]
     assert (shown["status"], shown["decisions"][0]["approvals"]) == ("queued", ["grace", "heidi"])
 
 
-async def test_what_waits_is_listed_for_those_who_may_decide_it(front):
+async def test_nobody_approves_their_own_job_with_keys_that_they_made(front):
+    async with (
+        people(front, "alice", "bob") as (alice, bob),
+        people(front, "sock", by=alice) as (sock,),
+        people(front, "puppet", by=sock, person="bob") as (puppet,),
+        people(front, "self", person="  \uff21LICE ") as (own,),
+    ):
+        job_id = await front.paused(approvals=2, by=alice)
+        for client in (sock, puppet, own, front.client):
+            status, problem, detail = await approve(client, job_id)
+            assert (status, problem) == (403, "own-approval"), detail
+            assert (await client.get("/jobs?waiting=me")).json()["total"] == 0
+        assert "alice made the key sock" in (await approve(sock, job_id))[2]
+        assert (await approve(bob, job_id))[0] == 202, "a key that names bob does not bar bob"
+        assert (await front.job(job_id))["status"] == "awaiting_review"
+
+
+async def test_the_first_key_approves_its_own_job_with_no_key_that_it_made(front):
     job_id = await front.paused(approvals=2)
-    assert (await front.client.get("/jobs?waiting=me")).json()["total"] == 0, "their own job"
-    async with front.with_key(await front.key("read", "review", name="grace")) as grace:
+    async with people(front, "grace", "heidi") as clients:
+        for client in (front.client, *clients):
+            assert (await approve(client, job_id))[:2] == (403, "own-approval")
+
+
+async def test_all_keys_that_one_person_made_have_one_vote(front):
+    async with (
+        people(front, "alice", "bob", "carol") as (alice, bob, carol),
+        people(front, "x", "y", by=alice) as (first, second),
+    ):
+        job_id = await front.paused(approvals=2, by=bob)
+        assert (await approve(first, job_id))[0] == 202
+        for client in (second, alice):
+            assert (await approve(client, job_id))[:2] == (409, "voted-already")
+        assert (await approve(carol, job_id))[0] == 202
+        assert (await front.job(job_id))["status"] == "queued"
+
+
+async def test_whose_edit_runs_does_not_approve_it_with_another_key(front):
+    async with (
+        people(front, "alice", "bob", "carol") as (alice, bob, carol),
+        people(front, "bob-2", person="Bob") as (again,),
+    ):
+        job_id = await front.paused(approvals=2, by=alice)
+        edit = {"action": "edit", "code": "print(1)"}
+        assert (await bob.post(f"/jobs/{job_id}/review", json=edit)).status_code == 202
+        held = await front.claim(job_id)
+        opened = Review("r2", ReviewKind.REVIEW, {"unproven": None}, 1)
+        done(await front.services.operations.pause(held, opened))
+        for client in (bob, again, alice):
+            assert (await approve(client, job_id))[:2] == (403, "own-approval")
+        assert (await approve(carol, job_id))[0] == 202
+
+
+async def test_persons_are_shown_with_the_keys_that_signed(front):
+    async with (
+        people(front, "ci", person="Alan Turing") as (author,),
+        people(front, "laptop", person="Grace Hopper") as (grace,),
+        people(front, "phone", person="Ada Lovelace") as (ada,),
+    ):
+        job_id = await front.paused(approvals=2, by=author)
+        await approve(grace, job_id)
+        shown = await front.job(job_id)
+        assert (shown["submitted_by"], shown["person"]) == ("ci", "Alan Turing")
+        (vote,) = shown["review"]["approvals"]
+        assert (vote["by"], vote["person"]) == ("laptop", "Grace Hopper")
+        await approve(ada, job_id)
+    decision = (await front.job(job_id))["decisions"][0]
+    assert (decision["by"], decision["person"]) == ("phone", "Ada Lovelace")
+    assert decision["approvals"] == ["Grace Hopper", "Ada Lovelace"]
+    exported = (await front.client.get("/decisions?format=csv")).text
+    rows = list(csv.DictReader(io.StringIO(exported, newline="")))
+    assert [(row["by"], row["person"]) for row in rows] == [
+        ("laptop", "Grace Hopper"),
+        ("phone", "Ada Lovelace"),
+    ]
+    record = (await front.services.store.load(job_id)).record
+    assert record.decision.by == "Grace Hopper and Ada Lovelace", "what the result names"
+
+
+async def test_what_waits_is_listed_for_those_who_may_decide_it(front):
+    async with people(front, "ada", "grace") as (ada, grace):
+        job_id = await front.paused(approvals=2, by=ada)
+        assert (await ada.get("/jobs?waiting=me")).json()["total"] == 0, "their own job"
         shown = (await grace.get("/jobs?waiting=me")).json()
         assert [job["id"] for job in shown["jobs"]] == [job_id]
         review = shown["jobs"][0]["review"]

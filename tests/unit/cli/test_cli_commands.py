@@ -315,15 +315,22 @@ def test_rebase(fettle, tiny):
 
 def test_keys(fettle, tiny):
     key = {"id": "k1", "name": "ada", "tenant": "default", "scopes": ["read"],
-           "created_at": "2026-11-21T12:00:00Z", "revoked_at": None}  # fmt: skip
+           "created_at": "2026-11-21T12:00:00Z", "revoked_at": None, "created_by": "operator",
+           "person": "Ada Lovelace"}  # fmt: skip
     tiny.on("POST /keys", Answer(201, {**key, "secret": "fettle_s"}))
     tiny.on("GET /keys", Answer(200, {"keys": [key]}))
     tiny.on("DELETE /keys/k1", Answer(204, ""))
     assert "secret: fettle_s\n" in fettle("keys", "create", "ada", "--scope", "read")[1]
     assert tiny.asked[-1].body == {"name": "ada", "scopes": ["read"]}
+    assert (
+        "person: Ada Lovelace\n" in fettle("keys", "create", "ada", "--person", "Ada Lovelace")[1]
+    )
+    assert tiny.asked[-1].body["person"] == "Ada Lovelace"
     heads, row = (line.split("\t") for line in fettle("keys", "list")[1].splitlines())
-    assert heads == ["ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY"]
-    assert row == ["k1", "ada", "default", "read", "2026-11-21", "-", "-", "-"]
+    assert heads[:8] == ["ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY"]
+    assert heads[8:] == ["PERSON", "MADE BY"]
+    assert row[:8] == ["k1", "ada", "default", "read", "2026-11-21", "-", "-", "-"]
+    assert row[8:] == ["Ada Lovelace", "operator"]
     assert fettle("keys", "revoke", "k1")[:2] == (0, "revoked: k1\n")
 
 

@@ -13,8 +13,9 @@ from api.pages.format.job_view import JobStory
 from api.pages.rendering import drawn
 from api.pages.session import Session
 from api.pages.visitor import Visitor
-from jobs.model.credentials import EVERY_SCOPE, Credential, Person
+from jobs.model.credentials import EVERY_SCOPE, Credential, Signer
 from jobs.model.events import Event
+from jobs.model.people import KeyRing
 from jobs.model.record import JobRecord, Reason, Result, Status
 from jobs.model.review import Approval, Review, ReviewKind
 from jobs.model.spec import JobSpec
@@ -35,7 +36,9 @@ def a_record(runs=(), **changed):
 
 
 def panel(name, record, events=(), charges=(), by="ada"):
-    answered = JobStory(record, events, charges, 60_000)
+    answered = JobStory(
+        record, events, charges, 60_000, KeyRing(()).same_person(visitor(by).credential)
+    )
     return drawn(f"job_{name}.html", **job_view.values(answered, visitor(by), "http://h"))
 
 
@@ -65,8 +68,8 @@ def test_evidence_that_is_shown_cut_says_so_and_leads_to_the_whole():
     ("by", "voted", "changed", "why"),
     [
         ("grace", (), {}, "brought the job"),
-        ("ada", (), {"authors": (Person("Ada"),)}, "edited the code"),
-        ("ada", ("ada",), {}, "approved already"),
+        ("ada", (), {"authors": (Signer("Ada"),)}, "edited the code"),
+        ("ada", ("ada",), {}, "has approved already"),
         ("ada", ("bob",), {}, ""),
         ("grace", (), {"approvals": 1}, ""),
     ],

@@ -1,0 +1,99 @@
+"""Which keys count as one person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jobs.model.credentials import EVERY_SCOPE, FIRST, Credential
+from jobs.model.people import KeyRing, identity_of
+
+FIRST_KEY = replace(FIRST, name="development", person="development")
+
+
+def key(name: str, maker: Credential = FIRST_KEY, **fields) -> Credential:
+    own = {"created_by": maker.name, "created_by_key": maker.id, **fields}
+    return Credential(f"k-{name}", name, own.pop("tenant", "default"), EVERY_SCOPE, **own)
+
+
+def one_person(one: Credential, other: Credential, *others: Credential) -> bool:
+    """Whether they count as one person, which has to be the same from both sides."""
+    ring = KeyRing(tuple(each for each in (one, other, *others) if each.id != FIRST.id))
+    found = {f"key:{b.id}" in ring.same_person(a) for a, b in ((one, other), (other, one))}
+    (answer,) = found
+    return answer
+
+
+ALICE = key("alice")
+
+
+@pytest.mark.parametrize(
+    "spelled", ["Ada Lovelace", "ada lovelace", " ADA\u00a0 Lovelace ", "\uff21da Lovelace"]
+)
+def test_a_person_is_the_same_in_all_spellings(spelled):
+    assert identity_of(spelled) == identity_of("Ada Lovelace")
+    laptop, phone = key("laptop", person="Ada Lovelace"), key("phone", person=spelled)
+    assert one_person(laptop, phone)
+    assert not one_person(laptop, key("bob"))
+
+
+def test_the_keys_that_the_first_key_made_count_apart_from_one_another_and_not_from_it():
+    assert not one_person(ALICE, key("bob"))
+    assert one_person(FIRST_KEY, ALICE)
+
+
+def test_a_key_counts_as_everyone_who_made_it():
+    made = key("sock", ALICE)
+    of_it = key("puppet", made)
+    for other in (made, of_it):
+        assert one_person(ALICE, other, made)
+    assert one_person(made, of_it)
+    assert one_person(key("alice-2", person="Alice"), made, ALICE), "another key of the maker"
+    assert not one_person(key("bob"), made, ALICE)
+
+
+def test_two_keys_that_one_person_made_count_as_one():
+    first, second = key("x", ALICE, person="Xavier"), key("y", ALICE, person="Yolanda")
+    ring = KeyRing((ALICE, first, second))
+    assert ring.same_person(first)["key:k-y"] == "alice made the keys x and y"
+    carol = key("carol")
+    assert not one_person(first, key("z", carol), ALICE, carol)
+
+
+def test_a_revoked_maker_and_a_new_key_of_its_name_change_nothing():
+    gone = replace(ALICE, revoked_at=1)
+    made = key("sock", gone)
+    again = replace(key("alice"), id="k-new")
+    assert one_person(gone, made)
+    assert one_person(again, made, gone), "the same person"
+    other = replace(key("alice", person="Alice Liddell"), id="k-other")
+    assert not one_person(other, made, gone), "the name alone is no person"
+
+
+def test_of_older_records_the_makers_name_counts():
+    old = Credential("k-old", "sock", "acme", EVERY_SCOPE, created_by="Alice")
+    admin = key("alice", tenant="acme")
+    assert one_person(admin, old)
+    elsewhere = replace(admin, id="k-e", tenant="other")
+    assert "key:k-old" not in KeyRing((elsewhere, old)).same_person(elsewhere)
+    assert not one_person(old, replace(key("bob"), tenant="acme", created_by="operator"), admin)
+
+
+def test_keys_of_another_tenant_are_no_concern_but_their_persons_are():
+    operator = key("olga")
+    made = key("bob", operator, tenant="acme")
+    ring = KeyRing((operator, made, key("cat", operator, tenant="acme")))
+    assert set(ring.same_person(operator)) == {
+        "key:k-olga",
+        "name:olga",
+        "key:configured",
+        "name:operator",
+    }
+    assert "key:k-cat" in ring.same_person(made)
+
+
+def test_a_circle_of_makers_ends():
+    one = Credential("k-1", "one", "t", EVERY_SCOPE, created_by="two")
+    two = Credential("k-2", "two", "t", EVERY_SCOPE, created_by="one")
+    assert one_person(one, two)
