@@ -34,6 +34,17 @@ class Metrics:
         )
         self.streams = Gauge("fettle_event_streams", "Open event streams", registry=self.registry)
         self._up = Gauge("fettle_redis_up", "Whether Redis answered", registry=self.registry)
+        self._writable = Gauge(
+            "fettle_redis_writable", "Whether Redis took a small write", registry=self.registry
+        )
+        self._broker = Gauge(
+            "fettle_broker_up", "Whether the broker took a small write", registry=self.registry
+        )
+        self._storage = Gauge(
+            "fettle_storage_up",
+            "Whether the artifact store kept a few bytes that it was sent",
+            registry=self.registry,
+        )
         self._jobs = Gauge(
             "fettle_jobs", "Jobs on record by status", ("status",), registry=self.registry
         )
@@ -92,6 +103,12 @@ class Metrics:
             self._jobs.labels(str(status)).set(jobs.get(status, 0))
         for priority in Priority:
             self._queue.labels(str(priority)).set(queue.get(priority, 0))
+
+    def depends(self, redis_fault: str, broker_fault: str, storage_fault: str) -> None:
+        """What this process found when it used its dependencies; empty: they work."""
+        self._writable.set(not redis_fault)
+        self._broker.set(not broker_fault)
+        self._storage.set(not storage_fault)
 
     def waited(self, longest: Mapping[Priority, float]) -> None:
         """Queue times in seconds; empty where the broker did not answer."""

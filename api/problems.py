@@ -291,8 +291,8 @@ NOT_READY = Kind(
     "not-ready",
     503,
     "The service cannot take requests now",
-    "`missing` lists the reasons: Redis does not answer. Workers are not checked here: "
-    "see GET /system.",
+    "`missing` lists the reasons: Redis takes no writes, or the artifact store fails. Workers are "
+    "not checked here: see GET /system.",
     retryable=True,
 )
 

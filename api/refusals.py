@@ -15,6 +15,7 @@ from api import problems
 from api.http.field_errors import invalid
 from api.pages import error_pages
 from api.problems import Kind, Refused, response
+from jobs.blobs.directory import cause_of
 from jobs.errors import (
     BlobMissing,
     BlobsUnavailable,
@@ -73,7 +74,9 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     @app.exception_handler(BlobsUnavailable)
     async def _bucket(request: Request, error: BlobsUnavailable) -> Response:
         log.error("storage unavailable", error=str(error))
-        return _answer(request, _later(problems.STORAGE_UNAVAILABLE, "the bucket did not answer"))
+        # the error has the address of the bucket, or a path
+        detail = f"the artifact store fails: {error.reason}"
+        return _answer(request, _later(problems.STORAGE_UNAVAILABLE, detail))
 
     @app.exception_handler(StoreFull)
     async def _full(request: Request, error: StoreFull) -> Response:
@@ -90,7 +93,7 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     async def _storage(request: Request, error: OSError) -> Response:
         # Redis' own come as StoreUnavailable: what is left is the disk
         log.error("storage unavailable", error=str(error))
-        detail = f"the artifact store failed: {error.strerror or type(error).__name__}"
+        detail = f"the disk fails: {cause_of(error) or error.strerror or type(error).__name__}"
         return _answer(request, _later(problems.STORAGE_UNAVAILABLE, detail))
 
     @app.exception_handler(Contended)

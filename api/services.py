@@ -16,6 +16,7 @@ from api import problems
 from api.auth.attempts import Attempts
 from api.auth.rate_limit import RateLimit
 from api.auth.slots import Slots, Turns, searches, streams, uploads
+from api.dependencies import Dependencies
 from api.metrics import Metrics
 from api.pages.session import Sessions
 from api.problems import Refused
@@ -51,6 +52,7 @@ class Services:
     sessions: Sessions
     attempts: Attempts
     waiting: Waiting
+    dependencies: Dependencies
     searches: Slots = field(default_factory=searches)
     streams: Slots = field(default_factory=streams)
     uploads: Turns = field(default_factory=uploads)
@@ -70,13 +72,14 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
     hints = Hints(settings.broker_url)
     broker = connect(settings.broker_url, seconds=settings.redis_seconds)
     rate_limit = RateLimit(broker, settings.rate_limit)
+    blobs = open_blobs(settings.blobs_dir, settings.bucket())
     store = RedisStore(redis, settings.redis_replicas)
     try:
         yield Services(
             settings=settings,
             store=store,
             operations=Operations(store, hints.hint, webhooks=bool(settings.webhook_url)),
-            blobs=open_blobs(settings.blobs_dir, settings.bucket()),
+            blobs=blobs,
             credentials=Credentials(redis),
             rate_limit=rate_limit,
             attempts=Attempts(settings.wrong_key_limit),
@@ -86,6 +89,7 @@ async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
                 cap(settings.key_cost_usd_per_day, settings.key_tokens_per_day),
             ),
             waiting=Waiting(broker, redis),
+            dependencies=Dependencies(redis, broker, blobs),
             sessions=Sessions(redis, settings.session_seconds),
         )
     finally:

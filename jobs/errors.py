@@ -2,13 +2,13 @@
 
 JobsError
   +-- StoreUnavailable   Redis did not answer in time; nothing is known of the write
-  |     +-- BlobsUnavailable   the same of the storage for bytes
+  |     +-- BlobsUnavailable   the storage for bytes did not answer, or refused
   |     +-- StoreRefused       it did answer: it takes no writes now, and has not taken this one
   |           +-- StoreFull          since it is at its `maxmemory`
   +-- StoreUnfit         Redis answers, but cannot keep jobs safely; says what to set
   +-- StaleEpoch         the writer no longer owns the job: drop the attempt (J5)
   +-- Contended          a record kept changing under a decision, or an id is taken; try again
-  +-- BlobMissing        bytes that a digest names are not in the store
+  +-- BlobMissing        bytes that a digest names are not in the store, or are damaged
   +-- PathRefused        a path that a workspace cannot hold
   +-- NotShown           a comment is on a line that the patch does not show
 """
@@ -25,7 +25,12 @@ class StoreUnavailable(JobsError):
 
 
 class BlobsUnavailable(StoreUnavailable):
-    """The storage for bytes did not answer, or refused."""
+    """The storage for bytes did not answer, or refused. The text is for logs and operators: it may
+    have a path, or the address of a bucket. `reason` is for tenants and has neither."""
+
+    def __init__(self, detail: str, reason: str = "it does not answer") -> None:
+        super().__init__(detail)
+        self.reason = reason
 
 
 class StoreRefused(StoreUnavailable):
@@ -58,10 +63,11 @@ class Contended(JobsError):
 
 
 class BlobMissing(JobsError):
-    """No bytes are stored under this digest."""
+    """No bytes are stored under this digest, or other bytes than it names (`damaged`)."""
 
-    def __init__(self, digest: str) -> None:
-        super().__init__(f"no bytes are stored under sha256 {digest}")
+    def __init__(self, digest: str, *, damaged: bool = False) -> None:
+        problem = "the stored bytes do not match" if damaged else "no bytes are stored under"
+        super().__init__(f"{problem} sha256 {digest}")
 
 
 class PathRefused(JobsError, ValueError):

@@ -58,7 +58,7 @@ async def remove_unreferenced(store: RedisStore, blobs: Blobs, retention: Retent
 
     It stops after half of the time for which its marks stand; the rest is found again when they
     have expired. Bytes that cannot be removed wait for another grace period. Raises
-    StoreUnavailable, and OSError when the batch is done.
+    StoreUnavailable, when the batch is done.
     """
     begun = time.monotonic()
     taken = await store.blobs.take(retention.grace_ms, retention.batch)
@@ -69,11 +69,9 @@ async def remove_unreferenced(store: RedisStore, blobs: Blobs, retention: Retent
         try:
             await blobs.remove(digest)
             gone.append(digest)
-        except (BlobsUnavailable, OSError) as error:
+        except BlobsUnavailable as error:
             stays.append(digest)
             wrong.append(error)
-            if isinstance(error, BlobsUnavailable):
-                break  # most likely none can be
     await store.blobs.removed(gone)
     if stays:
         await store.blobs.restore(stays)

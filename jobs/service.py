@@ -13,7 +13,7 @@ from functools import partial
 
 from jobs.commits import UNKNOWN, Commits
 from jobs.errors import StoreUnavailable
-from jobs.model.record import JobRecord, Reason, Result, Wait
+from jobs.model.record import Cause, JobRecord, Reason, Result, Wait
 from jobs.model.review import Decision, Review
 from jobs.model.spec import JobSpec
 from jobs.store import ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
@@ -211,9 +211,11 @@ class Operations:
         wait: Wait,
         asked_seconds: float = 0.0,
         result: Result | None = None,
+        *,
+        counted: bool = True,
     ) -> JobRecord | Refusal:
-        """Infrastructure trouble: retry later, or fail after enough tries, with the result so
-        far."""
+        """Infrastructure trouble: retry later, or fail after enough tries, with the result so far.
+        What is not `counted` uses up no try."""
         retry = partial(
             lifecycle.retry,
             reason=reason,
@@ -221,12 +223,15 @@ class Operations:
             policy=self.policy,
             asked_ms=int(asked_seconds * 1000),
             result=result,
+            counted=counted,
         )
         return await self._commits.own(held, retry)
 
-    async def requeue(self, held: LeaseRef, detail: str) -> JobRecord | Refusal:
+    async def requeue(
+        self, held: LeaseRef, detail: str, cause: Cause = Cause.STOPPING
+    ) -> JobRecord | Refusal:
         """The worker drains, or cannot go on: the job is queued again with its checkpoint."""
-        requeue = partial(lifecycle.requeue, why="drained", detail=detail)
+        requeue = partial(lifecycle.requeue, why="drained", cause=cause, detail=detail)
         return await self._commits.own(held, requeue)
 
     async def sweep(self, together: int = 32) -> int:

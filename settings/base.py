@@ -156,6 +156,10 @@ class StoreSettings(FettleSettings):
         """The artifact store's directory."""
         return self.data_dir / "blobs"
 
+    def directories(self) -> tuple[tuple[str, Path], ...]:
+        """The directories that the process must be able to write to, with their settings."""
+        return () if self.blobs_bucket else (("FETTLE_DATA_DIR", self.data_dir),)
+
     def bucket(self) -> dict[str, str | None] | None:
         """The bucket, as `jobs.blobs.s3.Bucket` takes it; None where a directory is used."""
         if self.blobs_bucket is None:

@@ -202,6 +202,11 @@ class WorkerSettings(
         """After which no lease is renewed any more."""
         return self.max_timeout_seconds + self.overdue_seconds
 
+    def directories(self) -> tuple[tuple[str, Path], ...]:
+        """See StoreSettings. A worker keeps repositories in a directory, also with a bucket."""
+        name = "FETTLE_DATA_DIR" if self.repo_dir is None else "FETTLE_REPO_DIR"
+        return (*super().directories(), (name, self.repositories_dir))
+
     @property
     def repositories_dir(self) -> Path:
         """Where mirrors and checked-out trees of repositories are."""

@@ -12,12 +12,21 @@ from dataclasses import dataclass
 
 import structlog
 
-from jobs.errors import Contended, StaleEpoch, StoreUnavailable
-from jobs.model.record import JobRecord, Reason
+from jobs.errors import BlobMissing, BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
+from jobs.model.record import Cause, JobRecord, Reason
 from jobs.transitions.lifecycle import Refusal
 from worker.abort import abort_process, exhausted
 from worker.graph_runner import GraphRunner, flush_unsent
-from worker.outcome import AskUpgrade, Drop, Fail, Requeue, Retry, WaitForStore, classify_failure
+from worker.outcome import (
+    AskUpgrade,
+    Drop,
+    Fail,
+    Requeue,
+    Retry,
+    WaitForStore,
+    classify_failure,
+    store_trouble,
+)
 from worker.resumption import damaged, question
 from worker.store import retry_while_unavailable
 
@@ -45,7 +54,7 @@ class Attempt:
         except StaleEpoch as error:
             ended = Refusal("left", str(error))
         except (StoreUnavailable, Contended) as error:
-            ended = await self._hand_back(str(error))
+            ended = await self._hand_back(error)
         except Exception as error:
             if exhausted(error):
                 abort_process(error)
@@ -56,28 +65,31 @@ class Attempt:
         else:
             logger.info("attempt ended", status=str(ended.status), reason=ended.reason)
 
-    async def _hand_back(self, why: str) -> JobRecord | Refusal:
+    async def _hand_back(self, error: Exception) -> JobRecord | Refusal:
         """Release the job as soon as Redis answers again, which does not count as a try. If its
         lease expired instead, that would count as a crash, and after two of them the job runs alone
         (J7).
         """
-        log.warning("attempt waits for Redis", job_id=self.drive.record.id, why=why)
+        log.warning("attempt waits for Redis", job_id=self.drive.record.id, error=str(error))
         while True:
             await asyncio.sleep(HAND_BACK_SECONDS)
             with contextlib.suppress(StoreUnavailable, Contended):
                 await flush_unsent()
-                return await self._give_back(why)
+                return await self._give_back(store_trouble(error), Cause.REDIS, error)
 
     async def _to_the_end(self) -> JobRecord | Refusal:
         try:
-            return await self._guarded()
+            try:
+                return await self._guarded()
+            except (BlobsUnavailable, BlobMissing) as error:  # as its end was put on record
+                return await self._fate(error)
         except asyncio.CancelledError:
             if not self.drive.control.drain_requested:
                 with contextlib.suppress(StoreUnavailable, Contended):
                     await flush_unsent()
                 raise
             await flush_unsent(SETTLE_SECONDS)  # a call that has finished counts
-            return await self._give_back("stopped in the middle of a call")
+            return await self._give_back("stopped in the middle of a call", Cause.STOPPING)
 
     async def _guarded(self) -> JobRecord | Refusal:
         """Run the graph; every failure becomes a change of the record."""
@@ -105,29 +117,58 @@ class Attempt:
         drive = self.drive
         match classify_failure(error):
             case Requeue():
-                return await self._give_back("the worker is stopping")
+                return await self._give_back("the worker is stopping", Cause.STOPPING)
             case Drop(why):
                 return Refusal("dropped", why)
-            case Retry(Reason.SANDBOX_UNAVAILABLE, wait) if not await self._sandbox_works():
-                return await self._give_back(f"no code can be run on this worker: {wait.why}")
-            case WaitForStore(why):
-                return await self._hand_back(why)
+            case WaitForStore():
+                return await self._hand_back(error)
             case AskUpgrade(place):
                 log.error("checkpoint unreadable", job_id=drive.record.id, place=place)
                 return await drive.ask(damaged(drive.record, place))
-            case Retry(reason, wait, asked):
-                return await retry_while_unavailable(
-                    lambda: drive.operations.retry(drive.held, reason, wait, asked)
-                )
+            case Retry() as meant:
+                return await self._rest(meant, error)
             case Fail(reason, detail, unforeseen):
                 if unforeseen:
                     log.error("attempt failed", job_id=drive.record.id, exc_info=error)
                 return await drive.fail(reason, detail)
 
-    async def _give_back(self, why: str) -> JobRecord | Refusal:
-        return await self.drive.operations.requeue(self.drive.held, why)
+    async def _rest(self, meant: Retry, error: Exception) -> JobRecord | Refusal:
+        """Release the job for a while. The worker checks its sandbox and its storage again: where
+        they fail for all jobs, this one loses no try, and the worker takes no other.
+        """
+        drive, readiness = self.drive, self.drive.context.readiness
+        counted = True
+        if meant.reason is Reason.SANDBOX_UNAVAILABLE and not await readiness.sandbox.look():
+            why = f"no code can be run on this worker: {meant.wait.why}"
+            return await self._give_back(why, Cause.SANDBOX, error)
+        if meant.reason is Reason.STORAGE:
+            counted = await readiness.storage.look()
+        released = await retry_while_unavailable(
+            lambda: drive.operations.retry(
+                drive.held, meant.reason, meant.wait, meant.asked_seconds, counted=counted
+            )
+        )
+        if isinstance(released, JobRecord):
+            self._log_release(released, meant.reason.cause, error)
+        return released
 
-    async def _sandbox_works(self) -> bool:
-        """Check the sandbox again: if it is broken for all jobs, this one loses no try, and the
-        worker takes no other."""
-        return await self.drive.context.readiness.look()
+    async def _give_back(
+        self, why: str, cause: Cause, error: Exception | None = None
+    ) -> JobRecord | Refusal:
+        released = await self.drive.operations.requeue(self.drive.held, why, cause)
+        if isinstance(released, JobRecord):
+            self._log_release(released, cause, error or why)
+        return released
+
+    def _log_release(self, record: JobRecord, cause: Cause, error: Exception | str) -> None:
+        """Name the cause with everything that the error says: a tenant is shown less of it."""
+        level = log.info if cause is Cause.STOPPING else log.warning
+        level(
+            "tries used up" if record.status.final else "attempt given back",
+            job_id=record.id,
+            attempt=record.attempts,
+            cause=str(cause),
+            error=error if isinstance(error, str) else f"{type(error).__name__}: {error}",
+            tries=record.retries,
+            rest_seconds=max(record.due_at - record.updated_at, 0) / 1000,
+        )

@@ -49,6 +49,7 @@ from worker.delivery.hosts import DeliveryHosts
 from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
+from worker.readiness import WorkerReadiness, storage_readiness
 from worker.repositories import rebase
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.job import fetching, installed
@@ -69,7 +70,7 @@ class WorkerContext:
     store: RedisStore
     blobs: Blobs
     sandboxes: Sandboxes
-    readiness: Readiness
+    readiness: WorkerReadiness
     models: ModelPool
     chains: Chains
     routes: Routes
@@ -257,11 +258,15 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         return Bounded(opened(image=image), free, figures)
 
     watch_pool(lambda: own.pool, figures)
+    blobs = open_blobs(settings.blobs_dir, settings.bucket())
     return WorkerContext(
         store=store,
-        blobs=open_blobs(settings.blobs_dir, settings.bucket()),
+        blobs=blobs,
         sandboxes=Sandboxes(sandbox, settings.sandbox_images, of_image),
-        readiness=Readiness(sandbox, settings.sandbox),
+        readiness=WorkerReadiness(
+            Readiness(sandbox, settings.sandbox),
+            storage_readiness(blobs, "bucket" if settings.blobs_bucket else "directory"),
+        ),
         models=ModelPool(model_options(settings), rate_limit, figures),
         chains=chains(settings),
         routes=routes(settings),

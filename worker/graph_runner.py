@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import structlog
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
@@ -24,7 +25,7 @@ from agents.ports.repository import Rebased
 from agents.runs.environment import described_files
 from agents.runs.symbol_map import symbol_map
 from jobs.blobs.manifest import load
-from jobs.errors import BlobsUnavailable
+from jobs.errors import BlobMissing, BlobsUnavailable
 from jobs.model.graph_format import ANEW
 from jobs.model.record import Delivery, JobRecord, Reason, Result, Wait
 from jobs.model.review import Review, ReviewKind
@@ -56,6 +57,7 @@ from worker.resumption import (
 from worker.store import retry_while_unavailable
 
 TURNS_SEEN = 3
+log = structlog.get_logger("worker.graph_runner")
 _VERIFICATION = CallKey("", "verification", 0)
 _DELIVERY = CallKey("", "delivery", 0)
 
@@ -238,6 +240,13 @@ class GraphRunner:
 
     async def _tried_again(self, error: DeliveryUnavailable, result: Result) -> JobRecord | Refusal:
         """Later, without another call of a model: the graph has ended."""
+        log.warning(
+            "attempt given back",
+            job_id=self.record.id,
+            attempt=self.record.attempts,
+            cause=str(Reason.DELIVERY.cause),
+            error=str(error),
+        )
         wait, best = Wait("the repository", str(error)), replace(result, delivery=error.done)
         asked = error.asked_seconds
         return await retry_while_unavailable(
@@ -261,7 +270,8 @@ class GraphRunner:
         there = None  # branches have files of their own
         if not record.spec.parallel:
             blobs = self.context.blobs
-            there = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
+            with contextlib.suppress(BlobMissing):
+                there = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
         found = best(snapshot.values, events, there)
         return None if found is None else _with(found, await self._last_change(record))
 
@@ -270,7 +280,7 @@ class GraphRunner:
         ledger = CURRENT.get(None)
         if ledger is None or record.workspace in (None, record.spec.workspace):
             return None  # it has changed nothing
-        with contextlib.suppress(RepositoryRefused, BlobsUnavailable, OSError):
+        with contextlib.suppress(RepositoryRefused, BlobsUnavailable, BlobMissing, OSError):
             change = await self._change(ledger, await self.context.workspace(record, ledger), "")
             await ledger.flush()
             return change

@@ -14,7 +14,16 @@ from langgraph.errors import GraphDrained
 from agents.errors import BudgetExhausted, Stopped
 from agents.graph.outcome import Outcome, outcome
 from agents.models.errors import ModelError, ModelUnavailable
-from jobs.errors import BlobsUnavailable, Contended, StaleEpoch, StoreUnavailable
+from jobs.blobs.directory import cause_of
+from jobs.errors import (
+    BlobMissing,
+    BlobsUnavailable,
+    Contended,
+    StaleEpoch,
+    StoreFull,
+    StoreRefused,
+    StoreUnavailable,
+)
 from jobs.model.events import Event, current
 from jobs.model.record import Reason, Result, Wait
 from jobs.model.spec import JobSpec, OnExhausted
@@ -24,11 +33,15 @@ from worker.adapters.sandbox import ImageRefused
 from worker.checkpoints.errors import CheckpointUnreadable
 from worker.delivery.errors import DeliveryRefused
 from worker.repositories.errors import (
+    RepositoryDiskFails,
     RepositoryRefused,
     RepositoryUnavailable,
     SetupFailed,
     SetupUnavailable,
 )
+
+STORAGE = "storage"
+"""What a job waits for whose bytes cannot be kept or read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +58,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class WaitForStore:
-    """Redis accepts no writes: release the job as soon as it does."""
+    """Redis accepts no writes: release the job as soon as it does. `why` is for the log."""
 
     why: str
 
@@ -77,15 +90,17 @@ class Fail:
 
 
 def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry | AskUpgrade | Fail:
-    """What an exception of the graph means. Infrastructure trouble is never the code's failure."""
+    """What an exception of the graph means. Infrastructure trouble is never the code's failure.
+
+    A tenant reads the texts: they have no address and no path of the deployment.
+    """
     match error:
         case GraphDrained():
             return Requeue()
         case StaleEpoch() | Stopped():
             return Drop("the job is no longer this attempt's")
-        case BlobsUnavailable() | OSError():  # a full disk, most likely, or a share that is away
-            said = str(error) if isinstance(error, BlobsUnavailable) else _named(error)
-            return Retry(Reason.INTERNAL, Wait("storage", said))
+        case BlobsUnavailable() | BlobMissing() | RepositoryDiskFails() | OSError():
+            return _storage(error)
         case StoreUnavailable() | Contended():
             return WaitForStore(str(error))
         case CheckpointUnreadable():
@@ -102,6 +117,37 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
             return Retry(Reason.SETUP, Wait("the package index", str(error)))
         case _:
             return _failure(error)
+
+
+def store_trouble(error: Exception) -> str:
+    """Why the job record takes no write, for tenants: without its address."""
+    match error:
+        case StoreFull():
+            return "the job record is full"
+        case StoreRefused(why=why):
+            return f"the job record takes no writes: {why}"
+        case Contended():
+            return "the job kept changing"
+        case _:
+            return "the job record did not answer"
+
+
+def _storage(error: Exception) -> Retry:
+    """Bytes that are missing may be on a share that is not mounted: that is tried again, too. An
+    OSError that is none of a disk is of the worker's machine (processes, open files)."""
+    match error:
+        case BlobsUnavailable():
+            return Retry(Reason.STORAGE, Wait(STORAGE, f"the artifact store fails: {error.reason}"))
+        case BlobMissing():
+            lost = "bytes of the job are missing or damaged in the artifact store"
+            return Retry(Reason.STORAGE, Wait(STORAGE, lost))
+        case RepositoryDiskFails():
+            return Retry(Reason.STORAGE, Wait(STORAGE, str(error)))
+        case OSError() if why := cause_of(error):
+            return Retry(Reason.STORAGE, Wait(STORAGE, f"a disk of the worker fails: {why}"))
+        case _:
+            said = f"{type(error).__name__}: {getattr(error, 'strerror', None) or 'no details'}"
+            return Retry(Reason.INTERNAL, Wait("the worker's machine", said))
 
 
 def _failure(error: Exception) -> Fail:

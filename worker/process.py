@@ -13,7 +13,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from typing import Any
 
 import structlog
@@ -29,6 +29,7 @@ from jobs.store.redis_store import RedisStore
 from jobs.transitions.lifecycle import Policy
 from settings.worker import WorkerSettings
 from worker.abort import abort_if_exhausted
+from worker.adapters.sandbox import Readiness
 from worker.attempts import Attempts
 from worker.background.announcement import announcement
 from worker.background.cancellations import stop_cancelled
@@ -43,7 +44,11 @@ from worker.egress.webhooks import endpoint
 from worker.metrics.figures import Figures
 from worker.metrics.health import Health
 from worker.metrics.server import served
+from worker.readiness import FRESH_SECONDS
 from worker.store import open_store, usable
+
+PROBE_SECONDS = 3.0
+"""How long `/readyz` waits for a try of the storage."""
 
 log = structlog.get_logger("worker.process")
 
@@ -151,12 +156,13 @@ class Engine:
             heartbeat_seconds=settings.heartbeat_seconds,
             held=attempts.held,
             lost=lambda held: self._stop_soon(attempts, held),
-            facts=lambda: {**facts, "sandbox": readiness.facts()},
+            facts=lambda: {**facts, **readiness.facts()},
             drain=_stop_this_process,
             beaten=self._health.beaten,
             pulse=LoopWatchdog(self._loop.call_soon_threadsafe, settings.stuck_seconds),
         )
-        self._health.sandbox = readiness.facts
+        self._health.sandbox = readiness.sandbox.facts
+        self._health.storage = lambda: self._storage_facts(readiness.storage)
         self._figures.watch(
             "fettle_worker_busy_slots", "Jobs that it holds", lambda: len(attempts.held())
         )
@@ -178,6 +184,15 @@ class Engine:
             opened.push_async_callback(_ended, task)
         opened.push_async_callback(attempts.drain, settings.drain_seconds)
         return attempts
+
+    def _storage_facts(self, storage: Readiness) -> Mapping[str, Any]:
+        """The facts of the storage, tried just now if the last try is old; for other threads."""
+        looked = asyncio.run_coroutine_threadsafe(storage.look_if_older(FRESH_SECONDS), self._loop)
+        with contextlib.suppress(TimeoutError, RuntimeError):
+            looked.result(PROBE_SECONDS)
+        if looked.done():
+            return storage.facts()
+        return {**storage.facts(), "works": False, "why": "it has not answered a probe yet"}
 
     def _stop_soon(self, attempts: Attempts, held: LeaseRef) -> None:
         self._loop.call_soon_threadsafe(attempts.lease_lost, held)

@@ -44,17 +44,17 @@ async def healthz() -> Response:
     responses=refusals(problems.NOT_READY, problems.INVALID),
 )
 async def readyz(services: ServicesDep) -> Response:
-    """Redis answers, so jobs can be accepted, read and reviewed; else 503.
+    """Redis takes writes and the artifact store keeps bytes, so jobs can be accepted, read and
+    reviewed; else 503.
 
-    Workers are not checked: a job can wait for one, and traffic must not depend on it. GET /system
-    lists them, and GET /metrics has their number.
+    Workers and the broker are not checked: a job can wait for them, and traffic must not depend on
+    them. GET /system lists the workers, and GET /metrics has their number.
     """
-    try:
-        await services.store.now()
-    except StoreUnavailable:
-        missing = "Redis does not answer"
-        more = {"missing": [missing]}
-        raise Refused(problems.NOT_READY, missing, more, {"Retry-After": "5"}) from None
+    dependencies = services.dependencies
+    faults = await asyncio.gather(dependencies.redis_fault(), dependencies.storage_fault())
+    if missing := [fault for fault in faults if fault]:
+        detail, more = "; ".join(missing), {"missing": missing}
+        raise Refused(problems.NOT_READY, detail, more, {"Retry-After": "5"})
     return as_json(Health(status="ready"))
 
 
@@ -67,11 +67,18 @@ async def readyz(services: ServicesDep) -> Response:
 )
 async def metrics(services: ServicesDep) -> Response:
     """Jobs by status, waiting jobs and the longest wait by priority, Redis' memory, workers,
-    webhooks, requests and latency by route.
+    webhooks, requests and latency by route; whether Redis, broker and artifact store work.
 
     Needs no key: these are counts and times over all tenants, without any job's content.
     """
-    store = services.store
+    store, dependencies = services.store, services.dependencies
+    services.metrics.depends(
+        *await asyncio.gather(
+            dependencies.redis_fault(),
+            dependencies.broker_fault(),
+            dependencies.storage_fault(),
+        )
+    )
     try:
         jobs, queue, memory, workers, webhooks, longest = await asyncio.gather(
             store.counts(),

@@ -21,7 +21,7 @@ from evals.sources.exercise import Exercise
 NOT_THE_MODELS = frozenset(
     {
         *("model_unavailable", "sandbox_unavailable", "repository"),
-        *("setup", "poisoned", "incompatible", "internal"),
+        *("setup", "storage", "poisoned", "incompatible", "internal"),
     }
 )
 """Reasons of a failed job that are not the model's fault: such a try is not measured."""

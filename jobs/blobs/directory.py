@@ -1,18 +1,38 @@
-"""Blobs: immutable bytes under their sha256, in a directory. `s3.py` has them in a bucket."""
+"""Blobs: immutable bytes under their sha256, in a directory. `s3.py` has them in a bucket.
+
+Both compare the bytes that they read with the digest: a damaged disk must not change a job.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import importlib
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from jobs.blobs import atomic_write
-from jobs.errors import BlobMissing
+from jobs.errors import BlobMissing, BlobsUnavailable
 
+T = TypeVar("T")
+PROBE_BYTES = 64 * 1024
+"""The size of a probe. A storage without 64 KiB of free space cannot serve a job."""
+FULL = "it is full"
+_CAUSES: Mapping[int | None, str] = {
+    errno.ENOSPC: FULL,
+    errno.EDQUOT: FULL,
+    errno.EROFS: "it is read-only",
+    errno.EACCES: "it refuses access",
+    errno.EPERM: "it refuses access",
+    errno.EIO: "it has an input/output error",
+    errno.ESTALE: "its file server is away",
+    errno.ENOTCONN: "its file server is away",
+}
+"""By the number of an OSError of a disk or of a share."""
 LONG_BYTES = 1024 * 1024
 """sha256 of so much takes a few milliseconds."""
 
@@ -35,20 +55,37 @@ def checked_digest(digest: str) -> None:
         raise BlobMissing(digest)
 
 
+def cause_of(error: OSError) -> str | None:
+    """The reason why a disk or a share fails, without a path: `it is full`. None: the error has
+    another kind of reason."""
+    return _CAUSES.get(error.errno)
+
+
 class Blobs(Protocol):
-    """Bytes by digest."""
+    """Bytes by digest. Every method raises BlobsUnavailable if the storage fails or refuses."""
 
     async def put(self, content: bytes) -> str:
         """Keep bytes durably; returns their digest. Putting them again does nothing."""
         ...
 
     async def get(self, digest: str) -> bytes:
-        """The bytes; raises BlobMissing."""
+        """The bytes; raises BlobMissing, also if they are damaged."""
         ...
 
     async def remove(self, digest: str) -> None:
         """Remove bytes, where they are there."""
         ...
+
+    async def probe(self) -> None:
+        """Write a few bytes, read them and remove them, to learn whether the storage works."""
+        ...
+
+
+def verified(digest: str, content: bytes) -> bytes:
+    """`content`, if its digest is `digest`; raises BlobMissing."""
+    if digest_of(content) != digest:
+        raise BlobMissing(digest, damaged=True)
+    return content
 
 
 class DirectoryBlobs:
@@ -59,20 +96,34 @@ class DirectoryBlobs:
 
     async def put(self, content: bytes) -> str:
         """See Blobs."""
-        return await asyncio.to_thread(self._put, content)
+        return await self._call(lambda: self._put(content))
 
     async def get(self, digest: str) -> bytes:
         """See Blobs."""
-        return await asyncio.to_thread(self._get, digest)
+        return await self._call(lambda: self._get(digest))
 
     async def remove(self, digest: str) -> None:
         """See Blobs."""
-        await asyncio.to_thread(self._path(digest).unlink, missing_ok=True)
+        path = self._path(digest)
+        await self._call(lambda: path.unlink(missing_ok=True))
+
+    async def probe(self) -> None:
+        """See Blobs."""
+        await self._call(self._probe)
+
+    async def _call(self, work: Callable[[], T]) -> T:
+        """Do `work` in a thread; its OSErrors become BlobsUnavailable."""
+        try:
+            return await asyncio.to_thread(work)
+        except OSError as error:
+            other = f"it fails ({error.strerror or type(error).__name__})"
+            reason = cause_of(error) or other
+            raise BlobsUnavailable(f"the directory {self._root}: {error}", reason) from error
 
     def _put(self, content: bytes) -> str:
         digest = digest_of(content)
         path = self._path(digest)
-        if not path.exists():
+        if not _has_size(path, len(content)):
             path.parent.mkdir(parents=True, exist_ok=True)
             atomic_write.write(path, content)
             _sync_directory(self._root)
@@ -82,13 +133,31 @@ class DirectoryBlobs:
 
     def _get(self, digest: str) -> bytes:
         try:
-            return self._path(digest).read_bytes()
+            return verified(digest, self._path(digest).read_bytes())
         except FileNotFoundError:
             raise BlobMissing(digest) from None
+
+    def _probe(self) -> None:
+        content = os.urandom(PROBE_BYTES)
+        self._root.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self._root, prefix=".probe-") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            if Path(file.name).read_bytes() != content:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def _path(self, digest: str) -> Path:
         checked_digest(digest)
         return self._root / digest[:2] / digest[2:]
+
+
+def _has_size(path: Path, size: int) -> bool:
+    """Whether the file exists whole; one that a damaged disk has cut short is written again."""
+    try:
+        return path.stat().st_size == size
+    except FileNotFoundError:
+        return False
 
 
 def _sync_directory(path: Path) -> None:

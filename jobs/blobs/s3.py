@@ -9,15 +9,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import os
+import secrets
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from obstore.store import S3Store
 
-from jobs.blobs.directory import checked_digest, digest_of
+from jobs.blobs.directory import PROBE_BYTES, checked_digest, digest_of, verified
 from jobs.errors import BlobMissing, BlobsUnavailable
 
 if TYPE_CHECKING:
@@ -82,13 +89,27 @@ class S3Blobs:
         """See Blobs."""
         try:
             found = await self._answer(obstore.get_async(self._store, _name(digest)))
-            return bytes(await self._answer(found.bytes_async()))
+            content = bytes(await self._answer(found.bytes_async()))
         except FileNotFoundError:
             raise BlobMissing(digest) from None
+        return await asyncio.to_thread(verified, digest, content)
 
     async def remove(self, digest: str) -> None:
         """See Blobs."""
         await self._answer(obstore.delete_async(self._store, _name(digest)))
+
+    async def probe(self) -> None:
+        """See Blobs."""
+        name, content = f".probe/{secrets.token_hex(8)}", os.urandom(PROBE_BYTES)
+        await self._answer(obstore.put_async(self._store, name, content))
+        try:
+            found = await self._answer(obstore.get_async(self._store, name))
+            if bytes(await self._answer(found.bytes_async())) != content:
+                raise self._unavailable(ValueError(f"{name} was read with other bytes"))
+        except FileNotFoundError as error:
+            raise self._unavailable(error) from error
+        finally:
+            await self._answer(obstore.delete_async(self._store, name))
 
     async def _create(self, digest: str, content: bytes) -> None:
         with contextlib.suppress(AlreadyExistsError):  # another put of the same bytes was first
@@ -107,7 +128,12 @@ class S3Blobs:
     def _unavailable(self, error: Exception) -> BlobsUnavailable:
         # The library's text goes on with its source code's view of the failure.
         said = str(error).split("\n\nDebug source:")[0].strip()
-        return BlobsUnavailable(f"the bucket {self._bucket.name}: {said}")
+        reason = "it does not answer, or fails"
+        if "NoSuchBucket" in said:
+            reason = "its bucket does not exist"
+        elif isinstance(error, PermissionDeniedError | UnauthenticatedError):
+            reason = "it refuses access"
+        return BlobsUnavailable(f"the bucket {self._bucket.name}: {said}", reason)
 
 
 def _name(digest: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypeAliasType, TypedDict
 
-from jobs.model.record import Reason
+from jobs.model.record import Cause, Reason
 from jobs.model.review import Action, ReviewKind, Side
 from jobs.model.run_data import (
     ArtifactData,
@@ -386,9 +386,10 @@ class DeliveredData(TypedDict):
 class GivenBackData(TypedDict):
     """A worker has returned the job to the queue: because it drains or cannot go on (`drained`, not
     counted as a try), or to try again in `delay_ms` (`retry`); `waits_for` names what was not
-    available, such as `groq`."""
+    available, such as `groq`, and `cause` its kind."""
 
     why: Literal["drained", "retry"]
+    cause: NotRequired[Cause]
     detail: str
     delay_ms: int
     waits_for: NotRequired[str]

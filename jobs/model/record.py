@@ -34,6 +34,21 @@ class Status(StrEnum):
         return self in (Status.SUCCEEDED, Status.FAILED, Status.CANCELLED)
 
 
+class Cause(StrEnum):
+    """Why a worker gave a job back: a closed set, by which such attempts are counted."""
+
+    PROVIDER = "provider"
+    SANDBOX = "sandbox"
+    STORAGE = "storage"
+    REDIS = "redis"
+    REPOSITORY = "repository"
+    PACKAGES = "packages"
+    MACHINE = "machine"
+    """An error of the worker's operating system, other than a disk's."""
+    STOPPING = "stopping"
+    """The worker drains."""
+
+
 class Reason(StrEnum):
     """Why a job failed: a closed set."""
 
@@ -48,7 +63,23 @@ class Reason(StrEnum):
     REPOSITORY = "repository"
     DELIVERY = "delivery"
     SETUP = "setup"
+    STORAGE = "storage"
     INTERNAL = "internal"
+
+    @property
+    def cause(self) -> Cause:
+        """Why a worker gives a job back that would fail for this reason in the end."""
+        return _CAUSES.get(self, Cause.MACHINE)
+
+
+_CAUSES: Mapping[Reason, Cause] = {
+    Reason.MODEL_UNAVAILABLE: Cause.PROVIDER,
+    Reason.SANDBOX_UNAVAILABLE: Cause.SANDBOX,
+    Reason.STORAGE: Cause.STORAGE,
+    Reason.REPOSITORY: Cause.REPOSITORY,
+    Reason.DELIVERY: Cause.REPOSITORY,
+    Reason.SETUP: Cause.PACKAGES,
+}
 
 
 OVER = frozenset({Reason.REJECTED, Reason.INCOMPATIBLE})

@@ -106,3 +106,7 @@ class PinnedBlobs:
     async def remove(self, digest: str) -> None:
         """See Blobs."""
         await self._blobs.remove(digest)
+
+    async def probe(self) -> None:
+        """See Blobs."""
+        await self._blobs.probe()

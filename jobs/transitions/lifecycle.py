@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from zlib import crc32
 
 from jobs.model.events import NewEvent
-from jobs.model.record import JobRecord, Lease, Reason, Result, Status, Wait
+from jobs.model.record import Cause, JobRecord, Lease, Reason, Result, Status, Wait
 from jobs.model.review import Review, ReviewKind
 from jobs.model.review_digest import digest_of
 from jobs.model.spec import JobSpec
@@ -171,13 +171,15 @@ def fail(
     return ended(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
 
 
-def requeue(record: JobRecord, now: int, *, why: str, detail: str = "") -> Change | Refusal:
+def requeue(
+    record: JobRecord, now: int, *, why: str, cause: Cause = Cause.STOPPING, detail: str = ""
+) -> Change | Refusal:
     """An orderly end without a result that counts as no try: the worker drains, or cannot go on, as
-    `detail` says (`drained`, both)."""
+    `cause` and `detail` say (`drained`, both)."""
     if record.status is not Status.RUNNING:
         return not_running(record)
     after = release_lease(record, now, **requeued(now))
-    data = {"why": why, "detail": detail, "delay_ms": 0}
+    data = {"why": why, "cause": cause, "detail": detail, "delay_ms": 0}
     return Change(after, (NewEvent(f"given_back:{record.epoch}", "given_back", data),))
 
 
@@ -190,19 +192,21 @@ def retry(
     policy: Policy,
     asked_ms: int = 0,
     result: Result | None = None,
+    counted: bool = True,
 ) -> Change | Refusal:
     """Infrastructure trouble: try again after a delay, a bounded number of times, then fail with
     the `result` so far.
 
     The delay is never shorter than `asked_ms`, for which the provider asked. Progress of an attempt
     resets the count, so that a long job may be retried more often. An attempt without progress has
-    only waited: it adds nothing to the running time, or an outage would use that up.
+    only waited: it adds nothing to the running time, or an outage would use that up. `counted`:
+    whether this is one of the tries. If the worker cannot do any job, it is not.
     """
     if record.status is not Status.RUNNING:
         return not_running(record)
     progressed = record.progress_epoch == record.epoch
     before = 0 if progressed else record.retries
-    if before >= policy.retries:
+    if counted and before >= policy.retries:
         detail = f"{wait.why}; given up after {before + 1} tries (FETTLE_RETRIES)"
         return ended(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
     growing = min(policy.retry_ms * 2 ** min(before, 32), policy.longest_retry_ms)
@@ -211,7 +215,7 @@ def retry(
         record,
         now,
         status=Status.QUEUED,
-        retries=before + 1,
+        retries=before + counted,
         hints=0,
         due_at=now + delay,
         wait=wait,
@@ -220,6 +224,7 @@ def retry(
         after = replace(after, ran_ms=record.ran_ms)
     data = {
         "why": "retry",
+        "cause": reason.cause,
         "detail": f"{reason}: {wait.why}",
         "delay_ms": delay,
         "waits_for": wait.on,

@@ -11,7 +11,7 @@ from langgraph.errors import GraphBubbleUp
 from agents.errors import ToolRefused
 from agents.tools.call import Answer
 from agents.tools.registry import Body
-from jobs.errors import BlobMissing
+from jobs.blobs.directory import cause_of
 from worker.abort import exhausted
 from worker.ledger import CURRENT
 from worker.outcome import Fail, classify_failure
@@ -47,8 +47,10 @@ def guard_plugin(body: Body) -> Body:
 
 
 def _ours(error: Exception) -> bool:
-    if exhausted(error) or isinstance(error, GraphBubbleUp | BlobMissing):
+    if exhausted(error) or isinstance(error, GraphBubbleUp):
         return True
+    if isinstance(error, OSError) and cause_of(error) is None:
+        return False  # a file or a host that the tool itself has asked for
     meant = classify_failure(error)
     return not (isinstance(meant, Fail) and meant.unforeseen)
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
 from agents.ports.environment import Environment
 from agents.runs.environment import describe
+from jobs.errors import BlobsUnavailable
 from sandbox.protocol import (
     DEFAULT_LIMITS,
     Command,
@@ -33,15 +35,36 @@ CHECK_SECONDS = 120.0
 log = structlog.get_logger("worker.adapters.sandbox")
 
 
+class Checked(Protocol):
+    """A part of a worker that can be tried."""
+
+    async def check(self) -> tuple[Layer, ...]:
+        """Try it. Raises SandboxUnavailable or BlobsUnavailable where it does not work."""
+        ...
+
+
 class Readiness:
-    """One a worker. All methods but `facts` belong to the loop's thread."""
+    """Whether a part of this worker works: its sandbox or its storage (`part`). All methods but
+    `facts` belong to the loop's thread.
+
+    A part that works is tried again every `idle_seconds`, if that is not None.
+    """
 
     def __init__(
-        self, sandbox: Sandbox, name: str, *, again_seconds: float = AGAIN_SECONDS
+        self,
+        checked: Checked,
+        name: str,
+        *,
+        part: str = "sandbox",
+        again_seconds: float = AGAIN_SECONDS,
+        idle_seconds: float | None = None,
     ) -> None:
-        self._sandbox = sandbox
+        self._checked = checked
         self._name = name
+        self._part = part
         self._again_seconds = again_seconds
+        self._idle_seconds = idle_seconds
+        self._looked_at = -math.inf
         self._works = asyncio.Event()
         self._broken = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
@@ -53,20 +76,25 @@ class Readiness:
 
     @property
     def works(self) -> bool:
-        """Whether the last look found a sandbox that works."""
+        """Whether it worked when it was tried last."""
         return self._works.is_set()
 
     async def wait(self) -> None:
-        """Return when the sandbox works."""
+        """Return when it works."""
         await self._works.wait()
 
     async def look(self) -> bool:
-        """Try a run now; whether it worked. Callers during a try share its result."""
+        """Try it now; whether it worked. Callers during a try share its result."""
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
             self._looking.add_done_callback(self._looked)
         await asyncio.shield(self._looking)
         return self.works
+
+    async def look_if_older(self, seconds: float) -> None:
+        """Try it, unless the last try began within so many seconds."""
+        if time.monotonic() - self._looked_at > seconds:
+            await self.look()
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
@@ -80,7 +108,11 @@ class Readiness:
 
     async def _watch(self) -> None:
         while True:
-            await self._broken.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._idle_seconds):
+                    await self._broken.wait()
+            if self.works:
+                await self.look()
             pause = self._again_seconds
             while not self.works:
                 await asyncio.sleep(pause)
@@ -88,15 +120,16 @@ class Readiness:
                 await self.look()
 
     async def _look(self) -> None:
+        self._looked_at = time.monotonic()
         try:
             async with asyncio.timeout(CHECK_SECONDS):
-                layers = await self._sandbox.check()
-        except SandboxUnavailable as error:
+                layers = await self._checked.check()
+        except (SandboxUnavailable, BlobsUnavailable) as error:
             self._fails(str(error))
         except TimeoutError:
             self._fails(f"it gave no answer within {CHECK_SECONDS:g} s")
         except Exception as error:
-            log.error("the sandbox could not be tried", exc_info=error)
+            log.error(f"the {self._part} could not be tried", exc_info=error)
             self._fails(f"{type(error).__name__}: {error}")
         else:
             self._serves(layers)
@@ -108,13 +141,13 @@ class Readiness:
         shown = [{"name": x.name, "active": x.active, "detail": x.detail} for x in layers]
         self._facts = self._told(works=True, layers=shown)
         if self._broken.is_set():
-            log.info("the sandbox works again: jobs are taken")
+            log.info(f"the {self._part} works again: jobs are taken")
         self._broken.clear()
         self._works.set()
 
     def _fails(self, why: str) -> None:
         if why != self._facts["why"]:
-            log.error("sandbox cannot work: no job is taken until it does", why=why)
+            log.error(f"{self._part} cannot work: no job is taken until it does", why=why)
         self._facts = self._told(works=False, why=why)
         self._works.clear()
         self._broken.set()

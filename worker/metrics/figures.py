@@ -18,7 +18,7 @@ from agents.models.errors import (
     ModelUnavailable,
     ReplyMalformed,
 )
-from jobs.model.record import Reason, Status
+from jobs.model.record import Cause, Reason, Status
 from jobs.store import Charge
 from jobs.transitions.change import Change
 from sandbox.protocol import RunResult
@@ -48,6 +48,11 @@ class Figures:
             "fettle_job_events_total",
             "What this worker put on record of jobs' lives, by kind of event",
             "kind",
+        )
+        self._given_back = self._counter(
+            "fettle_attempts_given_back_total",
+            "Attempts after which this worker returned the job to the queue, by cause",
+            "cause",
         )
         self._failures = self._counter(
             "fettle_job_failures_total", "Jobs that this worker ended as failed", "reason"
@@ -82,6 +87,8 @@ class Figures:
         self.runs_now = self._gauge("fettle_runs_in_progress", "Runs of code under way")
         for reason in Reason:
             self._failures.labels(str(reason))  # 0 is a figure: a rate needs what came before
+        for cause in Cause:
+            self._given_back.labels(str(cause))
         for end in _UNAPPROVED.values():
             self._unapproved.labels(end)
 
@@ -94,6 +101,8 @@ class Figures:
         after = change.after
         for event in change.events:
             self._facts.labels(event.kind).inc()
+            if event.kind == "given_back":
+                self._given_back.labels(str(event.data["cause"])).inc()
         if after.status is Status.FAILED:
             self._failures.labels(str(after.reason)).inc()
         if after.unapproved:

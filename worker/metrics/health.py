@@ -16,7 +16,8 @@ Clock = Callable[[], float]
 
 
 class Health:
-    """`draining()` is the engine's; `sandbox()` is `Readiness.facts`, once there is one."""
+    """`draining()` is the engine's. `sandbox()` is `Readiness.facts`, and `storage()` the same of
+    the storage after a try that is a few seconds old at most; None: the worker has none yet."""
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class Health:
         self._looped = clock()
         self._beat: float | None = None
         self.sandbox: Callable[[], Mapping[str, Any]] | None = None
+        self.storage: Callable[[], Mapping[str, Any]] | None = None
 
     def beaten(self) -> None:
         """A heartbeat was answered by Redis."""
@@ -50,6 +52,10 @@ class Health:
     def sandbox_works(self) -> bool:
         """As last seen."""
         return self.sandbox is not None and bool(self.sandbox()["works"])
+
+    def storage_works(self) -> bool:
+        """After a fresh try."""
+        return self.storage is not None and bool(self.storage()["works"])
 
     def not_alive(self) -> str:
         """Why this process should be started again; empty where it should not."""
@@ -69,7 +75,10 @@ class Health:
         if self.beat_age > self._seen_seconds:
             return f"Redis has not answered a heartbeat for {self.beat_age:.0f} s"
         facts = self.sandbox()
-        return "" if facts["works"] else f"the sandbox cannot work: {facts['why']}"
+        if not facts["works"]:
+            return f"the sandbox cannot work: {facts['why']}"
+        stored = self.storage() if self.storage else {"works": True}
+        return "" if stored["works"] else f"the storage cannot work: {stored['why']}"
 
     @contextlib.asynccontextmanager
     async def watched(self, figures: Figures) -> AsyncIterator[None]:
@@ -80,6 +89,7 @@ class Health:
             lambda: self.beat_age,
         )
         figures.watch("fettle_worker_sandbox_up", "Whether its sandbox works", self.sandbox_works)
+        figures.watch("fettle_worker_storage_up", "Whether its storage works", self.storage_works)
         watching = asyncio.create_task(self._watch(figures))
         try:
             yield

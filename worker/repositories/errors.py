@@ -15,6 +15,10 @@ class RepositoryUnavailable(RepositoryRefused):
     """The host, the network or this machine's disk fails: the same may work later."""
 
 
+class RepositoryDiskFails(RepositoryUnavailable):
+    """This machine's disk is full, or fails."""
+
+
 class RepositoryTooSlow(RepositoryRefused):
     """The host takes longer than a job may wait for it."""
 

@@ -20,7 +20,12 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.protocol import MIB
-from worker.repositories.errors import RepositoryRefused, RepositoryUnavailable, printable
+from worker.repositories.errors import (
+    RepositoryDiskFails,
+    RepositoryRefused,
+    RepositoryUnavailable,
+    printable,
+)
 
 MEMORY_BYTES: Final = 2_048 * MIB
 OUTPUT_BYTES: Final = 64 * MIB
@@ -204,7 +209,7 @@ def _failure(command: str, code: int, errors: bytes) -> RepositoryRefused:
     if code == -signal.SIGXCPU:
         return GitTooLong(f"git {command} took too long {_TIME}", code=code)
     if _DISK.search(errors) is not None:
-        return RepositoryUnavailable(f"this worker's disk does not take it: {said}")
+        return RepositoryDiskFails(f"this worker's disk does not take it: {said}")
     if code in _KILLED or _MACHINE.search(errors) is not None:
         return RepositoryUnavailable(f"this worker's machine does not let git work: {said}")
     return GitFailed(said, code=code, errors=errors)

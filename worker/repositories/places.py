@@ -24,7 +24,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from worker.repositories.errors import RepositoryUnavailable
+from worker.repositories.errors import RepositoryDiskFails, RepositoryUnavailable
 
 _LOOK_SECONDS = 0.05
 AT_ONCE = 4
@@ -103,7 +103,7 @@ class Places:
                 await asyncio.to_thread(_emptied, path)  # a process that was killed left it
             yield path, lock
         except OSError as error:
-            raise RepositoryUnavailable(
+            raise RepositoryDiskFails(
                 f"this worker's disk does not take the repository: {error.strerror or error}"
             ) from error
         finally:

@@ -262,6 +262,35 @@ async def refusals_of(api, job_id):
     return await asyncio.gather(*(ask(method, path) for method, path in EVERYTHING))
 
 
+def test_a_data_directory_that_cannot_be_written_ends_the_start(tmp_path):
+    ended = refused(environment("redis://127.0.0.1:9/0", tmp_path, data_dir="/dev/null/data"))
+    assert ended.returncode == 2
+    said = "FETTLE_DATA_DIR is /dev/null/data, which cannot be written (Not a directory)"
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+async def test_servers_that_take_no_writes_are_named_by_probe_and_metrics(tmp_path):
+    with (
+        redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server,
+        running(environment(server.url, tmp_path), tmp_path / "log") as api,
+    ):
+        async with api.client() as client:
+            redis = connect(server.url)
+            await redis.config_set("min-replicas-to-write", 1)
+            ready = await client.get("/readyz")
+            assert ready.status_code == 503
+            said = "Redis takes no writes: too few replicas follow it"
+            assert ready.json()["missing"] == [said]
+            metrics = (await client.get("/metrics")).text
+            for figure in ("redis_up 1", "redis_writable 0", "broker_up 0", "storage_up 1"):
+                assert f"\nfettle_{figure}.0\n" in metrics
+            await redis.config_set("min-replicas-to-write", 0)
+            await redis.config_set("maxmemory", 1)  # decisions and ends are taken even so
+            assert (await client.get("/readyz")).status_code == 200
+            await redis.aclose()
+
+
 @pytest.mark.parametrize("how", ["stopped", "killed"])
 async def test_a_redis_that_is_away_is_503_within_five_seconds(how, tmp_path):
     with (

@@ -25,6 +25,10 @@ from jobs.model.spec import JobSpec
         ),
         ({"GROQ_API_KEY": "k", "GROQ_PROXY": "http://proxy"}, "GROQ_PROXY is set"),
         ({"FETTLE_LEASE_SECONDS": "1"}, "FETTLE_LEASE_SECONDS"),
+        (
+            {"FETTLE_DATA_DIR": "/dev/null/data"},
+            "FETTLE_DATA_DIR is /dev/null/data, which cannot be written (Not a directory)",
+        ),
     ],
 )
 def test_a_setting_that_does_not_fit_ends_the_start(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from jobs.blobs.directory import DirectoryBlobs, digest_of
-from jobs.errors import BlobMissing
+from jobs.errors import BlobMissing, BlobsUnavailable
 
 CONTENT = b"x" * 1_000_000
 
@@ -55,6 +55,21 @@ async def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="no space"):
+        with pytest.raises(BlobsUnavailable, match="no space") as raised:
             await DirectoryBlobs(tmp_path).put(CONTENT)
+        assert raised.value.reason == "it is full"
+        with pytest.raises(BlobsUnavailable, match="no space"):
+            await DirectoryBlobs(tmp_path).probe()
     assert files(tmp_path) == []
+
+
+async def test_bytes_that_a_disk_has_changed_are_missing_and_can_be_put_again(tmp_path):
+    blobs = DirectoryBlobs(tmp_path)
+    digest = await blobs.put(CONTENT)
+    (path,) = files(tmp_path)
+    path.chmod(0o600)
+    path.write_bytes(CONTENT[:-1])
+    with pytest.raises(BlobMissing, match="do not match"):
+        await blobs.get(digest)
+    await blobs.put(CONTENT)
+    assert await blobs.get(digest) == CONTENT

@@ -21,6 +21,7 @@ GAUGES = (
     "fettle_worker_busy_slots",
     "fettle_worker_heartbeat_age_seconds",
     "fettle_worker_sandbox_up",
+    "fettle_worker_storage_up",
 )
 """Those that the engine and the health of a worker add."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from langgraph.errors import GraphDrained
 from agents.errors import BudgetExhausted, Stopped
 from agents.graph.outcome import Outcome
 from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
-from jobs.errors import BlobsUnavailable, StaleEpoch, StoreUnavailable
+from jobs.errors import BlobMissing, BlobsUnavailable, StaleEpoch, StoreUnavailable
 from jobs.model.events import Event
 from jobs.model.record import Reason, Wait
 from jobs.model.spec import CheckSpec, JobSpec, OnExhausted
@@ -30,6 +31,7 @@ from worker.outcome import (
     why_unapproved,
 )
 from worker.repositories.errors import (
+    RepositoryDiskFails,
     RepositoryRefused,
     RepositoryUnavailable,
     SetupFailed,
@@ -88,7 +90,29 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
         (Stopped("cancelled"), Drop("the job is no longer this attempt's")),
         (StaleEpoch("j", 3), Drop("the job is no longer this attempt's")),
         (StoreUnavailable("away"), WaitForStore("away")),
-        (BlobsUnavailable("no bucket"), Retry(Reason.INTERNAL, Wait("storage", "no bucket"))),
+        (
+            BlobsUnavailable("http://10.0.0.7 is away", "it does not answer"),
+            Retry(Reason.STORAGE, Wait("storage", "the artifact store fails: it does not answer")),
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/srv/fettle/x"),
+            Retry(Reason.STORAGE, Wait("storage", "a disk of the worker fails: it is full")),
+        ),
+        (
+            RepositoryDiskFails("the disk is full"),
+            Retry(Reason.STORAGE, Wait("storage", "the disk is full")),
+        ),
+        (
+            BlobMissing("0" * 64),
+            Retry(
+                Reason.STORAGE,
+                Wait("storage", "bytes of the job are missing or damaged in the artifact store"),
+            ),
+        ),
+        (
+            OSError(errno.EMFILE, "Too many open files", "/srv/fettle/x"),
+            Retry(Reason.INTERNAL, Wait("the worker's machine", "OSError: Too many open files")),
+        ),
         (CheckpointUnreadable("checkpoint 1"), AskUpgrade("checkpoint 1")),
         (BudgetExhausted("spent"), Fail(Reason.BUDGET_EXHAUSTED, "spent")),
         (

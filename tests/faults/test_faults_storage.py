@@ -1,0 +1,234 @@
+"""A full disk, a bucket that is away: a job rests without a try, and everybody learns the cause."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import botocore.exceptions
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from support.processes.api_process import environment, running
+from support.processes.scene import Scene, Work, a_scene, until
+from support.servers import s3_server
+
+from jobs.blobs.s3 import Bucket
+from jobs.model.record import Reason, Status
+
+WRITES = Work(("open('out.bin', 'wb').write(b'x' * 50_000); print('written')",))
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    async with a_scene(tmp_path, FETTLE_WORKER_METRICS_PORT="0") as made:
+        yield made
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", place], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+@pytest.fixture
+def bucket() -> Iterator[Bucket]:
+    with s3_server.bucket() as place:
+        yield place
+
+
+def fill(disk: Path) -> Path:
+    """A file that takes all of it."""
+    path = disk / "filling"
+    with path.open("wb", buffering=0) as file:
+        while True:
+            try:
+                file.write(b"x" * 4096)
+            except OSError:
+                return path
+
+
+async def probe(scene: Scene, status: int) -> str:
+    """The text of the worker's `/readyz` as soon as it answers so."""
+    served = re.compile(r'"port": (\d+), "event": "metrics served"')
+    await until(lambda: bool(served.search(scene.deployment.logs())))
+    port = served.findall(scene.deployment.logs())[-1]
+    async with httpx.AsyncClient() as client, asyncio.timeout(60):
+        url = f"http://127.0.0.1:{port}/readyz"
+        while (answer := await client.get(url)).status_code != status:
+            await asyncio.sleep(0.05)
+        figures = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+    return f"{answer.text}\n{figures}"
+
+
+def figure(text: str, name: str, *labels: str) -> float:
+    return next(
+        sample.value
+        for family in text_string_to_metric_families(text.partition("\n\n")[2])
+        for sample in family.samples
+        if sample.name == name and tuple(sample.labels.values()) == labels
+    )
+
+
+def deleted(client: Any, name: str) -> bool:
+    """Whether the bucket is gone now; a probe may be under way in it."""
+    for each in client.list_objects_v2(Bucket=name).get("Contents", ()):
+        client.delete_object(Bucket=name, Key=each["Key"])
+    try:
+        client.delete_bucket(Bucket=name)
+    except botocore.exceptions.ClientError:
+        return False
+    return True
+
+
+async def shown_to_tenants(scene: Scene, job_id: str) -> str:
+    """Everything that a tenant reads of the job, as text."""
+    record = await scene.deployment.record_of(scene.operations, job_id)
+    events = await scene.operations.store.events(job_id)
+    return f"{record}\n{[event.data for event in events]}"
+
+
+async def rests_for_storage(scene: Scene, job_id: str) -> None:
+    """The job rests, has used up no try, and everything names the cause."""
+    await scene.deployment.wait_for_event(scene.operations, job_id, "given_back", seconds=90)
+    job = await scene.deployment.record_of(scene.operations, job_id)
+    assert (job.status, job.retries) == (Status.QUEUED, 0)
+    assert job.wait is not None
+    assert job.wait.on == "storage"
+    events = await scene.operations.store.events(job_id)
+    released = next(event.data for event in events if event.kind == "given_back")
+    assert (released["why"], released["cause"], released["waits_for"]) == (
+        "retry",
+        "storage",
+        "storage",
+    )
+
+
+async def test_a_full_disk_costs_no_try_and_is_named(scene: Scene, small_disk: Path) -> None:
+    scene.deployment.worker(data_dir=str(small_disk / "data"))
+    await scene.deployment.ready()
+    await probe(scene, 200)
+    filling = fill(small_disk)
+    job_id = await scene.submit("full", WRITES)
+    await rests_for_storage(scene, job_id)
+    text = await probe(scene, 503)
+    assert "the storage cannot work: " in text
+    assert "No space left" in text
+    assert figure(text, "fettle_worker_storage_up") == 0
+    assert figure(text, "fettle_attempts_given_back_total", "storage") == 1
+    lines = [json.loads(line) for line in scene.deployment.logs().splitlines() if line[:1] == "{"]
+    (line,) = [line for line in lines if line["event"] == "attempt given back"]
+    assert (line["job_id"], line["cause"]) == (job_id, "storage")
+    assert "No space left on device" in line["error"]
+    assert str(small_disk) not in await shown_to_tenants(scene, job_id)
+    await asyncio.sleep(2)  # hints come, and the worker takes none
+    assert (await scene.event_kinds("full")).count("given_back") == 1
+    filling.unlink()
+    await scene.succeeds("full", seconds=120)
+    assert (await scene.end("full")).retries == 0
+    assert figure(await probe(scene, 200), "fettle_worker_storage_up") == 1
+    await scene.paid_once("full")
+
+
+@pytest.mark.parametrize("fault", ["away", "no bucket"])
+async def test_a_bucket_that_fails_rests_the_job_and_its_address_stays_inside(
+    scene: Scene, bucket: Bucket, fault: str
+) -> None:
+    endpoint = bucket.endpoint or ""
+    scene.deployment.env |= {
+        "FETTLE_BLOBS_BUCKET": f"{bucket.name}/{bucket.prefix}",
+        "FETTLE_S3_ENDPOINT": endpoint,
+        "FETTLE_S3_ACCESS_KEY": "key",
+        "FETTLE_S3_SECRET_KEY": "secret",
+    }
+    if fault == "away":
+        scene.deployment.env["FETTLE_S3_ENDPOINT"] = endpoint = "http://127.0.0.1:9"
+        scene.deployment.env["FETTLE_BLOBS_BUCKET"] = "internal-bucket"
+    scene.deployment.worker()
+    if fault == "away":
+        await scene.deployment.ready()
+        job_id = await scene.submit("waits", WRITES)
+        assert "the storage cannot work" in await probe(scene, 503)
+        await asyncio.sleep(1)
+        assert await scene.event_kinds("waits") == ["submitted"]  # no worker took it
+    else:
+        await probe(scene, 200)
+        client = boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            aws_access_key_id="key",
+            aws_secret_access_key="secret",
+            region_name=bucket.region,
+        )
+        await until(lambda: deleted(client, bucket.name))
+        job_id = await scene.submit("waits", WRITES)
+        await rests_for_storage(scene, job_id)
+        assert "NoSuchBucket" in await probe(scene, 503)
+        client.create_bucket(Bucket=bucket.name)
+        await scene.succeeds("waits", seconds=90)
+    shown = await shown_to_tenants(scene, job_id)
+    assert endpoint not in shown
+    assert "internal-bucket" not in shown
+
+
+async def test_bytes_that_are_gone_fail_the_job_for_its_storage(scene: Scene) -> None:
+    """The storage works, so the worker takes jobs; this one is tried a bounded number of times."""
+    scene.deployment.worker(retry_seconds="0.1", retries="2")
+    await scene.deployment.ready()
+    await scene.submit("lost", WRITES)
+    spec = (await scene.deployment.record_of(scene.operations, scene.ids["lost"])).spec
+    await scene.succeeds("lost")
+    lost = await scene.deployment.submit(
+        scene.operations, replace(spec, workspace="0" * 64, conversation_id=None)
+    )
+    job = await scene.deployment.until(scene.operations, lost, seconds=60)
+    assert (job.status, job.reason) == (Status.FAILED, Reason.STORAGE)
+    assert "missing or damaged" in job.detail
+    kinds = await scene.deployment.kinds(scene.operations, lost)
+    assert kinds.count("given_back") == 2
+    text = await probe(scene, 200)
+    assert figure(text, "fettle_attempts_given_back_total", "storage") == 2
+    assert figure(text, "fettle_job_failures_total", "storage") == 1
+
+
+async def test_an_api_on_a_full_disk_is_not_ready_and_takes_what_needs_no_disk(
+    scene: Scene, small_disk: Path, tmp_path: Path
+) -> None:
+    env = environment(scene.deployment.redis_url, tmp_path, data_dir=str(small_disk / "data"))
+    with running(env, tmp_path / "api.log") as api:
+        async with api.client() as client:
+            assert (await client.get("/readyz")).status_code == 200
+            filling = fill(small_disk)
+            async with asyncio.timeout(30):
+                while (ready := await client.get("/readyz")).status_code == 200:
+                    await asyncio.sleep(0.1)
+            assert ready.json()["missing"] == ["the artifact store fails: it is full"]
+            assert "\nfettle_storage_up 0.0\n" in (await client.get("/metrics")).text
+            files = {"a": "x" * 100_000}
+            refused = await client.post("/jobs", json={"task": "t", "files": files})
+            assert (refused.status_code, refused.json()["type"]) == (
+                503,
+                "/problems/storage-unavailable",
+            )
+            assert refused.json()["detail"] == "the artifact store fails: it is full"
+            assert (await client.post("/jobs", json={"task": "t"})).status_code == 202
+            logged = [line for line in api.logged() if line["event"] == "storage unavailable"]
+            assert "No space left on device" in logged[0]["error"]
+            filling.unlink()
+            async with asyncio.timeout(30):
+                while (await client.get("/readyz")).status_code != 200:
+                    await asyncio.sleep(0.1)
+            assert "\nfettle_storage_up 1.0\n" in (await client.get("/metrics")).text
