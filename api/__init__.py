@@ -1,5 +1,6 @@
 """The HTTP front: JSON API, event streams, web pages. Knows jobs, nothing of graphs.
 
+main        the process
 app         create_app: settings -> application
 http        the wire: the server and its bounds, bodies, answers
 auth        the caller: keys, scopes, limits of a key

@@ -1,37 +1,6 @@
-"""`python -m api`: the HTTP front as a process. Exit code 2: unfit settings, listed on stderr."""
+"""`python -m api`: the front. It imports no library before its environment is clean (ADR 62)."""
 
-from __future__ import annotations
-
-import asyncio
-import sys
-
-from api.app import create_app
-from api.http.server import Server
-from api.services import opened
-from api.startup import Unfit, check
-from settings.api import ApiSettings
-from settings.base import Environment
-from settings.starting.start import BAD_SETTINGS, started
-
-
-def main() -> int:
-    """Serve until a signal."""
-    settings = started(ApiSettings)
-    if settings.env is Environment.PRODUCTION:
-        try:
-            asyncio.run(_check(settings))
-        except Unfit as unfit:
-            sys.stderr.write(f"{unfit}\n")
-            return BAD_SETTINGS
-    Server(create_app(settings), settings).run()
-    return 0
-
-
-async def _check(settings: ApiSettings) -> None:
-    """Check before the server runs, so that a refusal is plain text, not a traceback."""
-    async with opened(settings) as services:
-        await check(services)
-
+from settings.starting.environment import launch
 
 if __name__ == "__main__":
-    sys.exit(main())
+    launch("api.main")

@@ -1,130 +1,19 @@
-"""The `fettle` command. Each command is a module of `cli.commands`, loaded when it is called."""
+"""The entry point of `fettle`. It imports no library before its environment is clean (ADR 62)."""
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from importlib import import_module
 
-import click
-
-from cli.errors import CliError
-from cli.exit_codes import HELP
-from cli.signals import Stopped
-
-COMMANDS = {
-    "jobs": {
-        "run": "Submit a task, show its progress, print its answer.",
-        "list": "List jobs, newest first.",
-        "show": "Show a job: plan, runs, verdict, answer, cost.",
-        "watch": "Follow a job to its end.",
-        "review": "Decide a job's open review.",
-        "cancel": "Cancel a job.",
-        "delete": "Delete a job that has ended, for good.",
-        "retry": "Retry a failed or cancelled job as a new one, from where it stopped.",
-        "rebase": "Carry a job's approved change on, onto where its branch is now.",
-        "patch": "Write what a job has changed in its repository.",
-        "apply": "Apply a job's patch to the repository here.",
-        "replay": "Play a finished job again, offline, and compare.",
-        "export": "Write a job's transcript: Markdown or JSON.",
-    },
-    "local": {
-        "up": "Run everything for daily use: Redis, API, workers, Flower.",
-        "demo": "Run five jobs through a throw-away deployment, and show them.",
-        "bench": "Measure how good the agent is at exercises with hidden tests.",
-        "chaos": "Break everything under load, and check whether any job is lost.",
-        "flower": "Run Flower, Celery's pages, over this deployment's broker.",
-        "attack": "Try the attack suite on the sandbox of this machine.",
-    },
-    "admin": {
-        "doctor": "Check whether a job could run here, and say what is missing.",
-        "config": "Show every setting, and where its value came from.",
-        "models": "List the models and their prices; --check asks each of them.",
-        "keys": "Create, list and revoke API keys.",
-        "tenants": "List tenants, and limit what each may spend.",
-        "decisions": "Export who decided what, for auditors.",
-        "webhooks": "List webhook messages that have not arrived.",
-        "drain": "Drain a worker: it returns its jobs to the queue and stops.",
-    },
-}
-"""By package of `cli.commands`: each command and its line under `--help`."""
-TITLES = {"jobs": "Jobs", "local": "On this machine", "admin": "The deployment"}
-"""What each package is called under `--help`."""
-
-
-class LazyGroup(click.Group):
-    """Knows its commands by name and line, so that `--help` loads none of them."""
-
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        """All of them, in order of use."""
-        return [name for commands in COMMANDS.values() for name in commands]
-
-    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command itself."""
-        for package, commands in COMMANDS.items():
-            if cmd_name in commands:
-                command: click.Command = import_module(f"cli.commands.{package}.{cmd_name}").command
-                return command
-        return None
-
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The lists under `--help`."""
-        for package, commands in COMMANDS.items():
-            with formatter.section(TITLES[package]):
-                formatter.write_dl(list(commands.items()))
-
-
-@click.group(
-    cls=LazyGroup,
-    epilog=HELP,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-@click.version_option(package_name="fettle", message="%(prog)s %(version)s")
-@click.option("--url", metavar="URL", help="The service's address (else FETTLE_URL).")
-@click.pass_context
-def fettle(ctx: click.Context, url: str | None) -> None:
-    """Hand over a coding task in plain English, get back code that has been run."""
-    ctx.obj = {"url": url} if url else {}
+from settings.starting.environment import clean_environment
 
 
 def main() -> None:
     """Run the command line; exits with a code that `cli.exit_codes` lists."""
+    clean_environment()
     sys.exit(run(sys.argv[1:]))
 
 
 def run(args: list[str]) -> int:
     """Run one command; returns its exit code."""
-    try:
-        result = fettle.main(args, prog_name="fettle", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt) as error:
-        return _stopped(error)
-    except BrokenPipeError:
-        return _reader_left()
-    except CliError as error:
-        _show(error)
-        return error.exit_code
-    return result if isinstance(result, int) else 0
-
-
-def _stopped(error: BaseException) -> int:
-    """128 + the signal. What click raises instead of our own exception has it as its cause."""
-    click.echo("stopped", err=True)
-    cause: object = error.__cause__ or error
-    return cause.exit_code if isinstance(cause, Stopped) else 128 + signal.SIGINT
-
-
-def _reader_left() -> int:
-    """Nobody reads stdout any more (`fettle list | head -1`): end without a word, as others do."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 128 + signal.SIGPIPE
-
-
-def _show(error: CliError) -> None:
-    click.secho(f"error: {error.title}", err=True, fg="red", bold=True)
-    for line in (error.detail, error.next_step):
-        if line:
-            click.echo(f"       {line}", err=True)
+    return int(import_module("cli.command_line").run(args))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from settings.sandbox import REPOSITORY
+from settings.starting.environment import ALLOWED, TELEMETRY
 from settings.starting.provenance import variable
 from settings.starting.sections import SECTIONS, SHARED
 
@@ -24,6 +26,26 @@ and workers at their start, by `fettle config` and by `fettle doctor`, with the 
 With `FETTLE_ENV=production` API and workers refuse to start.
 
 This page is written by `python -m settings`.
+"""
+
+
+ENVIRONMENT = """
+## Other variables
+
+Each process of Fettle, and each process that it starts, has only the variables in this table. It
+drops all others before it loads a library. Otherwise a library could take an address, a broker or a
+log level from them, or send the content of jobs to another service. If a library would have read a
+dropped variable, API and workers log its name, and `fettle config` and `fettle doctor` show it.
+
+With `FETTLE_ENV=production`, API and workers refuse to start if a dropped variable would have sent
+the content of jobs to another service, and its value is not empty, `false`, `0`, `no`, `off` or
+`none`. These variables are {telemetry}.
+
+A proxy is an `http://` or `https://` address; a worker refuses to start with another kind. If
+`HTTP_PROXY` and `HTTPS_PROXY` are set, `ALL_PROXY` has no effect, and is dropped.
+
+| purpose | variables |
+|---|---|
 """
 
 
@@ -48,7 +70,12 @@ def page() -> str:
                 )
             )
         )
-    return "".join(parts)
+    allowed = (f"| {purpose} | {_names(names)} |\n" for purpose, names in ALLOWED.items())
+    return "".join((*parts, ENVIRONMENT.format(telemetry=_names(TELEMETRY)), *allowed))
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _row(name: str, field: FieldInfo) -> str:

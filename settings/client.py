@@ -9,6 +9,7 @@ from pydantic import Field, SecretStr
 
 from settings.base import DEVELOPMENT_KEY, FettleSettings
 from settings.providers import PROVIDERS
+from settings.starting.environment import allowed_environment
 
 ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
 ESCALATING = ("EXECUTOR", "CRITIC")
@@ -50,13 +51,13 @@ class UpSettings(FettleSettings):
 
 
 def inherited(values: Mapping[str, str]) -> dict[str, str]:
-    """This process' environment, with `values` over it."""
-    return {**os.environ, **values}
+    """The environment of a child process: what it may have of this one's, with `values` over it."""
+    return {**allowed_environment(), **values}
 
 
 def sealed(values: Mapping[str, str]) -> dict[str, str]:
     """The same without this deployment's own settings: what is not in `values` is the default."""
-    kept = {name: value for name, value in os.environ.items() if not _of_deployment(name)}
+    kept = {name: value for name, value in inherited({}).items() if not _of_deployment(name)}
     return {**kept, **values}
 
 

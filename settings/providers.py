@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, model_vali
 from pydantic_settings import SettingsConfigDict
 
 from settings.base import FettleSettings
+from settings.starting.environment import library_variables, unusable_proxies
 
 PROVIDERS = (
     "groq",
@@ -26,7 +26,6 @@ PROVIDERS = (
 
 _SPELLED = {"google": "google_genai"}
 OLLAMA_PORT = 11_434
-OFF = ("", "0", "false")
 _BY_PROXY = "Set HTTPS_PROXY"
 _GEMINI = "Fettle asks the Gemini API: set FETTLE_GOOGLE_BASE_URL"
 NOT_READ = (
@@ -127,13 +126,22 @@ class ProviderSettings(FettleSettings):
 
     @model_validator(mode="after")
     def _nothing_is_ignored(self) -> Self:
-        keys = self.api_keys()
+        keys, dropped = self.api_keys(), library_variables()
         for provider, name, instead in NOT_READ:
-            if provider in keys and os.environ.get(name, "").lower() not in OFF:
+            if provider in keys and name in dropped:
                 raise ValueError(
                     f"{name} is set, and Fettle does not read it: requests would not go where it "
                     f"says. {instead}, or unset it for the worker"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _proxies_are_usable(self) -> Self:
+        for name, kind in unusable_proxies():
+            raise ValueError(
+                f"{name} names a {kind} proxy, and Fettle can use http and https proxies only: set "
+                "HTTPS_PROXY to one of those, or unset it for the worker"
+            )
         return self
 
     def api_keys(self) -> dict[str, str]:

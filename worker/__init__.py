@@ -1,6 +1,6 @@
 """Celery workers: one Attempt at a job is claim, run the graph, pause or finish.
 
-__main__     a worker process: Celery's solo pool in the main thread takes hints ...
+main         a worker process: Celery's solo pool in the main thread takes hints ...
 process      ... and an event loop in a thread of its own works on the jobs
 context      what that needs, from settings: store, sandbox, models, tools, limits
 attempts     the jobs this process holds: slots, stop, drain

@@ -19,7 +19,8 @@ import httpx
 
 from cli.client.events import Event
 from cli.client.stream import PASSING, Hear, follow
-from cli.errors import CliError, Problem, Refused, Unreachable
+from cli.errors import BadSettings, CliError, Problem, Refused, Unreachable
+from settings.starting.environment import unusable_proxies
 
 Job = Mapping[str, Any]
 
@@ -47,11 +48,14 @@ class Service:
         self.key = key
         self._tries = tries
         self._sleep = sleep
+        by_proxy = not _loopback(self.url)  # a proxy cannot reach this machine's loopback
+        if by_proxy:
+            _refuse_unusable_proxies()
         self._http = httpx.Client(
             base_url=self.url,
             headers={"X-API-Key": key, "User-Agent": "fettle-cli"},
             timeout=TIMEOUT,
-            trust_env=not _loopback(self.url),  # a proxy cannot reach this machine's loopback
+            trust_env=by_proxy,
         )
 
     def __enter__(self) -> Self:
@@ -320,6 +324,15 @@ def _retry_after(answer: httpx.Response) -> float:
     except ValueError:  # an HTTP date: nobody of ours sends one
         seconds = 1.0
     return min(max(seconds, 0.1), MOST_WAIT_SECONDS)
+
+
+def _refuse_unusable_proxies() -> None:
+    for name, kind in unusable_proxies():
+        raise BadSettings(
+            f"{name} names a {kind} proxy",
+            "Fettle can use http and https proxies only",
+            "set HTTPS_PROXY to one of those, or unset it",
+        )
 
 
 def _loopback(url: str) -> bool:

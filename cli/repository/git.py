@@ -12,20 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cli.errors import CliError
-
-_OF_ANOTHER = frozenset(
-    {
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_DIR",
-        "GIT_INDEX_FILE",
-        "GIT_NAMESPACE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_WORK_TREE",
-    }
-)
-"""Variables of the repository that the command was started in, as from a hook of git."""
+from settings.client import inherited
 
 
 class GitFailed(Exception):
@@ -45,13 +32,11 @@ class Git:
 
     def run(self, *words: str | Path, stdin: bytes = b"") -> bytes:
         """What it prints. Raises GitFailed; CliError where there is no git."""
-        inherited = {name: text for name, text in os.environ.items() if name not in _OF_ANOTHER}
-        environment = {**inherited, "LC_ALL": "C", **self.environment}
         try:
             ended = subprocess.run(
                 ["git", *words],
                 cwd=self.folder,
-                env=environment,
+                env=inherited({"LC_ALL": "C", **self.environment}),
                 input=stdin,
                 capture_output=True,
                 check=False,

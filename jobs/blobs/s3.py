@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Where the blobs are. Without keys, the environment's credentials are used: a role of the
-    instance or container, or a profile. `endpoint` None is Amazon's own.
+    """Where the blobs are. Without keys, the role of the machine or container gives access.
+    `endpoint` None is Amazon's own.
 
     seconds: how long one request may take; it is tried twice more where the storage is away.
     """

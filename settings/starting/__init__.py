@@ -1,1 +1,1 @@
-"""A process that starts: its settings, and the names that are none."""
+"""A process that starts: its environment, its settings, and the names that are none."""

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from settings import logs
 from settings.base import Environment, StoreSettings
+from settings.starting.environment import library_variables, sends_data
 from settings.starting.provenance import complaints
 from settings.starting.unknown import unknown_settings
 
@@ -25,19 +26,25 @@ def started(kind: type[Kind]) -> Kind:
     """The settings, with logs set up as they say.
 
     Exits with BAD_SETTINGS, and says why on stderr, where a value does not fit. Names that are no
-    settings are logged; in production they are refused.
+    settings are logged, as are variables of libraries; in production the former are refused, and
+    those of the latter that would send the content of jobs to another service.
     """
     try:
         settings = kind()
     except ValidationError as error:
         _refuse(complaints(kind, error))
     logs.configure(settings.log_format, settings.log_level)
+    unknown, dropped = unknown_settings(), library_variables()
+    if settings.env is Environment.PRODUCTION:
+        refused = [*map(str, unknown), *map(_unwanted, filter(sends_data, dropped))]
+        if refused:
+            _refuse(refused)
     _refuse_unwritable(settings)
-    unknown = unknown_settings()
-    if unknown and settings.env is Environment.PRODUCTION:
-        _refuse(map(str, unknown))
+    log = structlog.get_logger(kind.__module__)
     for each in unknown:
-        structlog.get_logger(kind.__module__).warning("unknown setting", what=str(each))
+        log.warning("unknown setting", what=str(each))
+    if dropped:
+        log.warning("variables of libraries dropped", names=dropped)
     return settings
 
 
@@ -55,6 +62,13 @@ def _refuse_unwritable(settings: StoreSettings) -> None:
             why = error.strerror or type(error).__name__
             advice = "let the user of this process write there, or name another directory"
             _refuse([f"{variable} is {directory}, which cannot be written ({why}): {advice}"])
+
+
+def _unwanted(name: str) -> str:
+    return (
+        f"{name} has a library send the content of jobs to another service, which Fettle does not "
+        "do: unset it where API and workers start"
+    )
 
 
 def _refuse(reasons: Iterable[str]) -> NoReturn:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from settings.base import config_file
+from settings.starting.environment import DROPPED
 from settings.starting.provenance import Origin, spellings, variable
 from settings.starting.sections import SECTIONS
 
@@ -52,7 +53,8 @@ def unknown_settings() -> list[Unknown]:
     }
     meant = {_plain(spelled): name for spelled, name in known.items()}
     in_environment = {name for name in os.environ if name.upper().startswith(PREFIX)}
-    wrong = (name for name in in_environment if name.upper() not in {*known.values(), *OF_DEPLOY})
+    right = {*known.values(), *OF_DEPLOY, DROPPED}
+    wrong = (name for name in in_environment if name.upper() not in right)
     return [
         *(Unknown(name, Origin.ENVIRONMENT, _nearest(name, meant)) for name in sorted(wrong)),
         *(

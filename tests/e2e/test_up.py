@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.processes.fettle_command import Running, environment, fettle, started
+from support.servers.collector import collector
 
 from cli.local import ports
 from drills.process_tree import children
@@ -28,7 +29,10 @@ class Deployment:
     def __init__(self, cwd: Path, stack: ExitStack) -> None:
         port, self.flower = ports.free(2)
         self.cwd = cwd
-        self.env = environment(cwd, FETTLE_URL=f"http://127.0.0.1:{port}")
+        self.traces = stack.enter_context(collector())
+        of_libraries = self.traces.environment()
+        self.env = environment(cwd, FETTLE_URL=f"http://127.0.0.1:{port}", **of_libraries)
+        (cwd / "flowerconfig.py").write_text("raise SystemExit('nobody asked for this file')\n")
         self._flags = ("--port", str(port), "--flower-port", str(self.flower))
         self._stack = stack
         self.start()
@@ -72,6 +76,14 @@ def test_it_says_where_everything_is(deployment):
     assert httpx.post(link).headers["location"] == "/app"
     assert httpx.get(link).status_code == 401
     assert httpx.get(f"{deployment.env['FETTLE_URL']}/docs").status_code == 200
+
+
+def test_nothing_of_a_job_goes_to_a_service_that_a_library_is_told_of(deployment):
+    job = deployment.json("run", TASK, *RECORDED, "--record", "job.yaml")
+    assert job["status"] == "succeeded"
+    assert "everything is the same" in deployment.run("replay", job["id"])
+    assert "LANGSMITH_TRACING" in deployment.up.text  # the logs of API and worker name it
+    assert deployment.traces.received == []
 
 
 def test_flower_wants_its_password(deployment):

@@ -14,6 +14,7 @@ from cli.render.parts import Tone
 from settings.api import ApiSettings
 from settings.base import FettleSettings, config_file
 from settings.client import ClientSettings, UpSettings
+from settings.starting.environment import library_variables
 from settings.starting.provenance import Setting, trace
 from settings.starting.unknown import unknown_settings
 from settings.worker import WorkerSettings
@@ -36,15 +37,19 @@ def command(flags: Mapping[str, Any], *, as_json: bool) -> None:
     default. Secrets are masked.
     """
     settings = _settings(flags)
-    unknown = list(map(str, unknown_settings()))
+    unknown, dropped = list(map(str, unknown_settings())), library_variables()
     if as_json:
         shown = [_object(*row) for row in settings]
-        print_json({"file": str(config_file()), "settings": shown, "unknown": unknown})
+        read = {"file": str(config_file()), "settings": shown}
+        print_json({**read, "unknown": unknown, "dropped": dropped})
         return
     rows = ((s.variable, s.value or "-", s.origin, ", ".join(used)) for s, used in settings)
     Screen().rows(("SETTING", "VALUE", "FROM", "USED BY"), rows)
     for each in unknown:
         Screen(stderr=True).line("unknown", each, Tone.WARN)
+    if dropped:
+        text = f"{', '.join(dropped)}: variables of libraries, which Fettle does not pass on"
+        Screen(stderr=True).line("dropped", text, Tone.WARN)
 
 
 def _settings(flags: Mapping[str, Any]) -> list[tuple[Setting, list[str]]]:

@@ -15,6 +15,7 @@ from cli.exit_codes import FAILED
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from cli.render.words import printable
+from settings.starting.environment import library_variables
 from settings.starting.unknown import unknown_settings
 from settings.worker import WorkerSettings
 
@@ -35,7 +36,7 @@ def command(flags: Mapping[str, Any], *, as_json: bool) -> int:
     Asks the service, with a key of the operator's: one that has the scope `admin`, in the tenant
     `default`. Where none answers, this machine is checked instead.
     """
-    found = [*_unknown(), *_examined(flags)]
+    found = [*_unknown(), *_dropped(), *_examined(flags)]
     could_run = all(finding.health is not Health.BAD for finding in found)
     if as_json:
         print_json({"ok": could_run, "findings": [finding.plain() for finding in found]})
@@ -48,6 +49,13 @@ def _unknown() -> Iterable[Finding]:
     """Of this machine, which may be the service's."""
     for each in unknown_settings():
         yield Finding("settings", Health.WARN, str(each), "correct the name, or unset it")
+
+
+def _dropped() -> Iterable[Finding]:
+    """Names variables of this machine, which may be the service's, that Fettle dropped."""
+    if names := library_variables():
+        text = f"{', '.join(names)}: variables of libraries, which Fettle does not pass on"
+        yield Finding("environment", Health.WARN, text, "docs/configuration.md lists what counts")
 
 
 def _examined(flags: Mapping[str, Any]) -> Iterable[Finding]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from cli.context import load
@@ -33,6 +35,7 @@ def command(address: str, port: int | None) -> None:
         f"--address={address}",
         f"--port={port or settings.flower_port}",
         f"--basic_auth=fettle:{password}",
+        f"--conf={os.devnull}",  # else Flower runs a flowerconfig.py of the working directory
         "--logging=error",
     )
     celery_app(load(StoreSettings).broker_url).start(["--quiet", "flower", *options])

@@ -21,7 +21,7 @@ import time
 import click
 import langchain_groq  # noqa: F401 - what a worker imports at its first call
 
-from worker import __main__ as worker
+from worker import main as worker
 
 PR_SET_PDEATHSIG = 1
 AWAITED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)

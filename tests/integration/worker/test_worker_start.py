@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,11 +10,16 @@ from pathlib import Path
 
 import pytest
 from support.graph.working_model import works
+from support.processes.api_process import environment as api_environment
+from support.processes.api_process import running
 from support.processes.deployment import running_deployment
+from support.servers.collector import collector
 
 from benchmarks.provider import ProviderServer
+from cli.client.service import Service
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
+from settings.base import DEVELOPMENT_KEY as KEY
 
 
 @pytest.mark.parametrize(
@@ -29,6 +35,12 @@ from jobs.model.spec import JobSpec
             {"FETTLE_DATA_DIR": "/dev/null/data"},
             "FETTLE_DATA_DIR is /dev/null/data, which cannot be written (Not a directory)",
         ),
+        *(
+            ({"FETTLE_ENV": "production", name: "true"}, f"{name} has a library send")
+            for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "SENTRY_DSN")
+        ),
+        ({"ALL_PROXY": "socks5://me:hush@proxy:1080"}, "ALL_PROXY names a socks5 proxy"),
+        ({"https_proxy": "socks5h://me:hush@proxy:1080"}, "https_proxy names a socks5h proxy"),
     ],
 )
 def test_a_setting_that_does_not_fit_ends_the_start(
@@ -39,7 +51,31 @@ def test_a_setting_that_does_not_fit_ends_the_start(
     ended = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
     assert said in ended.stderr
+    assert "hush" not in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+async def test_variables_of_libraries_have_no_effect_and_are_named_once(tmp_path: Path) -> None:
+    with ProviderServer(works) as server, collector() as traces:
+        named = {**traces.environment(), "GROQ_API_KEY": "a", "GROQ_API_BASE": server.groq_url}
+        with running_deployment(tmp_path, **named) as deployment:
+            deployment.worker()
+            front = {**api_environment(deployment.redis_url, tmp_path), **named}
+            front["FETTLE_BROKER_URL"] = deployment.broker_url
+            with running(front, tmp_path / "api.log") as api, Service(api.url, KEY) as service:
+                job_id = str(service.submit({"task": "Say 6 times 7."})["id"])
+                async with deployment.operations() as operations:
+                    job = await deployment.until(operations, job_id, seconds=60)
+            deployment.stop_workers()
+        assert job.status is Status.SUCCEEDED, deployment.logs()
+    assert traces.received == []
+    for log in (deployment.logs(), (tmp_path / "api.log").read_text()):
+        assert "Say 6 times 7." not in log
+        (said,) = [
+            json.loads(line) for line in log.splitlines() if "variables of libraries" in line
+        ]
+        dropped = set(traces.environment()) - {"GROQ_PROXY", "PYTHONUNBUFFERED"}
+        assert said["names"] == sorted(dropped)
 
 
 async def test_requests_go_where_langchains_name_says(tmp_path: Path) -> None:

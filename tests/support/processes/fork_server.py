@@ -90,9 +90,8 @@ def main(control: int, package: str, *lazy: str) -> None:
     """Load, serve; in a child, be the program."""
     sys.path[0] = str(REPOSITORY)  # as `python -m` has it
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, whose end is ours
-    for module in (f"{package}.__main__", *lazy):
+    for module in (f"{package}.main", *lazy):
         importlib.import_module(module)
-    del sys.modules[f"{package}.__main__"]  # run by each child, as if it had never been
     gc.collect()
     gc.freeze()
     wanted = Server(control).serve()

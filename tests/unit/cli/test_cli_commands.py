@@ -334,6 +334,25 @@ def test_keys(fettle, tiny):
     assert fettle("keys", "revoke", "k1")[:2] == (0, "revoked: k1\n")
 
 
+def test_config_and_doctor_name_dropped_variables(fettle, tiny, monkeypatch):
+    monkeypatch.setenv("LANGSMITH_TRACING", "yes-please")
+    of_a_tenant = {"version": "1", "environment": "production", "jobs": {}, "workers": None}
+    tiny.on("GET /system", Answer(200, {**of_a_tenant, "serving": True, "models": []}))
+    assert "LANGSMITH_TRACING" in json.loads(fettle("config", "--json")[1])["dropped"]
+    assert "LANGSMITH_TRACING" in fettle("config")[2]
+    findings = json.loads(fettle("doctor", "--json")[1])["findings"]
+    (found,) = [each for each in findings if each["name"] == "environment"]
+    assert (found["health"], "LANGSMITH_TRACING" in found["text"]) == ("warn", True)
+    assert "yes-please" not in "".join(fettle("config")[1:] + fettle("doctor")[1:])
+
+
+def test_a_proxy_that_cannot_be_used_is_named(fettle, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks5://me:hush@proxy:1080")
+    fettle("list")  # a service on this machine is reached without it
+    code, _, err = fettle("--url", "http://fettle.example.org", "list")
+    assert (code, "ALL_PROXY names a socks5 proxy" in err, "hush" in err) == (2, True, False)
+
+
 def test_config_prints_each_value_and_where_it_came_from(fettle, monkeypatch, tmp_path):
     (tmp_path / "fettle.toml").write_text("concurrency = 7\n")
     monkeypatch.setenv("FETTLE_LEASE_SECONDS", "30")

@@ -1,0 +1,33 @@
+"""The HTTP front as a process. Exit code 2: unfit settings, listed on stderr."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from api.app import create_app
+from api.http.server import Server
+from api.services import opened
+from api.startup import Unfit, check
+from settings.api import ApiSettings
+from settings.base import Environment
+from settings.starting.start import BAD_SETTINGS, started
+
+
+def main() -> int:
+    """Serve until a signal."""
+    settings = started(ApiSettings)
+    if settings.env is Environment.PRODUCTION:
+        try:
+            asyncio.run(_check(settings))
+        except Unfit as unfit:
+            sys.stderr.write(f"{unfit}\n")
+            return BAD_SETTINGS
+    Server(create_app(settings), settings).run()
+    return 0
+
+
+async def _check(settings: ApiSettings) -> None:
+    """Check before the server runs, so that a refusal is plain text, not a traceback."""
+    async with opened(settings) as services:
+        await check(services)

@@ -1,0 +1,165 @@
+"""A process has the variables on the list, and no others; libraries' ones are named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import pytest
+from pydantic import AliasChoices, ValidationError
+
+from settings.client import inherited, sealed
+from settings.providers import ProviderSettings
+from settings.starting.environment import (
+    DROPPED,
+    is_allowed,
+    library_variables,
+    sends_data,
+    unusable_proxies,
+)
+from settings.starting.provenance import variable
+from settings.starting.sections import SECTIONS
+from settings.starting.unknown import unknown_settings
+
+CLEAN = """
+import json, os, subprocess
+from settings.starting.environment import clean_environment
+clean_environment()
+child = subprocess.run(["env", "-0"], capture_output=True, text=True).stdout
+of_child = [line.partition("=")[0] for line in child.split(chr(0))]
+print(json.dumps([dict(os.environ), of_child]))
+"""
+LOADED = """
+import sys
+before = set(sys.modules)
+import api.__main__, worker.__main__, cli.main
+loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(sorted(loaded - set(sys.stdlib_module_names)))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_variables_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in library_variables():
+        monkeypatch.delenv(name)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+def cleaned(env: Mapping[str, str]) -> dict[str, str]:
+    """What is left of an environment; fails if a child process has anything else."""
+    argv = [sys.executable, "-c", CLEAN]
+    shown = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)
+    kept, of_child = json.loads(shown.stdout)
+    assert set(filter(None, of_child)) == set(kept)
+    return kept
+
+
+def test_only_variables_on_the_list_are_left() -> None:
+    kept = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/nowhere",
+        "LC_ALL": "C.UTF-8",
+        "fettle_port": "1",
+        "GROQ_API_KEY": "k",
+        "https_proxy": "http://proxy:1",
+        "SSL_CERT_FILE": "/a.pem",
+    }
+    libraries = ["CELERY_BROKER_URL", "GROQ_LOG", "LANGSMITH_TRACING"]
+    dropped = {
+        **dict.fromkeys(libraries, "debug"),
+        "LANGCHAIN_TRACING_V2": "false",
+        "EXAMPLE": "1",
+        "GIT_DIR": "/other",
+    }
+    left = cleaned({**kept, **dropped})
+    assert left.pop(DROPPED) == ",".join(libraries)
+    assert {name: left[name] for name in kept} == kept
+    assert not dropped.keys() & left.keys()
+    again = cleaned({**left, DROPPED: ",".join(libraries), "GROQ_PROXY": "http://proxy"})
+    assert again[DROPPED] == ",".join(sorted([*libraries, "GROQ_PROXY"]))
+
+
+def test_entry_points_load_no_library_before() -> None:
+    argv = [sys.executable, "-c", LOADED]
+    shown = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert shown.stdout == "['api', 'cli', 'settings', 'worker']\n"
+
+
+def test_every_setting_is_on_the_list() -> None:
+    for _, kind in SECTIONS:
+        for name, field in kind.model_fields.items():
+            alias = field.validation_alias
+            others = alias.choices if isinstance(alias, AliasChoices) else ()
+            for each in (variable(kind, name, field), *map(str, others)):
+                assert is_allowed(each) or each == name, each
+
+
+@pytest.mark.parametrize(
+    ("name", "sends"),
+    [
+        ("LANGSMITH_TRACING", True),
+        ("LANGCHAIN_TRACING_V2", True),
+        ("LANGSMITH_RUNS_ENDPOINTS", True),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", True),
+        ("ANTHROPIC_OPEN_TELEMETRY", True),
+        ("SENTRY_DSN", True),
+        ("OTEL_SERVICE_NAME", False),
+        ("ANTHROPIC_CUSTOM_HEADERS", False),
+        ("GOOGLE_GENAI_CLIENT_MODE", False),
+        ("CELERY_CONFIG_MODULE", False),
+        ("AWS_ENDPOINT_URL", False),
+        ("SSLKEYLOGFILE", False),
+    ],
+)
+def test_variables_of_libraries_are_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, sends: bool
+) -> None:
+    monkeypatch.setenv(name, "on")
+    assert library_variables() == [name]
+    assert sends_data(name) is sends
+    assert name not in inherited({})
+    assert name not in sealed({})
+    for off in ("", "0", "False", "none"):
+        monkeypatch.setenv(name, off)
+        assert library_variables() == []
+    monkeypatch.delenv(name)
+    monkeypatch.setenv(DROPPED, name)
+    assert library_variables() == [name]
+    assert unknown_settings() == []
+
+
+@pytest.mark.parametrize(
+    ("env", "unusable"),
+    [
+        ({"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "https://proxy"}, []),
+        ({"HTTPS_PROXY": "proxy:3128", "ALL_PROXY": ""}, []),
+        ({"ALL_PROXY": "socks5://proxy:1080"}, [("ALL_PROXY", "socks5")]),
+        ({"https_proxy": "SOCKS://proxy:1080"}, [("https_proxy", "SOCKS")]),
+        (
+            {"all_proxy": "socks5h://proxy", "HTTPS_PROXY": "http://proxy"},
+            [("all_proxy", "socks5h")],
+        ),
+        (
+            {"ALL_PROXY": "socks5://proxy", "HTTPS_PROXY": "http://p", "http_proxy": "http://p"},
+            [],
+        ),
+    ],
+)
+def test_a_proxy_speaks_http(
+    monkeypatch: pytest.MonkeyPatch, env: dict[str, str], unusable: list[tuple[str, str]]
+) -> None:
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert unusable_proxies() == unusable
+    assert ("ALL_PROXY" in cleaned({"PATH": "/bin", **env})) is (
+        "ALL_PROXY" in env and len(env) < 3
+    )
+    if unusable:
+        with pytest.raises(ValidationError, match=f"{unusable[0][0]} names a"):
+            ProviderSettings()
+    else:
+        ProviderSettings()

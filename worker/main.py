@@ -1,0 +1,114 @@
+"""One worker process. `--alone JOB` works on that job only, then ends.
+
+Exit code 2: a setting does not fit, said on stderr.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from types import FrameType
+
+import click
+import structlog
+from celery.worker import state as celery_state
+
+from jobs.errors import JobsError
+from settings.starting.start import started
+from settings.worker import WorkerSettings
+from worker.adapters.tools import ToolUnfit
+from worker.process import Engine, worker_app
+from worker.repositories.errors import RepositoriesUnfit
+
+SAME_SECONDS = 1.0
+"""Signals within this time are one wish: a terminal and a process runner both send theirs."""
+
+AGAIN_SECONDS = 1.0
+
+log = structlog.get_logger("worker")
+
+
+@click.command()
+@click.option("--alone", metavar="JOB", help="work on this job only, in a process of its own")
+def main(alone: str | None) -> None:
+    """Work on jobs until a signal."""
+    settings = started(WorkerSettings)
+    if alone:
+        sys.exit(_work_alone(settings, alone))
+    engine, worker_id = _started(settings)
+    code = 0
+    if not engine.draining:
+        log.info("worker ready", worker=worker_id, slots=settings.concurrency)
+        code = _consume(settings, engine, worker_id)
+    engine.stop()
+    sys.exit(code)
+
+
+def _work_alone(settings: WorkerSettings, job_id: str) -> int:
+    """Work on one job that crashed twice; returns the exit code. See worker.isolation."""
+    changed = {"concurrency": 1, "worker_metrics_port": None}  # the port is its worker's
+    engine, _ = _started(settings.model_copy(update=changed))
+    if not engine.draining:
+        engine.work_alone(job_id)
+    engine.stop()
+    return 0
+
+
+def _started(settings: WorkerSettings) -> tuple[Engine, str]:
+    """An engine at work, and the worker's id. Exits where Redis or a setting cannot be used."""
+    worker_id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
+    engine = Engine(settings, worker_id)
+    _drain_on_signals(engine)
+    try:
+        engine.start()
+    except (JobsError, ToolUnfit, RepositoriesUnfit, OSError) as error:
+        log.error("worker cannot start", why=str(error))
+        sys.exit(1)
+    # What is loaded stays. Looked through by each full collection, it made every job of the process
+    # wait a quarter of a second.
+    gc.collect()
+    gc.freeze()
+    return engine, worker_id
+
+
+def _drain_on_signals(engine: Engine) -> None:
+    """The first signal drains; a later one does not wait for anything."""
+    first: float | None = None
+
+    def stop(signum: int, _: FrameType | None) -> None:
+        nonlocal first
+        now = time.monotonic()
+        if first is not None and now - first > SAME_SECONDS:
+            os._exit(128 + signum)  # sandboxes end with our socket, jobs go back by their leases
+        first = now if first is None else first
+        celery_state.should_stop = 0
+        engine.request_drain()
+
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, stop)
+
+
+def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:
+    """Take hints in this thread until a signal; returns the exit code.
+
+    Celery gives up for good where its broker answers with a refusal (a disk that is full). The jobs
+    of this process go on meanwhile, and hints come again when the broker takes writes.
+    """
+    while True:
+        # Celery's WorkController without its command line: signals, banner and logs are ours
+        consumer = worker_app(settings.broker_url, engine).WorkController(
+            pool="solo",
+            hostname=f"fettle@{worker_id}",
+            without_gossip=True,
+            without_mingle=True,
+        )
+        consumer.start()
+        if engine.draining:
+            return int(consumer.exitcode or 0)
+        log.warning("broker refused", again_seconds=AGAIN_SECONDS)
+        time.sleep(AGAIN_SECONDS)
