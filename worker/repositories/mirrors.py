@@ -13,6 +13,7 @@ from sandbox.protocol import MIB
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryUnavailable
 from worker.repositories.git import Git, GitFailed, fault, version
+from worker.repositories.origins.tags import Tags
 from worker.repositories.places import Lock, Places, locked, moved, used
 
 _WORK = ".work"
@@ -20,6 +21,15 @@ _LEFT_OVER = ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/pack/.t
 """What a git that was ended leaves; a lock file of these would stop the next one for ever."""
 _SPARE_BYTES = 64 * MIB
 """Of a file, over what may be sent: git adds to a pack what its objects are differences to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A commit, and the tags that the origin had when it was asked; None if the mirror has all tags
+    from its beginning."""
+
+    commit: str
+    tags: Tags | None = None
 
 
 class Origin(Protocol):
@@ -34,16 +44,18 @@ class Origin(Protocol):
         """Put into a new mirror what belongs there from its beginning."""
         ...
 
-    async def resolve(self, git: Git, ref: str | None) -> str:
+    async def resolve(self, git: Git, ref: str | None) -> Resolved:
         """The commit that a ref names now; None: HEAD."""
         ...
 
-    async def has(self, git: Git, commit: str) -> bool:
-        """Whether the mirror has all of a commit."""
+    async def has(self, git: Git, commit: str, tags: Tags | None) -> bool:
+        """Whether the mirror has all of a commit, and exactly these tags of its commits. None: any
+        tags."""
         ...
 
-    async def bring(self, git: Git, commit: str) -> None:
-        """Put a commit into the mirror that lacks it."""
+    async def bring(self, git: Git, commit: str, tags: Tags | None) -> None:
+        """Put a commit into the mirror that lacks it, and these tags. None: ask the origin for its
+        tags."""
         ...
 
 
@@ -75,15 +87,16 @@ class Mirror:
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)
 
-    async def ensure(self, origin: Origin, commit: str) -> None:
-        """The mirror has the commit afterwards. Raises RepositoryRefused."""
-        if await origin.has(self.git(), commit):
+    async def ensure(self, origin: Origin, commit: str, tags: Tags | None = None) -> None:
+        """The mirror has the commit afterwards, and these tags of its commits. If `tags` is None, a
+        mirror that has the commit keeps its tags. Raises RepositoryRefused."""
+        if await origin.has(self.git(), commit, tags):
             return
         async with self.writing() as lock:
             git = self.git(lock)
-            if not await origin.has(git, commit):
+            if not await origin.has(git, commit, tags):
                 async with self.turns:
-                    await origin.bring(git, commit)
+                    await origin.bring(git, commit, tags)
 
 
 async def opened(places: Places, origin: Origin, settings: RepositorySettings) -> Mirror:

@@ -111,24 +111,23 @@ def _too_many(most: int) -> str:
 
 
 async def check_out(
-    places: Places, mirror: Mirror, writing: Lock, commit: str, name: str
+    places: Places, mirror: Mirror, writing: Lock, commit: str, packed_refs: bytes, name: str
 ) -> Lock | None:
-    """Make the layer `name` of a commit that the mirror has; it is in use from its beginning;
-    None where another process was first. Raises RepositoryRefused."""
+    """Make the layer `name` of a commit that the mirror has, with the tags in `packed_refs`; it is
+    in use from its beginning. None if another process was first. Raises RepositoryRefused."""
     async with places.turns, places.workshop() as (workshop, lock):
         layer = workshop / "new"
         git = process(layer / ".git", mirror.settings, lock, writing)
         try:
-            await _fill(mirror.git(), layer, git, commit)
+            await _fill(mirror.git(), layer, git, commit, packed_refs)
         except GitFailed as error:
             raise RepositoryRefused(f"the commit cannot be checked out: {error.said}") from None
         return moved(layer, places.layers / name)
 
 
-async def _fill(source: Git, layer: Path, git: Git, commit: str) -> None:
-    tags = await _tags(source, commit)
+async def _fill(source: Git, layer: Path, git: Git, commit: str, packed_refs: bytes) -> None:
     when = await source.run("log", "-1", "--format=%ct", commit)
-    await asyncio.to_thread(_repository, source.folder, layer / ".git", commit, tags)
+    await asyncio.to_thread(_repository, source.folder, layer / ".git", commit, packed_refs)
     tree = replace(git, tree=layer)
     await tree.run("read-tree", commit)
     await tree.run("checkout-index", "--all", "--quiet")
@@ -143,22 +142,22 @@ def _time(said: bytes) -> float:
     return min(max(int(said or 0), _EARLIEST), time.time() - _FRESH_SECONDS)
 
 
-async def _tags(git: Git, commit: str) -> str:
-    """The tags that lead to the commit, as a file of packed refs."""
+async def tags(git: Git, commit: str) -> bytes:
+    """The tags of the commit and of its history, as a file of packed refs."""
     listed = await git.run(
         *("for-each-ref", f"--merged={commit}", "refs/tags"),
         "--format=%(objectname) %(refname)%(if)%(*objectname)%(then)%0a^%(*objectname)%(end)",
     )
-    return "# pack-refs with: peeled fully-peeled sorted \n" + os.fsdecode(listed)
+    return b"# pack-refs with: peeled fully-peeled sorted \n" + listed
 
 
-def _repository(mirror: Path, new: Path, commit: str, tags: str) -> None:
+def _repository(mirror: Path, new: Path, commit: str, packed_refs: bytes) -> None:
     """A repository's folder, by hand: `git init` would take more from this machine."""
     for part in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
         (new / part).mkdir(parents=True)
     (new / "HEAD").write_text(f"{commit}\n")
     (new / "config").write_text(_CONFIG)
-    (new / "packed-refs").write_bytes(os.fsencode(tags))
+    (new / "packed-refs").write_bytes(packed_refs)
     (new / "info" / "attributes").write_text(_ATTRIBUTES)
     for path in (mirror / "objects" / "pack").iterdir():
         if path.suffix in {".pack", ".idx", ".rev"}:

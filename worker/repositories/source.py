@@ -56,11 +56,11 @@ class Repositories:
         origin = self._origin(repo, upload)
         mirror = await mirrors.opened(self.places, origin, self.settings)
         try:
-            commit = await origin.resolve(mirror.git(), repo.ref)
-            await mirror.ensure(origin, commit)
+            resolved = await origin.resolve(mirror.git(), repo.ref)
+            await mirror.ensure(origin, resolved.commit, resolved.tags)
         finally:
             mirror.use.release()
-        return commit
+        return resolved.commit
 
     async def base(self, repo: Repo, commit: str, upload: Upload | None = None) -> Base:
         """The files of a commit. Its layer is on this machine afterwards, and stays while the Base
@@ -72,21 +72,24 @@ class Repositories:
         try:
             await mirror.ensure(origin, commit)
             entries = await snapshots.entries(mirror.git(), commit, self.settings)
-            layer = _layer(origin, commit)
-            use = await self._checked_out(mirror, commit, layer)
+            tags = await snapshots.tags(mirror.git(), commit)
+            layer = _layer(origin, commit, tags)
+            use = await self._checked_out(mirror, commit, tags, layer)
             mirror.use.touch()  # after its layers, so that it is removed after them
         except BaseException:
             mirror.use.release()
             raise
         return Base(layer, commit, entries, mirror, self.places, use)
 
-    async def _checked_out(self, mirror: Mirror, commit: str, name: str) -> Lock:
+    async def _checked_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
         """The layer, in use."""
         layer = self.places.layers / name
         while (use := used(layer)) is None:
             async with mirror.writing() as writing:
                 if not layer.exists():
-                    use = await snapshots.check_out(self.places, mirror, writing, commit, name)
+                    use = await snapshots.check_out(
+                        self.places, mirror, writing, commit, tags, name
+                    )
             if use is not None:
                 await asyncio.to_thread(collect, self.places, self.settings.repo_cache_bytes)
                 break
@@ -100,6 +103,8 @@ class Repositories:
         return UploadOrigin(repo.bundle, upload, self.settings)
 
 
-def _layer(origin: Origin, commit: str) -> str:
-    """One of this repository alone: another one's tags and history differ for the same commit."""
-    return f"{LAYER}{hashlib.sha256(f'{origin.name} {commit}'.encode()).hexdigest()[:32]}"
+def _layer(origin: Origin, commit: str, tags: bytes) -> str:
+    """The name of a layer of this repository alone, because the history of another repository may
+    differ for the same commit. With other tags, `git describe` gives another answer."""
+    content = f"{origin.name} {commit}\n".encode() + tags
+    return f"{LAYER}{hashlib.sha256(content).hexdigest()[:32]}"

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +117,78 @@ async def test_the_last_commits_are_fetched_with_their_tags(
     assert project.git("show", "fettle/j:a.txt") == "new"
 
 
+async def describe(own: Repositories, url: str, ref: str | None = None) -> str:
+    """`git describe` of a job's files at this ref."""
+    job = await base(own, url, ref)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copytree(own.layers / job.layer, copy, symlinks=True)
+        job.release()
+        return Repository(copy).git("describe", "--tags", "--always").strip()
+
+
+async def test_tags_follow_the_host(project: Repository, forge: GitServer, tmp_path: Path) -> None:
+    """Moved, deleted, renamed and added ones, also of a commit that the mirror has."""
+    first = project.commit({"a.txt": b"1\n"})
+    project.git("tag", "v1")
+    second = project.commit({"a.txt": b"2\n"})
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    assert await describe(own, url) == f"v1-1-g{second[:7]}"
+    project.git("tag", "--force", "v1", second)
+    assert await describe(own, url) == "v1"
+    project.git("tag", "--delete", "v1")
+    assert await describe(own, url) == second[:7]
+    project.git("tag", "--annotate", "--message", "Release", "v2", first)
+    assert await describe(own, url) == f"v2-1-g{second[:7]}"
+    assert await describe(own, url, second) == f"v2-1-g{second[:7]}"
+
+
+@pytest.mark.parametrize("renamed", [("v1", "v1/rc"), ("v1/rc", "v1")])
+async def test_a_tag_may_take_the_name_of_a_folder_of_tags(
+    project: Repository, forge: GitServer, tmp_path: Path, renamed: tuple[str, str]
+) -> None:
+    old, new = renamed
+    project.commit({"a.txt": b"1\n"})
+    project.git("tag", old)
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    assert await describe(own, url) == old
+    project.git("tag", "--delete", old)
+    project.commit({"a.txt": b"2\n"})
+    project.git("tag", new)
+    assert await describe(own, url) == new
+
+
+@pytest.mark.parametrize("renamed", [("topic", "topic/a"), ("topic/a", "topic")])
+async def test_a_branch_may_take_the_name_of_a_folder_of_branches(
+    project: Repository, forge: GitServer, tmp_path: Path, renamed: tuple[str, str]
+) -> None:
+    old, new = renamed
+    project.commit({"a.txt": b"1\n"})
+    project.git("branch", old)
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    await own.commit(Repo(url=url, ref=old))
+    project.git("branch", "--delete", old)
+    commit = project.commit({"a.txt": b"2\n"})
+    project.git("branch", new)
+    assert await own.commit(Repo(url=url, ref=new)) == commit
+    with pytest.raises(RepositoryRefused, match="no branch or tag"):
+        await own.commit(Repo(url=url, ref=old))
+
+
+async def test_a_later_fetch_cuts_no_history(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    """Git's own fetch with a depth cuts the history of all commits, also of earlier ones."""
+    project.commit({"a.txt": b"0\n"})
+    project.git("tag", "v0")
+    first = project.commit({"a.txt": b"1\n"})
+    own, url = repositories(forge, tmp_path, repo_commits=2), forge.url("project/.git")
+    await own.commit(Repo(url=url))
+    project.commit({"a.txt": b"2\n"})
+    await own.commit(Repo(url=url))
+    assert await describe(own, url, first) == f"v0-1-g{first[:7]}"
+
+
 async def test_what_is_there_is_not_fetched_again_and_a_moved_branch_is(
     project: Repository, forge: GitServer, tmp_path: Path
 ) -> None:
@@ -143,7 +216,8 @@ async def test_jobs_at_one_time_fetch_once(
         *(repositories(forge, tmp_path).base(Repo(url=url), commit) for _ in range(4)),
     )
     assert len({each.layer for each in found}) == 1
-    assert len([each for each in forge.requests if each.startswith("GET")]) == 1
+    requests = [request for request in forge.requests if request.startswith("GET")]
+    assert len(requests) == 2  # the commit, and the list of tags
 
 
 async def test_a_credential_goes_to_its_host_by_no_command_line(

@@ -15,6 +15,11 @@ _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|^
 """What `git check-ref-format` refuses, and names that look like an option."""
 
 
+def is_full_name(name: str) -> bool:
+    """Whether git takes this as the full name of a ref."""
+    return name.startswith("refs/") and not _FORBIDDEN.search(name)
+
+
 def candidates(ref: str | None) -> tuple[str, ...]:
     """The full names that a ref may stand for, the first one first; None: HEAD.
 

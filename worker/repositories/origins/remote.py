@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -28,9 +29,11 @@ from worker.repositories.errors import (
     push_failed,
 )
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
-from worker.repositories.origins import ssh
+from worker.repositories.mirrors import Resolved
+from worker.repositories.origins import history, ssh
 from worker.repositories.origins.hosts import Site
 from worker.repositories.origins.refs import COMMIT, candidates
+from worker.repositories.origins.tags import PATTERN, Tags, compare, delete, listed_tags
 
 _IDLE_SECONDS = 60
 """Without a byte; then a host counts as away."""
@@ -49,6 +52,11 @@ class Listed:
 
     objects: Mapping[str, str]
     head: str | None
+
+    @property
+    def tags(self) -> Tags:
+        """The tags among them."""
+        return listed_tags(self.objects)
 
 
 def _fetch_failed(url: str, said: str, _: bytes) -> RepositoryRefused:
@@ -74,15 +82,16 @@ class RemoteOrigin:
     async def fill(self, git: Git) -> None:
         """See Origin. Commits come when they are wanted."""
 
-    async def resolve(self, git: Git, ref: str | None) -> str:
-        """See Origin. Asks the host each time, for a branch moves."""
+    async def resolve(self, git: Git, ref: str | None) -> Resolved:
+        """See Origin. Asks the host each time, because branches and tags move."""
         names = candidates(ref)
+        listed = await self.listed(git, (*names, PATTERN))
         if ref is not None and COMMIT.fullmatch(ref):
-            return ref
-        found = (await self.listed(git, names)).objects
+            return Resolved(ref, listed.tags)
+        found = listed.objects
         for name in names:
             if (commit := found.get(f"{name}^{{}}", found.get(name))) is not None:
-                return commit
+                return Resolved(commit, listed.tags)
         if not found:
             raise RepositoryRefused(
                 f"{self.site.url} has no commits, or no branch that is its HEAD: commit something, "
@@ -92,23 +101,35 @@ class RemoteOrigin:
             f"{self.site.url} has no branch or tag {ref!r}; a commit is named by its 40 digits"
         )
 
-    async def has(self, git: Git, commit: str) -> bool:
-        """See Origin. The ref is written when all of the commit is there."""
-        try:
-            await git.run("show-ref", "--verify", "--quiet", _own_ref(commit))
-        except GitFailed:
+    async def has(self, git: Git, commit: str, tags: Tags | None) -> bool:
+        """See Origin."""
+        if not await _has_commit(git, commit):
             return False
-        return True
+        return tags is None or not await compare(git, tags)
 
-    async def bring(self, git: Git, commit: str) -> None:
-        """See Origin. With the last commits before it, and the tags on these."""
+    async def bring(self, git: Git, commit: str, tags: Tags | None) -> None:
+        """See Origin. With the last commits before it."""
+        if not await _has_commit(git, commit):
+            async with history.kept(git):
+                depth = f"--depth={self.settings.repo_commits}"
+                await self._fetch(git, [f"{commit}:{_own_ref(commit)}"], depth)
+        if tags is None:
+            tags = (await self.listed(git, (PATTERN,))).tags
+        difference = await compare(git, tags)
+        if difference.outdated:
+            await delete(git, difference.outdated)
+        if difference.missing:
+            await self._fetch(git, [f"+{name}:{name}" for name in difference.missing])
+        await _keep_few_packs(git)
+
+    async def _fetch(self, git: Git, refspecs: Sequence[str], *options: str) -> None:
         async with self._through_proxy(git) as over:
             await over.run(
                 *("fetch", "--quiet", "--no-auto-gc", "--no-write-fetch-head", "--no-show-forced"),
-                *(f"--depth={self.settings.repo_commits}", "--no-recurse-submodules"),
-                *("--", self.site.url, f"{commit}:{_own_ref(commit)}"),
+                *("--no-tags", "--no-recurse-submodules", *options, "--stdin"),
+                *("--", self.site.url),
+                stdin=os.fsencode("".join(f"{refspec}\n" for refspec in refspecs)),
             )
-        await _keep_few_packs(git)
 
     async def push(self, git: Git, commit: str, branch: str) -> None:
         """Make the branch, which the host must not have yet. Nothing is forced, whoever makes it
@@ -165,6 +186,15 @@ class RemoteOrigin:
                 raise RepositoryUnavailable(why) from None
             said = (ssh.said(error.errors, login) if login else "") or error.said
             raise failed(self.site.url, said, error.errors) from None
+
+
+async def _has_commit(git: Git, commit: str) -> bool:
+    """Whether a fetch of the commit has ended: it then writes the ref."""
+    try:
+        await git.run("show-ref", "--verify", "--quiet", _own_ref(commit))
+    except GitFailed:
+        return False
+    return True
 
 
 def _own_ref(commit: str) -> str:

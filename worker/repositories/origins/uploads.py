@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from settings.repositories import RepositorySettings
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed
+from worker.repositories.mirrors import Resolved
 from worker.repositories.origins import bundles
 from worker.repositories.origins.refs import HEAD, HEX, candidates
+from worker.repositories.origins.tags import Tags
 
 Upload = Callable[[], Awaitable[bytes]]
 """Loads the bundle: called only where this machine lacks its mirror."""
@@ -39,23 +41,23 @@ class UploadOrigin:
             )
         await bundles.unpack(git, content)
 
-    async def resolve(self, git: Git, ref: str | None) -> str:
+    async def resolve(self, git: Git, ref: str | None) -> Resolved:
         """See Origin."""
         names = candidates(ref)
         if ref is None or names == (HEAD,):
-            return await self._head(git)
+            return Resolved(await self._head(git))
         for name in (*names, *([ref] if HEX.fullmatch(ref) else [])):
             if (commit := await _commit(git, name)) is not None:
-                return commit
+                return Resolved(commit)
         raise RepositoryRefused(
             f"the upload has no branch, tag or commit {ref!r}; it has {await _names(git)}"
         )
 
-    async def has(self, git: Git, commit: str) -> bool:
-        """See Origin."""
+    async def has(self, git: Git, commit: str, tags: Tags | None) -> bool:  # noqa: ARG002
+        """See Origin. The tags of an upload do not change."""
         return await _commit(git, commit) == commit
 
-    async def bring(self, git: Git, commit: str) -> None:  # noqa: ARG002 - as in Origin
+    async def bring(self, git: Git, commit: str, tags: Tags | None) -> None:  # noqa: ARG002
         """See Origin. What an upload lacks does not come later."""
         raise RepositoryRefused(f"the upload has no commit {commit}")
 
