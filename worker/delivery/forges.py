@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from settings.repositories import ForgeKind
-from worker.delivery.errors import DeliveryRefused
+from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
 from worker.delivery.rest import Answer, Rest
 from worker.egress.hosts import LONGEST
 from worker.repositories.origins.hosts import Site
@@ -45,6 +45,10 @@ class Forge(Protocol):
 
     async def create(self, request: Request) -> Answer:
         """Ask for a request."""
+        ...
+
+    def lacks_branch(self, answer: Answer) -> bool:
+        """Whether the forge refuses a request because it does not know the branch."""
         ...
 
     def address(self, answer: Any) -> str:
@@ -82,6 +86,12 @@ async def opened(forge: Forge, request: Request) -> str:
     answer = await forge.create(request)
     if answer.status in _EXISTS and (there := await forge.found(request.branch)) is not None:
         return there
+    if answer.status != _CREATED and forge.lacks_branch(answer):
+        # The branch was pushed: this part of the forge learns of it a moment later.
+        raise DeliveryUnavailable(
+            f"{forge.rest.address} does not know the branch {request.branch} yet: it answered "
+            f"{answer.status}: {answer.said}"
+        )
     return forge.address(forge.rest.require(answer, _CREATED).content)
 
 
@@ -111,6 +121,11 @@ class GitHub:
         content = {"title": request.title, "body": request.text, "head": request.branch}
         sent = {**content, "base": request.base}
         return await self.rest.post(f"/repos/{quote(self.path)}/pulls", sent)
+
+    def lacks_branch(self, answer: Answer) -> bool:
+        """See Forge."""
+        errors = _in(answer.content, "errors")
+        return any(_in(error, "field") == "head" for error in _list(errors))
 
     def address(self, answer: Any) -> str:
         """See Forge."""
@@ -146,6 +161,10 @@ class GitLab:
             "description": request.text,
         }
         return await self.rest.post(self._requests, sent)
+
+    def lacks_branch(self, answer: Answer) -> bool:
+        """See Forge."""
+        return _in(answer.content, "message", "source_branch") is not None
 
     def address(self, answer: Any) -> str:
         """See Forge."""
@@ -183,6 +202,10 @@ def _rows(rest: Rest, answer: Answer) -> list[Any]:
             "operator has listed (FETTLE_DELIVER_HOSTS)?"
         )
     return answer.content
+
+
+def _list(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else []
 
 
 def _in(answer: Any, *names: str) -> Any:

@@ -10,12 +10,14 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 import httpcore
 import httpx
 
 from agents.errors import ToolRefused
+from agents.models.error_mapping.retry_after import retry_after_seconds
 from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
 from worker.egress.connect import Pinned, requested, resolved
 from worker.egress.hosts import authority
@@ -27,6 +29,10 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 HOPS: Final = 3
 MOST_ASKED_SECONDS: Final = 3_600.0
 """The longest pause that a forge may ask for."""
+LIMITED_SECONDS: Final = 60.0
+"""The pause after a rate limit if the forge names none: GitHub wants a minute at least."""
+_TEMPORARY = frozenset({408, 423, 425, 429})
+"""Statuses below 500 that pass: a timeout, a lock, an early request, a limit."""
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _GONE_WRONG = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
 _CREDENTIAL = "(FETTLE_REPO_CREDENTIALS)"
@@ -123,11 +129,8 @@ class Rest:
         """Raise for what every request may meet: an outage, a limit, a credential."""
         what = f"{self.address} answered {answer.status}"
         said = f": {answer.said}" if answer.said else ""
-        limited = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
-        if answer.status >= 500 or answer.status == 429 or (answer.status == 403 and limited):
-            asked = headers.get("retry-after", "")
-            seconds = min(float(asked), MOST_ASKED_SECONDS) if asked.isdecimal() else 0.0
-            raise DeliveryUnavailable(what + said, seconds)
+        if (seconds := _pause(answer, headers)) is not None:
+            raise DeliveryUnavailable(what + said, min(seconds, MOST_ASKED_SECONDS))
         match answer.status:
             case 401:
                 why = f"the operator's credential is wrong, or has run out {_CREDENTIAL}"
@@ -138,6 +141,29 @@ class Rest:
             case _:
                 return
         raise DeliveryRefused(f"{what}, {why}{said}")
+
+
+def _pause(answer: Answer, headers: httpx.Headers) -> float | None:
+    """The seconds after which the same request may succeed; None if the answer is final. GitHub
+    answers 403 for its rate limits; a secondary limit may have no header that names it. Source:
+    docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api."""
+    asked = retry_after_seconds(headers, {})
+    exhausted = headers.get("x-ratelimit-remaining") == "0"
+    limited = exhausted or "rate limit" in answer.said.lower()
+    if "retry-after" in headers and answer.status >= 400:
+        return MOST_ASKED_SECONDS if asked is None else asked
+    if answer.status in {403, 429} and limited:
+        return _until_reset(headers) if exhausted else LIMITED_SECONDS
+    return 0.0 if answer.status >= 500 or answer.status in _TEMPORARY else None
+
+
+def _until_reset(headers: httpx.Headers) -> float:
+    """Seconds until the limit ends, by the forge's own clock."""
+    try:
+        now = parsedate_to_datetime(headers["date"]).timestamp()
+        return max(0.0, float(headers["x-ratelimit-reset"]) - now)
+    except (KeyError, ValueError):
+        return LIMITED_SECONDS
 
 
 async def _read(response: httpcore.Response) -> Any:

@@ -80,8 +80,14 @@ _FINAL_PUSH: Final[Mapping[str, str]] = {
     ),
 }
 _SAID = "remote:"
-_DECLINED = (" ! [rejected] ", " ! [remote rejected] ")
+_DECLINED = (" ! [rejected] ", " ! [remote rejected] ", " ! [remote failure] ")
 """Begin a line of what a host said by itself, and of git on a branch: its name, and `(reason)`."""
+_HOST_FAILS = re.compile(
+    r"internal (server )?error|commit_refs|failed to (update ref|report status|store)"
+    r"|unable to create|unpacker error|no space left|time(d )?out|try again",
+    re.IGNORECASE,
+)
+"""Reasons for a declined branch that are the host's own trouble, in git's and GitHub's words."""
 _PASSING = re.compile(
     r"error: (5\d\d|429)\b|resolve|connect|timed out|timeout|too slow|early EOF|hung up|curl"
     r"|still expected",
@@ -104,7 +110,8 @@ def push_failed(url: str, said: str, errors: str) -> RepositoryRefused:
         reason = declined.partition(" (")[2].rstrip().removesuffix(")")
         words = (reason, " ".join(" ".join(own).split()))
         why = ": ".join(each for each in words if each)
-        return RepositoryRefused(f"{url} declined the branch: {printable(why or said)}")
+        text = f"{url} declined the branch: {printable(why or said)}"
+        return (RepositoryUnavailable if _HOST_FAILS.search(reason) else RepositoryRefused)(text)
     return _failed(url, said, _FINAL_PUSH, "cannot be pushed to")
 
 

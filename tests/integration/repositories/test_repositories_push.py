@@ -141,3 +141,33 @@ def test_what_a_host_says_is_read_at_once_however_it_is_made(errors: str, why: s
     said = str(push_failed("https://git.test/a", "x", errors))
     assert time.monotonic() - began < 2
     assert said.startswith(f"https://git.test/a declined the branch: {why}")
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Internal Server Error",
+        "fatal error in commit_refs",
+        "failed to update ref",
+        "cannot lock ref 'refs/heads/fettle/j': Unable to create '/x.lock': File exists.",
+        "unpacker error",
+    ],
+)
+def test_a_hosts_own_trouble_with_a_branch_passes(reason: str) -> None:
+    errors = f" ! [remote rejected] fettle/j -> fettle/j ({reason})\nerror: failed to push\n"
+    assert isinstance(push_failed("https://git.test/a", "x", errors), RepositoryUnavailable)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "pre-receive hook declined",
+        "protected branch hook declined",
+        "cannot lock ref 'refs/heads/fettle/j': 'refs/heads/fettle' exists; cannot create it",
+    ],
+)
+def test_a_branch_that_a_host_does_not_take_is_final(reason: str) -> None:
+    errors = f" ! [remote rejected] fettle/j -> fettle/j ({reason})\n"
+    refusal = push_failed("https://git.test/a", "x", errors)
+    assert isinstance(refusal, RepositoryRefused)
+    assert not isinstance(refusal, RepositoryUnavailable)

@@ -67,8 +67,12 @@ async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
         (502, {}, 0.0),
         (429, {"Retry-After": "30"}, 30.0),
         (429, {"Retry-After": "9" * 400}, 3_600.0),
-        (403, {"X-RateLimit-Remaining": "0"}, 0.0),
-        (503, {"Retry-After": "Tue, 24 Nov 2026 10:00:00 GMT"}, 0.0),
+        (403, {"X-RateLimit-Remaining": "0"}, 60.0),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9" * 12}, 3_600.0),
+        (403, {"Retry-After": "7"}, 7.0),
+        (408, {}, 0.0),
+        (503, {"Retry-After": "Tue, 24 Nov 2020 10:00:00 GMT"}, 0.0),
+        (503, {"Retry-After": "Tue, 24 Nov 2099 10:00:00 GMT"}, 3_600.0),
     ],
 )
 async def test_what_may_pass(
@@ -78,6 +82,17 @@ async def test_what_may_pass(
     with pytest.raises(DeliveryUnavailable, match=f"answered {status}: later") as raised:
         await client(server).post("/x", {})
     assert raised.value.asked_seconds == asked
+
+
+@pytest.mark.parametrize("status", [403, 429])
+async def test_a_secondary_rate_limit_needs_no_header(
+    server: GitServer, api: Api, status: int
+) -> None:
+    message = "You have exceeded a secondary rate limit. Please wait a few minutes."
+    api.said = (status, {"message": message}, {"X-RateLimit-Remaining": "4990"})
+    with pytest.raises(DeliveryUnavailable, match="secondary rate limit") as raised:
+        await client(server).post("/x", {})
+    assert raised.value.asked_seconds == 60.0
 
 
 @pytest.mark.parametrize(

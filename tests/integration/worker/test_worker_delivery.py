@@ -107,6 +107,45 @@ def test_a_request_that_the_forge_refuses_and_the_retries(forge: Delivering) -> 
     assert (len(forge.forge.opened), len(forge.model.seen)) == (1, CALLS)
 
 
+UNKNOWN_BRANCH = {
+    "github": (
+        422,
+        {
+            "message": "Validation Failed",
+            "errors": [{"resource": "PullRequest", "field": "head", "code": "invalid"}],
+        },
+    ),
+    "gitlab": (400, {"message": {"source_branch": ["does not exist"]}}),
+}
+"""The answer of a forge whose API does not know a branch that was pushed a moment before."""
+
+
+@pytest.mark.parametrize("kind", UNKNOWN_BRANCH)
+def test_a_forge_that_does_not_know_the_branch_yet_is_asked_again(
+    tmp_path: Path, kind: str
+) -> None:
+    answers = [UNKNOWN_BRANCH[kind]]
+    with delivering(tmp_path, kind) as forge:
+        forge.forge.trouble = lambda method, moment: (
+            (*answers.pop(), {}) if method == "POST" and moment == "before" and answers else None
+        )
+        forge.worker()
+        job_id = forge.submit()
+        job = forge.job(job_id)
+        kinds = [event.kind for event in forge.service.events(job_id)]
+    assert (answers, kinds.count("given_back"), len(forge.forge.opened)) == ([], 1, 1)
+    assert job["result"]["delivery"]["pull_request"]
+
+
+def test_a_request_that_a_forge_finds_invalid_is_final(forge: Delivering) -> None:
+    errors = [{"resource": "PullRequest", "field": "base", "code": "invalid"}]
+    refusal = {"message": "Validation Failed", "errors": errors}
+    forge.forge.trouble = lambda method, _: (422, refusal, {}) if method == "POST" else None
+    forge.worker()
+    job = refused(forge, forge.submit())
+    assert "answered 422: Validation Failed" in job["detail"]
+
+
 def test_outages_are_waited_for_and_cost_no_model(forge: Delivering) -> None:
     """Also where the host has done what it was asked, and its answer is lost."""
     lost = {"git": True, "api": True}
