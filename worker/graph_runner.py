@@ -85,7 +85,9 @@ class GraphRunner:
         if self.record.spec.kind is Kind.VERIFICATION:
             return await self._verify(ledger)
         where = await self._where(ledger)
-        self.context.deliveries.target(self.record.spec)  # or what it costs is for nothing
+        self.context.deliveries.target(
+            self.record.spec, self.record.tenant
+        )  # or what it costs is for nothing
         match where:
             case Begin():
                 return await self._begin(ledger)
@@ -217,7 +219,7 @@ class GraphRunner:
         self, ledger: Ledger, ended: Outcome, change: Delivered | None, workspace: Workspace
     ) -> Delivery | None:
         """What was delivered of the result; None where the job wants nothing delivered."""
-        target = self.context.deliveries.target(self.record.spec)
+        target = self.context.deliveries.target(self.record.spec, self.record.tenant)
         if target is None:
             return None
         if not ended.approved:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jobs.model.credentials import TENANT
+
 SOME_TEXT = r"\S"
 CONVERSATION = r"^[A-Za-z0-9._:-]{1,100}$"
 MODEL = r"^(auto|[a-z][a-z0-9_]*:[A-Za-z0-9][A-Za-z0-9._/@:-]{0,199})$"
@@ -15,8 +17,6 @@ REPO_URL = r"^((https?|ssh)://|[A-Za-z0-9_][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9
 REF = r"^[^\x00-\x20\x7f~^:?*\[\\./-][^\x00-\x20\x7f~^:?*\[\\]{0,199}$"
 IMAGE = r"^[a-z0-9][a-z0-9._/:@-]{0,199}$"
 SETUP = r"^[^\x00]*$"
-TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
-"""No colon: tenants are parts of Redis keys."""
 
 
 PATTERNS = {

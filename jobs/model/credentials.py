@@ -16,6 +16,8 @@ from jobs.model.review import EXPIRY
 
 OPERATOR = "default"
 """The operator's tenant: its admin keys are the operator's (see `Credential.operates`)."""
+TENANT = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+"""The name of a tenant. It has no colon, since tenants are parts of Redis' keys."""
 PREFIX = "fettle_"
 FIRST_ID = "configured"
 """The id of the operator's first key, which the environment sets."""

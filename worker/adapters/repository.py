@@ -57,8 +57,8 @@ async def base_of(record: JobRecord, repositories: Repositories, blobs: Blobs) -
     upload = partial(blobs.get, repo.bundle) if repo.bundle else None
     commit = (await load(blobs, record.workspace)).base
     if commit is None:
-        commit = await repositories.commit(repo, upload)
-    return await repositories.base(repo, commit, upload)
+        commit = await repositories.commit(repo, upload, record.tenant)
+    return await repositories.base(repo, commit, upload, record.tenant)
 
 
 async def anew(record: JobRecord, blobs: Blobs) -> JobRecord:

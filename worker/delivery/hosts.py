@@ -35,14 +35,14 @@ class DeliveryHosts:
         rows = (each.partition("=") for each in settings.deliver_hosts)
         return cls({host.lower(): kind for host, _, kind in rows}, hosts)  # type: ignore[misc]
 
-    def target(self, spec: JobSpec) -> Target | None:
-        """Where the job's change goes; None for a job that delivers nothing. Raises DeliveryRefused
-        where this worker may not deliver it, and RepositoryRefused."""
+    def target(self, spec: JobSpec, tenant: str) -> Target | None:
+        """Where the job's change goes, with the tenant's credentials; None for a job that delivers
+        nothing. Raises DeliveryRefused if this worker may not deliver it, and RepositoryRefused."""
         if spec.deliver is None:
             return None
         if spec.repo is None or spec.repo.url is None:
             raise DeliveryRefused("a change is delivered to the repository's url alone")
-        site = self.hosts.site(spec.repo.url)
+        site = self.hosts.site(spec.repo.url, tenant)
         if (kind := self.kinds.get(site.place)) is None:
             listed = ", ".join(sorted(self.kinds)) or "no host"
             raise DeliveryRefused(

@@ -1,16 +1,27 @@
-"""The operator's file of credentials: tokens of hosts and indexes, and files of keys of ssh."""
+"""The operator's file of credentials: tokens of hosts and indexes, and files of keys of ssh. Each
+belongs to a tenant.
+
+Why: docs/decisions/0067-credentials-belong-to-tenants.md
+"""
 
 from __future__ import annotations
 
 import base64
 import re
 import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from jobs.model.credentials import OPERATOR, TENANT
 from worker.repositories.errors import RepositoriesUnfit
 
 SSH: Final = "ssh://"
+EVERY: Final = "*"
+"""In place of a tenant: all tenants may use the credential."""
+_SECTION = re.compile(r"\[([^\[\]:]*)\]")
+"""Not an address of IPv6, which has colons."""
 _FILE = re.compile(r"/[\w./@+:,=-]*")
 """No sign that has a meaning in ssh's configuration."""
 _UNFIT = "the file's path has to be a whole one, of letters, digits and . _ / @ + : , = -"
@@ -22,22 +33,69 @@ def basic(credential: str) -> str:
     return f"Basic {base64.b64encode(credential.encode()).decode()}"
 
 
-def credentials(file: Path, setting: str) -> dict[str, str]:
-    """By host, `USER:TOKEN` of lines `HOST USER:TOKEN`; by `ssh://HOST`, the key's file of lines
-    `ssh://HOST FILE`; other lines are empty, or begin with `#`. Raises RepositoriesUnfit, which
-    names the setting."""
-    found: dict[str, str] = {}
-    for number, line in enumerate(_secret(file, setting).splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A credential that a tenant may use: `USER:TOKEN`, or the file of a key of ssh. `owner` is the
+    tenant that it is for, or `EVERY`."""
+
+    owner: str
+    credential: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The credentials of hosts, by tenant (or `EVERY`) and then by host."""
+
+    by_owner: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+
+    def of(self, tenant: str) -> Mapping[str, Granted]:
+        """The credentials of a tenant by host: its own, else those for every tenant."""
+        return {
+            host: Granted(owner, credential)
+            for owner in (EVERY, tenant)
+            for host, credential in self.by_owner.get(owner, {}).items()
+        }
+
+    def have(self, host: str) -> bool:
+        """Whether any tenant has a credential of this host."""
+        return any(host in credentials for credentials in self.by_owner.values())
+
+
+def credentials(file: Path, setting: str) -> Credentials:
+    """The operator's file: lines `HOST USER:TOKEN`, or `ssh://HOST FILE` with the file of a key.
+
+    A line `[TENANT]` begins the credentials of that tenant, and `[*]` those of every tenant; lines
+    before are for the tenant `default`. Other lines are empty, or begin with `#`. Raises
+    RepositoriesUnfit, which names the setting."""
+    found: dict[str, dict[str, str]] = {}
+    owner = OPERATOR
+    for number, line in enumerate(map(str.strip, _secret(file, setting).splitlines()), 1):
+        if not line or line.startswith("#"):
             continue
-        host, _, credential = line.strip().partition(" ")
-        at, credential = f"{setting}, {file}, line {number}", credential.strip()
-        if host.lower().startswith(SSH):
+        at = f"{setting}, {file}, line {number}"
+        if (section := _SECTION.fullmatch(line)) is not None:
+            owner = _owner(section[1], at)
+            continue
+        host, _, credential = line.partition(" ")
+        host, credential = host.lower(), credential.strip()
+        if host.startswith(SSH):
             _check_key(credential, at)
         elif ":" not in credential:
-            raise RepositoriesUnfit(f"{at}: it has to be HOST USER:TOKEN, or ssh://HOST FILE")
-        found[host.lower()] = credential
-    return found
+            raise RepositoriesUnfit(
+                f"{at}: it has to be HOST USER:TOKEN, or ssh://HOST FILE, or [TENANT]"
+            )
+        if host in found.setdefault(owner, {}):
+            raise RepositoriesUnfit(f"{at}: the tenant {owner} has a line for {host} already")
+        found[owner][host] = credential
+    return Credentials(found)
+
+
+def _owner(name: str, at: str) -> str:
+    if name != EVERY and re.fullmatch(TENANT, name) is None:
+        raise RepositoriesUnfit(
+            f"{at}: a tenant's name has 1 to 63 of a-z, 0-9, _ and -, and [*] is for every tenant"
+        )
+    return name
 
 
 def known_hosts(file: Path, setting: str) -> Path:

@@ -56,7 +56,7 @@ _FINAL: Final[Mapping[str, str]] = {
         f"takes no key of the operator's, or there is none for it {_CREDENTIAL}"
     ),
     r"could not read Username|Authentication failed|error: 401\b": (
-        f"wants a credential, or the one that the operator set is wrong {_CREDENTIAL}"
+        f"wants a credential, or the operator's for this tenant is wrong {_CREDENTIAL}"
     ),
     r"error: 403\b": f"answered 403: the operator's credential may not read it {_CREDENTIAL}",
     _GONE: f"has no repository for the operator's credential {_CREDENTIAL}",

@@ -34,14 +34,16 @@ async def begun(record: JobRecord, repositories: Repositories, blobs: Blobs) -> 
     """
     repo, change = record.spec.repo, record.spec.rebase
     assert repo is not None and change is not None  # noqa: PT018, S101 - it is a rebase
-    commit = (await load(blobs, record.workspace)).base or await repositories.commit(repo)
+    commit = (await load(blobs, record.workspace)).base or await repositories.commit(
+        repo, tenant=record.tenant
+    )
     if commit == change.base:
         raise RepositoryRefused(
             f"{_named(repo)} is at {commit[:12]} still, where job {change.job_id} made its change: "
             "there is nothing to rebase"
         )
-    await repositories.commit(replace(repo, ref=change.base))
-    base = await repositories.base(repo, commit)
+    await repositories.commit(replace(repo, ref=change.base), tenant=record.tenant)
+    base = await repositories.base(repo, commit, tenant=record.tenant)
     merged = await _merged(base, repo, change, await blobs.get(change.bundle))
     workspace = await _workspace(record, base, merged, blobs)
     return Begun(workspace, Rebased(change.base, _shown(merged.conflicts)))

@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jobs.model.credentials import OPERATOR
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
 from settings.worker import WorkerSettings
@@ -48,12 +49,13 @@ class Repositories:
         """The folder of layers, as the sandbox wants it."""
         return self.places.layers
 
-    async def commit(self, repo: Repo, upload: Upload | None = None) -> str:
+    async def commit(self, repo: Repo, upload: Upload | None = None, tenant: str = OPERATOR) -> str:
         """The commit that the job's ref names now, in hexadecimal; this machine has it afterwards.
 
-        `upload` loads the bundle, where the repository is one. Raises RepositoryRefused.
+        `upload` loads the bundle, if the repository is one. The credentials are the tenant's.
+        Raises RepositoryRefused.
         """
-        origin = self._origin(repo, upload)
+        origin = self._origin(repo, upload, tenant)
         mirror = await mirrors.opened(self.places, origin, self.settings)
         try:
             resolved = await origin.resolve(mirror.git(), repo.ref)
@@ -62,12 +64,14 @@ class Repositories:
             mirror.use.release()
         return resolved.commit
 
-    async def base(self, repo: Repo, commit: str, upload: Upload | None = None) -> Base:
+    async def base(
+        self, repo: Repo, commit: str, upload: Upload | None = None, tenant: str = OPERATOR
+    ) -> Base:
         """The files of a commit. Its layer is on this machine afterwards, and stays while the Base
         is held. Raises RepositoryRefused."""
         if not COMMIT.fullmatch(commit):
             raise RepositoryRefused(f"{commit[:80]!r} is no commit: it has 40 hexadecimal digits")
-        origin = self._origin(repo, upload)
+        origin = self._origin(repo, upload, tenant)
         mirror = await mirrors.opened(self.places, origin, self.settings)
         try:
             await mirror.ensure(origin, commit)
@@ -95,9 +99,9 @@ class Repositories:
                 break
         return use
 
-    def _origin(self, repo: Repo, upload: Upload | None) -> Origin:
+    def _origin(self, repo: Repo, upload: Upload | None, tenant: str) -> Origin:
         if repo.url is not None:
-            return RemoteOrigin(self.hosts.site(repo.url), self.settings)
+            return RemoteOrigin(self.hosts.site(repo.url, tenant), self.settings)
         if repo.bundle is None or upload is None:
             raise RepositoryRefused("a repository has a url, or comes as a git bundle")
         return UploadOrigin(repo.bundle, upload, self.settings)

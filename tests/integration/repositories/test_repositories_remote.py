@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from support.servers.web_server import Answer, web_server
 from jobs.model.spec import Repo
 from settings.repositories import RepositorySettings
 from worker.repositories.base import Base
+from worker.repositories.credentials import credentials as read
 from worker.repositories.errors import (
     RepositoriesUnfit,
     RepositoryRefused,
@@ -252,6 +254,68 @@ async def test_a_wrong_credential(
         await own.commit(Repo(url=forge.url("project/.git")))
     assert SECRET not in str(refused.value)
     assert not isinstance(refused.value, RepositoryUnavailable)
+
+
+async def test_a_credential_is_its_tenants_alone_and_so_is_what_it_has_fetched(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    commit = project.commit({"a.txt": b"1\n"})
+    forge.credential = f"me:{SECRET}"
+    lines = f"[acme]\n{forge.place} me:{SECRET}\n[wrong]\n{forge.place} me:other\n"
+    own = repositories(forge, tmp_path, repo_credentials=credentials(tmp_path, lines))
+    repo = Repo(url=forge.url("project/.git"))
+    found = await own.base(repo, await own.commit(repo, tenant="acme"), tenant="acme")
+    assert found.commit == commit
+    for tenant in ("default", "wrong", "acme2"):
+        with pytest.raises(RepositoryRefused, match="wants a credential"):
+            await own.commit(repo, tenant=tenant)
+        with pytest.raises(RepositoryRefused, match="wants a credential"):  # by its digits
+            await own.commit(replace(repo, ref=commit), tenant=tenant)
+        with pytest.raises(RepositoryRefused, match="wants a credential"):
+            await own.base(repo, commit, tenant=tenant)
+
+
+async def test_what_was_fetched_without_a_credential_or_with_everyones_is_shared(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    commit = project.commit({"a.txt": b"1\n"})
+    repo = Repo(url=forge.url("project/.git"))
+    for lines in ("", f"[*]\n{forge.place} me:{SECRET}\n"):
+        forge.credential = f"me:{SECRET}" if lines else None
+        own = repositories(forge, tmp_path, repo_credentials=credentials(tmp_path, lines))
+        layers = {(await own.base(repo, commit, tenant=each)).layer for each in ("acme", "other")}
+        assert len(layers) == 1
+        assert len(list(own.places.mirrors.iterdir())) == (2 if lines else 1)
+
+
+def test_a_file_of_credentials_has_a_part_for_each_tenant(tmp_path: Path) -> None:
+    lines = """\
+        a.example me:default
+        [::1]:8443 me:address
+        [*]
+        a.example me:everyones
+        B.example me:everyones
+        [ acme ]
+    """
+    with pytest.raises(RepositoriesUnfit, match="line 6: a tenant's name has 1 to 63"):
+        read(credentials(tmp_path, lines), "FETTLE_REPO_CREDENTIALS")
+    found = read(credentials(tmp_path, lines.replace("[ acme ]", "[acme]\na.example me:acme")), "X")
+    shown = {
+        tenant: {host: each.credential for host, each in found.of(tenant).items()}
+        for tenant in ("default", "acme", "other")
+    }
+    assert shown == {
+        "default": {
+            "a.example": "me:default",
+            "[::1]:8443": "me:address",
+            "b.example": "me:everyones",
+        },
+        "acme": {"a.example": "me:acme", "b.example": "me:everyones"},
+        "other": {"a.example": "me:everyones", "b.example": "me:everyones"},
+    }
+    assert "me:" not in repr(found)
+    with pytest.raises(RepositoriesUnfit, match="tenant default has a line for"):
+        read(credentials(tmp_path, "a.example me:x\nA.example me:y\n"), "X")
 
 
 def test_a_file_of_credentials_that_others_can_read(tmp_path: Path) -> None:

@@ -44,7 +44,12 @@ class Bench:
         return await self.uploads.base(self.project.bundle())
 
     async def installed(
-        self, setup: Setup, base: Base | None = None, digest: str = "a", **settings: Any
+        self,
+        setup: Setup,
+        base: Base | None = None,
+        digest: str = "a",
+        tenant: str = "default",
+        **settings: Any,
     ) -> Installed:
         asked = RepositorySettings.model_validate({"setup_index": self.index, **settings})
         setups = Setups(self.uploads.repositories().places, Indexes.over(asked))
@@ -52,7 +57,7 @@ class Bench:
         async def begins() -> None:
             self.begun += 1
 
-        within = Within(self.sandbox, digest)
+        within = Within(self.sandbox, digest, tenant)
         return await setups.installed(base or await self.base(), setup, within, begins)
 
     async def failed(self, command: str, **settings: Any) -> SetupFailed:
@@ -87,6 +92,21 @@ async def test_one_layer_for_all_commits_with_the_same_list(
     assert (await bench.installed(LIST)).layer != first.layer
     assert (await bench.installed(LIST, digest="b")).layer != first.layer
     assert bench.begun == 3
+
+
+async def test_tenants_with_other_credentials_share_no_layer(
+    bench: Bench, server: WebServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "indexes"
+    file.touch(mode=0o600)
+    file.write_text(f"[acme]\nhttp://127.0.0.1:{server.port} me:acme\n[*]\nother.example me:x\n")
+
+    async def layer(tenant: str) -> str:
+        return (await bench.installed(LIST, tenant=tenant, setup_credentials=file)).layer
+
+    assert await layer("acme") == await layer("acme")
+    assert await layer("default") == await layer("third") != await layer("acme")
+    assert bench.begun == 2
 
 
 async def test_a_command_sees_the_whole_tree_and_leaves_only_what_is_new(bench: Bench) -> None:

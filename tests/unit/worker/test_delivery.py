@@ -16,6 +16,7 @@ from worker.delivery.forges import GitHub, GitLab, Request, forge_of, opened
 from worker.delivery.hosts import DeliveryHosts
 from worker.delivery.request_text import SUMMARY, inert, message, text, title
 from worker.delivery.rest import Answer, Rest
+from worker.repositories.credentials import Credentials
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.origins.hosts import RepositoryHosts, Site
 
@@ -26,7 +27,8 @@ LISTED = (
     *("ssh://github.com", "ssh://git.example.org:2222", "ssh://lab.example.org"),
 )
 TOKEN = "s3cret-token"
-CREDENTIALS = dict.fromkeys(("github.com", "git.example.org", "ghe.example.org"), f"me:{TOKEN}")
+HOSTS = ("github.com", "git.example.org", "ghe.example.org")
+CREDENTIALS = Credentials({"default": dict.fromkeys(HOSTS, f"me:{TOKEN}")})
 
 
 @dataclass(frozen=True)
@@ -188,14 +190,18 @@ def test_where_nothing_is_delivered(url: str | None, pull_request: bool, why: st
     hosts = DeliveryHosts.over(settings, RepositoryHosts(LISTED, CREDENTIALS))
     asked = JobSpec("t", repo=Repo(url), deliver=Deliver(pull_request=pull_request))
     with pytest.raises(DeliveryRefused, match=why):
-        hosts.target(asked)
-    assert hosts.target(JobSpec("t", repo=Repo(url))) is None
+        hosts.target(asked, "default")
+    assert hosts.target(JobSpec("t", repo=Repo(url)), "default") is None
     plain = JobSpec("t", repo=Repo("http://git.internal:3000/a/b"), deliver=Deliver())
-    found = hosts.target(plain)
+    forge = JobSpec("t", repo=Repo("https://github.com/a/b"), deliver=Deliver(pull_request=True))
+    assert hosts.target(forge, "default") is not None
+    with pytest.raises(DeliveryRefused, match="no token for github"):
+        hosts.target(forge, "acme")
+    found = hosts.target(plain, "default")
     assert found is not None
     assert (found.site.place, found.forge) == ("git.internal:3000", None)
     with pytest.raises(RepositoryRefused, match="FETTLE_REPO_HOSTS"):
-        hosts.target(JobSpec("t", repo=Repo("https://gone.test/a"), deliver=Deliver()))
+        hosts.target(JobSpec("t", repo=Repo("https://gone.test/a"), deliver=Deliver()), "default")
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
 
 from agents.errors import ToolRefused
+from jobs.model.credentials import OPERATOR
 from settings.repositories import RepositorySettings
 from worker.egress.hosts import Hosts, authority, in_full, listed, parsed
-from worker.repositories.credentials import SSH, basic, credentials, known_hosts
+from worker.repositories.credentials import SSH, Credentials, basic, credentials, known_hosts
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.origins import ssh
 
@@ -27,7 +28,8 @@ _UPLOAD = "upload the repository instead: fettle run --repo DIR"
 class Site:
     """One address that may be fetched from. `hosts` is its own host and port alone; `private`
     allows an intranet's addresses; `web` is where its forge's API and pages are. `header` carries
-    the operator's credential, and `token` is its second part. `login` is for ssh alone."""
+    the tenant's credential, and `token` is its second part. `login` is for ssh alone. `owner` is
+    the tenant that the credential for fetching is for; '*': every tenant, '': there is none."""
 
     url: str
     hosts: Hosts
@@ -36,6 +38,7 @@ class Site:
     header: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
     login: ssh.Login | None = None
+    owner: str = ""
 
     @property
     def place(self) -> str:
@@ -46,11 +49,11 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryHosts:
-    """`credentials` are `USER:TOKEN` by host, and port where it is not the scheme's own; files of
-    keys by `ssh://HOST`, likewise. `known` is the list of ssh's known hosts."""
+    """`credentials` name the host with its port if it is not the scheme's own. `known` is the list
+    of ssh's known hosts."""
 
     names: tuple[str, ...]
-    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    credentials: Credentials = field(default_factory=Credentials, repr=False)
     known: Path | None = None
 
     @classmethod
@@ -59,12 +62,12 @@ class RepositoryHosts:
         file, known = settings.repo_credentials, settings.repo_known_hosts
         return cls(
             settings.repo_hosts,
-            {} if file is None else credentials(file, "FETTLE_REPO_CREDENTIALS"),
+            Credentials() if file is None else credentials(file, "FETTLE_REPO_CREDENTIALS"),
             None if known is None else known_hosts(known, "FETTLE_REPO_KNOWN_HOSTS"),
         )
 
-    def site(self, address: str) -> Site:
-        """The site of this address. Raises RepositoryRefused."""
+    def site(self, address: str, tenant: str = OPERATOR) -> Site:
+        """The site of this address, with the tenant's credentials. Raises RepositoryRefused."""
         if not self.names:
             raise RepositoryRefused(
                 f"workers of this deployment fetch no repositories (FETTLE_REPO_HOSTS); {_UPLOAD}"
@@ -72,30 +75,33 @@ class RepositoryHosts:
         url = _url(address)
         for name in self.names:
             if listed(name, url):
-                return self._site(url, private=in_full(name))
+                return self._site(url, tenant, private=in_full(name))
         raise RepositoryRefused(
             f"{url.scheme}://{authority(url)} is not on the operator's list of hosts for "
             f"repositories (FETTLE_REPO_HOSTS): {', '.join(self.names)}"
         )
 
-    def _site(self, url: httpx.URL, *, private: bool) -> Site:
+    def _site(self, url: httpx.URL, tenant: str, *, private: bool) -> Site:
         over_ssh, place = url.scheme == "ssh", authority(url)
         web = url.copy_with(scheme="https", port=None) if over_ssh else url
-        credential = self.credentials.get(authority(web))
+        own = self.credentials.of(tenant)
+        granted = own.get(authority(web))
         found = Site(
             str(url),
             Hosts((place,), http=url.scheme == "http"),
             private,
             f"{web.scheme}://{authority(web)}",
-            token=None if credential is None else credential.partition(":")[2],
+            token=None if granted is None else granted.credential.partition(":")[2],
         )
         if over_ssh:
             host, port = url.raw_host.decode("ascii"), url.port or ssh.PORT
-            key = self.credentials.get(f"{SSH}{place}")
-            return replace(found, login=ssh.Login(host, port, key, self.known))
-        if credential is None:
+            key = own.get(f"{SSH}{place}")
+            login = ssh.Login(host, port, key.credential if key else None, self.known)
+            return replace(found, login=login, owner=key.owner if key else "")
+        if granted is None:
             return found
-        return replace(found, header=f"Authorization: {basic(credential)}")
+        header = f"Authorization: {basic(granted.credential)}"
+        return replace(found, header=header, owner=granted.owner)
 
 
 def _url(address: str) -> httpx.URL:
@@ -143,11 +149,12 @@ def lacks(hosts: RepositoryHosts) -> list[str]:
 
 def _lacking(hosts: RepositoryHosts, name: str) -> Iterator[str]:
     try:
-        login = hosts.site(f"{name.lower()}/").login
+        site = hosts.site(f"{name.lower()}/")
     except RepositoryRefused as error:  # a user, a path, or the port that is ssh's own
         yield str(error)
         return
-    if login is not None and login.key is None:
+    login = site.login
+    if not hosts.credentials.have(f"{SSH}{site.place}"):
         yield "no key (FETTLE_REPO_CREDENTIALS)"
     if login is not None and not login.is_known():
         yield "no line in the file of known hosts (FETTLE_REPO_KNOWN_HOSTS)"

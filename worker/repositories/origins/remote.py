@@ -76,8 +76,10 @@ class RemoteOrigin:
 
     @property
     def name(self) -> str:
-        """See Origin."""
-        return f"remote-{hashlib.sha256(self.site.url.encode()).hexdigest()[:40]}"
+        """See Origin. Tenants share a mirror only if they use the same credential, or none: a host
+        is not asked again for a commit that a mirror has."""
+        of = f"{self.site.owner} {self.site.url}"
+        return f"remote-{hashlib.sha256(of.encode()).hexdigest()[:40]}"
 
     async def fill(self, git: Git) -> None:
         """See Origin. Commits come when they are wanted."""

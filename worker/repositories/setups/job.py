@@ -51,7 +51,7 @@ async def installed(
     async def begins() -> None:
         await say("setup_started")
 
-    within = Within(sandbox, environment.digest)
+    within = Within(sandbox, environment.digest, record.tenant)
     try:
         found = await setups.installed(files.base, setup, within, begins)
     except SetupFailed as error:

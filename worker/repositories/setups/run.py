@@ -25,7 +25,7 @@ from sandbox.protocol import (
     SandboxUnavailable,
 )
 from settings.repositories import RepositorySettings
-from worker.repositories.credentials import basic, credentials
+from worker.repositories.credentials import Credentials, basic, credentials
 from worker.repositories.errors import SetupFailed, SetupUnavailable
 from worker.repositories.setups.archive import NAME_BYTES
 from worker.repositories.setups.door import Door
@@ -63,18 +63,28 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """Where packages come from; `credentials` are the operator's, as `Authorization` headers by
-    host."""
+    """Where packages come from."""
 
     settings: RepositorySettings
-    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    credentials: Credentials = field(default_factory=Credentials, repr=False)
 
     @classmethod
     def over(cls, settings: RepositorySettings) -> Indexes:
         """Raises RepositoriesUnfit where the file of credentials cannot be used."""
         file = settings.setup_credentials
-        found = {} if file is None else credentials(file, "FETTLE_SETUP_CREDENTIALS")
-        return cls(settings, {host: basic(each) for host, each in found.items()})
+        if file is None:
+            return cls(settings)
+        return cls(settings, credentials(file, "FETTLE_SETUP_CREDENTIALS"))
+
+    def headers(self, tenant: str) -> dict[str, str]:
+        """The tenant's credentials, as `Authorization` headers by host."""
+        own = self.credentials.of(tenant)
+        return {host: basic(granted.credential) for host, granted in own.items()}
+
+    def owners(self, tenant: str) -> tuple[tuple[str, str], ...]:
+        """The hosts of the tenant's credentials, each with the tenant that it is for."""
+        own = self.credentials.of(tenant)
+        return tuple(sorted((host, granted.owner) for host, granted in own.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +96,11 @@ class Inputs:
 
 
 async def run(
-    sandbox: Sandbox, indexes: Indexes, command: str, inputs: Inputs, archive: Path
+    sandbox: Sandbox, indexes: Indexes, tenant: str, command: str, inputs: Inputs, archive: Path
 ) -> float:
-    """Run the command, which has taken so many seconds; `archive` has what it left. Raises
-    SetupFailed, SetupUnavailable where an index gave no answer, OSError where this machine's disk
-    does not take the archive, and what the sandbox raises."""
+    """Run the command with the tenant's credentials; return how many seconds it took. `archive` has
+    the files that it left. Raises SetupFailed, SetupUnavailable if an index gave no answer, OSError
+    if this machine's disk does not take the archive, and the sandbox's errors."""
     settings = indexes.settings
     most = settings.setup_bytes + MOST_FILES * (ENTRY.size + NAME_BYTES)
     fetched = FETCHED_TIMES * settings.setup_bytes
@@ -104,7 +114,7 @@ async def run(
     }
     limits = limits_of(settings)
     hosts = settings.setup_sources
-    async with Door.to(hosts, indexes.credentials, archive, most, fetched) as door:
+    async with Door.to(hosts, indexes.headers(tenant), archive, most, fetched) as door:
         own = {
             f"{_SCRATCH}/pip.zip": packed,
             f"{_SCRATCH}/ca.pem": door.proxy.authority.certificate(),

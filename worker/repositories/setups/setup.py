@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Protocol
 
+from jobs.model.credentials import OPERATOR
 from sandbox.local.stepdown import give
 from sandbox.protocol import Sandbox
 from settings.repositories import RepositorySettings
@@ -64,10 +65,11 @@ class Installed:
 
 class Within(NamedTuple):
     """The sandbox that a setup runs in; `digest` is the same for the same interpreter, packages and
-    programs."""
+    programs. The indexes get the credentials of `tenant`."""
 
     sandbox: Sandbox
     digest: str
+    tenant: str = OPERATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Setups:
                 "this deployment installs no dependencies: its operator has named no hosts for "
                 "that (FETTLE_SETUP_HOSTS)"
             )
-        name = self._name(base, setup, within.digest)
+        name = self._name(base, setup, within)
         path = self.places.layers / name
         if (use := used(path)) is not None:
             return Installed(name, setup.command, None, use)
@@ -109,19 +111,21 @@ class Setups:
         async with self.places.workshop(name, patience) as (workshop, _):
             seconds = None
             while (use := used(path)) is None:  # else another job was first
-                seconds = await self._make(workshop, base, setup, within.sandbox)
+                seconds = await self._make(workshop, base, setup, within)
                 if (use := moved(workshop / "new", path)) is not None:
                     await asyncio.to_thread(collect, self.places, self.settings.repo_cache_bytes)
                     break
         return Installed(name, setup.command, seconds, use)
 
-    async def _make(self, workshop: Path, base: Base, setup: Setup, sandbox: Sandbox) -> float:
+    async def _make(self, workshop: Path, base: Base, setup: Setup, within: Within) -> float:
         """Make the layer at `new` in the workshop; returns how many seconds the command took."""
         archive, new = workshop / "left", workshop / "new"
         await asyncio.to_thread(shutil.rmtree, new, ignore_errors=True)
         async with self.turns:
             inputs = await _inputs(base, setup)
-            seconds = await run(sandbox, self.indexes, setup.command, inputs, archive)
+            seconds = await run(
+                within.sandbox, self.indexes, within.tenant, setup.command, inputs, archive
+            )
         taken = await asyncio.to_thread(
             unpacked, archive, new, self.settings.setup_bytes, MOST_FILES
         )
@@ -130,12 +134,14 @@ class Setups:
         await synced(new)
         return round(seconds, 1)
 
-    def _name(self, base: Base, setup: Setup, digest: str) -> str:
+    def _name(self, base: Base, setup: Setup, within: Within) -> str:
         """A layer is a function of what its name is made of, so that no other branch, and no other
-        job, decides what is in it."""
+        job, decides what is in it. Tenants share it only if they have the same credentials."""
         seen = {path: base.entries[path].oid for path in setup.paths} or base.layer
         indexes = (self.settings.setup_index, self.settings.setup_npm_registry)
-        key = json.dumps([FORMAT, setup.command, digest, indexes, seen], sort_keys=True)
+        owners = self.indexes.owners(within.tenant)
+        own = [FORMAT, setup.command, within.digest, indexes, owners, seen]
+        key = json.dumps(own, sort_keys=True)
         return f"{SETUP}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
