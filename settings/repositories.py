@@ -70,9 +70,9 @@ class RepositorySettings(FettleSettings):
     repo_credentials: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
         None,
         description="file with a line `HOST USER:TOKEN` for each host that wants a credential, and "
-        "`ssh://HOST FILE` for the private key of a host over ssh; a line `[TENANT]` begins those of "
-        "a tenant, `[*]` those of all, and lines before are for the tenant `default`; it and these "
-        "files are readable by the worker's user alone (mode 0600)",
+        "`ssh://HOST FILE` for the private key of a host over ssh; a line `[TENANT]` begins the "
+        "credentials of a tenant, `[*]` those of all tenants, and lines before are for the tenant "
+        "`default`; it and these files are readable by the worker's user alone (mode 0600)",
     )
     repo_known_hosts: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
         None,
@@ -134,8 +134,8 @@ class RepositorySettings(FettleSettings):
     )
     setup_credentials: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
         None,
-        description="file in the form of `FETTLE_REPO_CREDENTIALS`, by tenant too, for the hosts of "
-        "indexes that want a credential; the worker adds it to a setup's requests to them",
+        description="file in the form of `FETTLE_REPO_CREDENTIALS`, by tenant too, for the hosts "
+        "of indexes that want a credential; the worker adds it to a setup's requests to them",
     )
     setup_seconds: float = Field(
         600.0, gt=0, description="the longest time for installing a repository's dependencies"
