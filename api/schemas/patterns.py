@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.model.credentials import TENANT
+from jobs.model import credentials
 
 SOME_TEXT = r"\S"
 CONVERSATION = r"^[A-Za-z0-9._:-]{1,100}$"
@@ -17,6 +17,7 @@ REPO_URL = r"^((https?|ssh)://|[A-Za-z0-9_][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9
 REF = r"^[^\x00-\x20\x7f~^:?*\[\\./-][^\x00-\x20\x7f~^:?*\[\\]{0,199}$"
 IMAGE = r"^[a-z0-9][a-z0-9._/:@-]{0,199}$"
 SETUP = r"^[^\x00]*$"
+TENANT = credentials.TENANT
 
 
 PATTERNS = {
