@@ -4,6 +4,7 @@ AgentsError
   +-- Stopped            cancelled, or the attempt lost its lease: stop, write nothing
   +-- BudgetExhausted    the job may not spend more
   |   +-- PriceUnknown   the limit is in money, and the model's price is unknown
+  +-- StateUnreadable    a checkpoint or journal entry cannot be read: a person decides
   +-- ToolRefused        a tool cannot do what the model asked; the model reads its text
         +-- PathOutside  a path that no workspace can hold
   +-- models.errors.ModelError ...   see there
@@ -26,6 +27,11 @@ class BudgetExhausted(AgentsError):
 
 class PriceUnknown(BudgetExhausted):
     """A cost limit cannot be enforced for a model without a known price."""
+
+
+class StateUnreadable(AgentsError):
+    """Stored bytes of a job are damaged, or hold a type that Fettle does not read. The text names
+    the place and the cause."""
 
 
 class ToolRefused(AgentsError):

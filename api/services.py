@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Annotated, cast
@@ -24,6 +23,7 @@ from api.submission.admission import Admission
 from jobs.blobs.directory import Blobs, open_blobs
 from jobs.budgets import cap
 from jobs.model.credentials import Credential
+from jobs.model.record import is_job_id
 from jobs.queue.admission import AdmissionLimits
 from jobs.queue.hints import Hints
 from jobs.queue.ready import Waiting
@@ -35,7 +35,6 @@ from jobs.store.redis_store import RedisStore, connect
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
-_ID = re.compile(r"[0-9a-f]{20}")
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ async def check_conversation(services: Services, caller: Credential, name: str |
 async def find_job(services: Services, caller: Credential, job_id: str) -> Loaded:
     """The job and the time. Another tenant's job is a 404, like one that does not exist."""
     # an id becomes part of a Redis key: nothing but an id may be used
-    loaded = await services.store.load(job_id) if _ID.fullmatch(job_id) else None
+    loaded = await services.store.load(job_id) if is_job_id(job_id) else None
     if loaded is None or loaded.record.tenant != caller.tenant:
         raise Refused(problems.NOT_FOUND, "this job does not exist")
     return loaded

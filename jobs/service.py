@@ -6,14 +6,13 @@ Each operation returns the new record, or the Refusal that says why it does not 
 from __future__ import annotations
 
 import contextlib
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from jobs.commits import UNKNOWN, Commits
 from jobs.errors import StoreUnavailable
-from jobs.model.record import Cause, JobRecord, Reason, Result, Wait
+from jobs.model.record import Cause, JobRecord, Reason, Result, Wait, new_job_id
 from jobs.model.review import Decision, Review
 from jobs.model.spec import JobSpec
 from jobs.store import ConversationEntry, Existing, Idempotency, LeaseRef, Loaded
@@ -64,7 +63,7 @@ class Operations:
 
         `blobs` are the digests of the bytes that came with it.
         """
-        job_id = secrets.token_hex(10)
+        job_id = new_job_id()
         now = await self.store.now()
         change = lifecycle.submit(
             job_id, tenant, spec, now, by=by, request_id=request_id, key_id=key_id, person=person
@@ -97,7 +96,7 @@ class Operations:
         if loaded is None:
             return UNKNOWN
         events = await self.store.events(job_id)
-        retry_id = secrets.token_hex(10)
+        retry_id = new_job_id()
         change = retry.retry_as_new_job(
             loaded.record,
             events,
@@ -129,7 +128,7 @@ class Operations:
             return UNKNOWN
         change = rebase.rebase_as_new_job(
             loaded.record,
-            secrets.token_hex(10),
+            new_job_id(),
             loaded.now,
             by=by,
             request_id=request_id,

@@ -123,7 +123,7 @@ class Attempt:
             case WaitForStore():
                 return await self._hand_back(error)
             case AskUpgrade(place):
-                log.error("checkpoint unreadable", job_id=drive.record.id, place=place)
+                log.error("stored state unreadable", job_id=drive.record.id, place=place)
                 return await drive.ask(damaged(drive.record, place))
             case Retry() as meant:
                 return await self._rest(meant, error)

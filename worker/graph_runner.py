@@ -17,6 +17,7 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 from agents.checks.check_reports import report_data, report_summary
 from agents.checks.checks import Checks
 from agents.checks.judge import judge
+from agents.errors import StateUnreadable
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
 from agents.paths import own_files
@@ -36,7 +37,6 @@ from jobs.transitions.lifecycle import Refusal
 from jobs.view.comments import marked
 from worker.adapters.cancel import StoreCancel
 from worker.adapters.repository import Delivered, delivered, repository
-from worker.checkpoints.errors import CheckpointUnreadable
 from worker.context import WorkerContext
 from worker.delivery.deliver import Delivering
 from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
@@ -266,7 +266,7 @@ class GraphRunner:
             return None
         try:
             snapshot = await self._snapshot()
-        except CheckpointUnreadable:
+        except StateUnreadable:
             return None
         events = await retry_while_unavailable(lambda: self.operations.store.events(self.record.id))
         there = None  # branches have files of their own

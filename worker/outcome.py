@@ -11,7 +11,7 @@ from typing import Any
 
 from langgraph.errors import GraphDrained
 
-from agents.errors import BudgetExhausted, Stopped
+from agents.errors import BudgetExhausted, StateUnreadable, Stopped
 from agents.graph.outcome import Outcome, outcome
 from agents.models.errors import ModelError, ModelUnavailable
 from jobs.blobs.directory import cause_of
@@ -30,7 +30,6 @@ from jobs.model.spec import JobSpec, OnExhausted
 from jobs.view import job as view
 from sandbox.protocol import SandboxUnavailable
 from worker.adapters.sandbox import ImageRefused
-from worker.checkpoints.errors import CheckpointUnreadable
 from worker.delivery.errors import DeliveryRefused
 from worker.repositories.errors import (
     RepositoryDiskFails,
@@ -75,7 +74,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class AskUpgrade:
-    """The job's checkpoints cannot be decoded: a person says what becomes of it."""
+    """The job's stored state cannot be read: a person decides about the job."""
 
     place: str
 
@@ -103,7 +102,7 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
             return _storage(error)
         case StoreUnavailable() | Contended():
             return WaitForStore(str(error))
-        case CheckpointUnreadable():
+        case StateUnreadable():
             return AskUpgrade(str(error))
         case ModelUnavailable():
             on = " or ".join(error.providers) or "the model"

@@ -20,6 +20,7 @@ import structlog
 import uvloop
 from celery import Celery, Task
 
+from jobs.model.record import is_job_id
 from jobs.queue import hints
 from jobs.queue.hints import Hints
 from jobs.redis.connection import ANSWER_SECONDS
@@ -229,7 +230,8 @@ def worker_app(broker_url: str, engine: Engine) -> Celery:
     """A Celery app whose worker feeds `engine`.
 
     The hint is acknowledged before the job is worked on: the record, not the queue, remembers the
-    job. The task waits for a free slot, and Celery fetches no other meanwhile.
+    job. The task waits for a free slot, and Celery fetches no other meanwhile. A message is data:
+    it can name no other task, not even Celery's, and no other kind of key than a job's.
     """
     app = hints.celery_app(
         broker_url,
@@ -241,7 +243,13 @@ def worker_app(broker_url: str, engine: Engine) -> Celery:
 
     def look(task: Task, job_id: str) -> None:
         step = (task.request.delivery_info or {}).get("priority")
-        engine.take(picker.pick(job_id, step))
+        if is_job_id(picked := picker.pick(job_id, step)):
+            engine.take(picked)
 
-    app.task(look, name=hints.NAME, bind=True)
+    # Celery decodes and runs messages by its current app. Without one, it makes a default app with
+    # tasks and settings of its own.
+    app.set_current()
+    for name in list(app.tasks):
+        app.tasks.unregister(name)
+    app.task(look, name=hints.NAME, bind=True, shared=False)
     return app

@@ -13,14 +13,15 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agents.calls.call_key import digest, message_values
 from agents.calls.serializable import make_serializable
+from agents.calls.serializer import SERIALIZER
 from agents.context.overflow import Draft, Messages, ask_within_context
+from agents.errors import StateUnreadable
 from agents.models.call_context import calling
 from agents.models.chains import Role
 from agents.models.fallback import ask_first_available
@@ -33,9 +34,6 @@ from agents.spending.usage_bound import ANSWERED_BY
 
 M = TypeVar("M", bound=BaseMessage)
 
-_SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
-"""Messages are recorded as checkpoints hold them; unknown types are refused."""
-
 
 @dataclass(frozen=True, slots=True)
 class FullRequest:
@@ -46,14 +44,27 @@ class FullRequest:
 
 
 async def journaled(ports: Ports, key: str, call: Callable[[], Awaitable[tuple[M, Finished]]]) -> M:
-    """The message that `call` returns, now or before a crash. See `finished_call`."""
+    """The message that `call` returns, now or before a crash. See `finished_call`.
+
+    Raises StateUnreadable for a journal entry that is no message.
+    """
     known = await ports.journal.recall(key)
     if known is not None:
-        message: M = _SERDE.loads_typed(("msgpack", known))
-        return message
+        return cast("M", _recalled(key, known))
     await ports.cancel.check()
     message, done = await call()
     await ports.journal.record(key, done)
+    return message
+
+
+def _recalled(key: str, entry: bytes) -> BaseMessage:
+    """The message of a journal entry. Raises StateUnreadable."""
+    try:
+        message = SERIALIZER.loads_typed(("msgpack", entry))
+    except StateUnreadable as error:
+        raise StateUnreadable(f"journal entry {key}: {error}") from error
+    if not isinstance(message, BaseMessage):
+        raise StateUnreadable(f"journal entry {key}: {type(message).__name__} is no message")
     return message
 
 
@@ -65,7 +76,7 @@ def finished_call(
     workspace: str | None = None,
 ) -> Finished:
     """A finished call whose outcome is a message."""
-    _, outcome = _SERDE.dumps_typed(message)
+    _, outcome = SERIALIZER.dumps_typed(message)
     return Finished(outcome, events, charge, workspace)
 
 
@@ -109,7 +120,7 @@ async def model_call(
         with calling(listener=listener):
             models = replace(ports.models, varied=varied)
             got = await ask_first_available(models, role, level, ask)
-        message = _signed(make_serializable(got.message, _SERDE), got.model)
+        message = _signed(make_serializable(got.message), got.model)
         seconds = time.monotonic() - started
         cost = ports.prices.of(ModelName.parse(got.model), Usage.of(message))
         charge = _charge(message, role, got.model, at, cost, guard.reservation)

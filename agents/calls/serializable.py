@@ -9,26 +9,24 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_core.messages import AIMessage
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from agents.calls.serializer import SERIALIZER
 from agents.models.replies.ending import MALFORMED
 
 UNSERIALIZABLE = "an integer beyond 64 bits, a name that is not valid text, or hundreds of levels"
 
 
-def make_serializable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessage:
-    """`message`; if `serde` cannot write it, then as plain text, with unserializable calls marked
-    as malformed, and without any other values that cannot be written."""
-    if _fits(message, serde):
+def make_serializable(message: AIMessage) -> AIMessage:
+    """`message`; if `SERIALIZER` cannot write it, then as plain text, with unserializable calls
+    marked as malformed, and without any other values that cannot be written."""
+    if _fits(message):
         return message
     calls = [
-        call if _fits(call["args"], serde) else {**call, "args": {MALFORMED: UNSERIALIZABLE}}
+        call if _fits(call["args"]) else {**call, "args": {MALFORMED: UNSERIALIZABLE}}
         for call in message.tool_calls
     ]
-    metadata = {
-        key: value for key, value in message.response_metadata.items() if _fits(value, serde)
-    }
-    usage = message.usage_metadata if _fits(message.usage_metadata, serde) else None
+    metadata = {key: value for key, value in message.response_metadata.items() if _fits(value)}
+    usage = message.usage_metadata if _fits(message.usage_metadata) else None
     return message.model_copy(
         update={
             "tool_calls": calls,
@@ -39,9 +37,9 @@ def make_serializable(message: AIMessage, serde: JsonPlusSerializer) -> AIMessag
     )
 
 
-def _fits(value: Any, serde: JsonPlusSerializer) -> bool:
+def _fits(value: Any) -> bool:
     try:
-        serde.dumps_typed(value)
+        SERIALIZER.dumps_typed(value)
     except TypeError:
         return False
     return True

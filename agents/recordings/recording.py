@@ -31,10 +31,10 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from agents.models.chains import Role
 from agents.models.errors import ModelNotConfigured, describe_validation
@@ -57,7 +57,7 @@ class RecordedCall(_FileModel):
     """One tool call of a reply."""
 
     name: str
-    args: dict[str, Any] = {}
+    args: dict[str, JsonValue] = {}
 
 
 class BrokenCall(_FileModel):
@@ -154,9 +154,26 @@ def load(directory: Path, name: str) -> Recording:
         raise ModelNotConfigured(f"no recording {name!r} in {directory}; {there_are}")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        written = yaml.load(path.read_text("utf-8"), Loader=loader)  # noqa: S506 - both are safe
+        text = path.read_text("utf-8")
+        written = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe
+        _check_size(written, most=len(text) + 1)
         return Recording.model_validate({**(written or {}), "name": name})
     except ValidationError as error:
         raise ModelNotConfigured(f"{path} is no recording: {describe_validation(error)}") from error
-    except (yaml.YAMLError, TypeError) as error:
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         raise ModelNotConfigured(f"{path} is no recording: {error}") from error
+
+
+def _check_size(written: object, most: int) -> None:
+    """Raise ValueError if a value has more nodes than its text has characters. Only aliases that
+    refer to each other can do that, and they can make a short text as large as they like."""
+    left, values = most, [written]
+    while values:
+        value = values.pop()
+        left -= 1
+        if left < 0:
+            raise ValueError("its aliases repeat too much")
+        if isinstance(value, dict):
+            values += value.values()
+        elif isinstance(value, list):
+            values += value

@@ -7,6 +7,8 @@ Why: docs/decisions/0005-every-job-has-a-conversation.md
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +18,18 @@ from jobs.model.credentials import Signer
 from jobs.model.graph_format import ANEW, UNSAID, GraphFormat
 from jobs.model.review import Decision, Review
 from jobs.model.spec import JobSpec, Kind
+
+_JOB_ID = re.compile(r"[0-9a-f]{20}")
+
+
+def new_job_id() -> str:
+    """A random id."""
+    return secrets.token_hex(10)
+
+
+def is_job_id(value: object) -> bool:
+    """Whether a value from outside has the form of a job's id, so that it names no other key."""
+    return isinstance(value, str) and _JOB_ID.fullmatch(value) is not None
 
 
 class Status(StrEnum):

@@ -78,13 +78,13 @@ def question(
 
 
 def damaged(record: JobRecord, place: str, reads: Collection[int], current: GraphFormat) -> Review:
-    """The review where the format can be read, but the checkpoint at `place` is damaged or holds a
-    type that this release does not know. Nothing is removed before the decision. The payload is
-    that of `question`, and `place`."""
+    """The review of a job with a known format, but with a checkpoint or journal entry, at `place`,
+    that is damaged or holds a type that this release does not read. Nothing is removed before the
+    decision. The payload is that of `question`, and `place`."""
     found = record.checkpointed or UNSAID
     asked = question(record, found, reads, current)
     reason = (
-        f"The job's checkpoint cannot be decoded ({place}). Restart it from its task (approve), "
+        f"The job's stored state cannot be read ({place}). Restart it from its task (approve), "
         "have it repaired or run a worker that knows it, and leave it to that (delegate), or end "
         "it (reject)."
     )

@@ -11,8 +11,9 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from support.graph.checkpoint_savers import ListingSaver, unfenced
+from support.graph.planted import planted_extensions
 
-from worker.checkpoints.errors import CheckpointUnreadable
+from agents.errors import StateUnreadable
 
 ODD_THREADS = ["", "a", "a:", "a:b", "a::b", "%3A", "ü\0\n {}*", "x" * 500]
 ODD_NAMESPACES = ["", "b", "a:1|b:2", "a:1|b", "a", ":", "%3A", "\0", "ü x"]
@@ -167,8 +168,34 @@ async def test_a_checkpoint_that_lost_a_value_is_an_error_and_not_a_state_with_a
 ):
     await put(saver, place(), {"a": 1, "b": 2})
     await client.hdel("fettle:checkpoint:job:", "b@1")
-    with pytest.raises(CheckpointUnreadable, match="b@1"):
+    with pytest.raises(StateUnreadable, match="b@1"):
         await saver.aget_tuple(place())
+
+
+@pytest.mark.parametrize("planted", planted_extensions(), ids=str)
+@pytest.mark.parametrize("part", ["c", "m", "w", "value", "ancestor"])
+async def test_a_call_that_a_checkpoint_names_is_not_made(saver, client, tmp_path, part, planted):
+    marker = tmp_path / "marker"
+    stored = b"msgpack " + planted.bytes_for(marker)
+    first = await put(saver, place(), {"a": 1}, step=1)
+    await saver.aput_writes(first, [("a", 2)], "task")
+    newest = await put(saver, first, {"b": 1}, step=2)
+    of_part = {"c": b"c", "m": b"m", "w": b"w:task:0", "ancestor": b"w:task:0"}
+    if part == "value":
+        await client.hset("fettle:checkpoint:job:", "a@1", stored)
+    else:
+        key = f"fettle:checkpoint:job::{first['configurable']['checkpoint_id']}"
+        value = stored if part in "cm" else b"a %7E " + stored
+        assert await client.hset(key, of_part[part], value) == 0
+    ancestors = part == "ancestor"
+    reading = (
+        saver.aget_delta_channel_history(config=newest, channels=["a"])
+        if ancestors
+        else saver.aget_tuple(first)
+    )
+    with pytest.raises(StateUnreadable, match="ancestors of" if ancestors else "^checkpoint "):
+        await reading
+    assert not marker.exists()
 
 
 # Delta channels

@@ -1,23 +1,22 @@
-"""What goes wrong with checkpoints themselves."""
+"""Errors of stored checkpoints."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 
+from agents.errors import StateUnreadable
 from jobs.errors import JobsError
-
-
-class CheckpointUnreadable(Exception):
-    """Stored bytes that are no checkpoint, or hold an unknown type. The text says which."""
 
 
 @contextlib.contextmanager
 def reading(place: str) -> Iterator[None]:
-    """Raise CheckpointUnreadable, with the place, for whatever keeps the block from decoding."""
+    """Raise StateUnreadable, with the place, if the block cannot decode stored bytes."""
     try:
         yield
-    except (JobsError, CheckpointUnreadable):
+    except JobsError:
         raise
-    except Exception as error:  # each serialiser has its own, and damaged bytes may raise any
-        raise CheckpointUnreadable(f"{place}: {type(error).__name__}: {error}") from error
+    except StateUnreadable as error:
+        raise StateUnreadable(f"{place}: {error}") from error
+    except Exception as error:  # damaged bytes may raise any
+        raise StateUnreadable(f"{place}: {type(error).__name__}: {error}") from error

@@ -19,9 +19,9 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
     get_serializable_checkpoint_metadata,
 )
-from langgraph.checkpoint.serde.base import SerializerProtocol
 from redis.asyncio import Redis
 
+from agents.calls.serializer import SERIALIZER
 from jobs.redis import keys
 from jobs.store.index import FORGOTTEN_AT_ONCE
 from worker.checkpoints.errors import reading
@@ -48,14 +48,8 @@ class RedisSaver(BaseCheckpointSaver[str]):
     for any number of graphs in one event loop.
     """
 
-    def __init__(
-        self,
-        redis: Redis,
-        write: Write,
-        *,
-        serde: SerializerProtocol | None = None,
-    ) -> None:
-        super().__init__(serde=serde)
+    def __init__(self, redis: Redis, write: Write) -> None:
+        super().__init__(serde=SERIALIZER)
         if redis.connection_pool.connection_kwargs.get("decode_responses"):
             raise ValueError("checkpoints are bytes: use a client with decode_responses=False")
         self._write = write
@@ -84,14 +78,16 @@ class RedisSaver(BaseCheckpointSaver[str]):
     ) -> Mapping[str, DeltaChannelHistory]:
         """What rebuilds each channel: see the base class. One round trip for 100 ancestors."""
         thread_id, namespace = _place(config)
+        checkpoint_id = get_checkpoint_id(config) or ""
         history: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
         async for ancestor in self._reader.ancestors(
-            ThreadKeys(thread_id), namespace, get_checkpoint_id(config) or "", channels
+            ThreadKeys(thread_id), namespace, checkpoint_id, channels
         ):
-            for write in reversed(ancestor.writes):
-                history[write.channel]["writes"].append(self._pending(write))
-            for name, value in ancestor.seeds.items():
-                history[decode(name)]["seed"] = self.serde.loads_typed(value)
+            with reading(f"ancestors of checkpoint {checkpoint_id or 'newest'}"):
+                for write in reversed(ancestor.writes):
+                    history[write.channel]["writes"].append(self._pending(write))
+                for name, value in ancestor.seeds.items():
+                    history[decode(name)]["seed"] = self.serde.loads_typed(value)
         for entry in history.values():
             entry["writes"].reverse()
         return history
@@ -183,7 +179,7 @@ class RedisSaver(BaseCheckpointSaver[str]):
         for name, value in stored.values.items():
             with reading(f"{place}, {name}"):
                 values[name] = load(value)
-        with reading(f"{place}, what waits"):
+        with reading(f"{place}, pending writes"):
             pending = [self._pending(write) for write in stored.writes]
             checkpoint["channel_values"] = values
         parent = stored.parent_id

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+from agents.errors import StateUnreadable
 from agents.ports import Finished
 from jobs.blobs.directory import Blobs
 from jobs.model.record import JobRecord
@@ -24,6 +25,10 @@ async def intended(record: JobRecord, ledger: Ledger, blobs: Blobs, made: Delive
     if said is None:
         said = json.dumps({"branch": f"{BRANCH}{record.id}", "bundle": made.bundle}).encode()
         await ledger.record(key, Finished(said))
-    kept = json.loads(said)
-    bundle = await blobs.get(kept["bundle"])
-    return Change(kept["branch"], tip(bundle), bundle)
+    try:
+        kept = json.loads(said)
+        branch, digest = kept["branch"], kept["bundle"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise StateUnreadable(f"journal entry {key}: {type(error).__name__}: {error}") from error
+    bundle = await blobs.get(digest)
+    return Change(branch, tip(bundle), bundle)

@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import RunControl
 from langgraph.types import Command as Resume
 
+from agents.calls.serializer import SERIALIZER
 from agents.evidence.sources import unloadable
 from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.graph.build import Graph, build
@@ -150,7 +151,7 @@ class PlannedSandbox:
 @cache
 def _graph() -> Graph:
     """One for all tests, as a worker has one for all jobs."""
-    return build(InMemorySaver())
+    return build(InMemorySaver(serde=SERIALIZER))
 
 
 @dataclass

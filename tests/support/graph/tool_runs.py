@@ -11,6 +11,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from support.graph.graphs import ASKED, Journey, turn, verdict
 
+from agents.calls.serializer import SERIALIZER
 from agents.graph.build import build
 from agents.graph.job_input import JobInput
 from agents.tools.registry import TOOLS, Body
@@ -58,7 +59,7 @@ async def use(
     journey = Journey.plan(folder, turns, sandbox, files)
     journey.ports = journey.with_ports(limits=limits or Limits(), **ports)
     if tools:
-        journey.graph = build(InMemorySaver(), (*TOOLS, *tools))
+        journey.graph = build(InMemorySaver(serde=SERIALIZER), (*TOOLS, *tools))
     return await used(journey, JOB)
 
 

@@ -106,6 +106,12 @@ def test_tool_calls_have_ids_that_every_process_gives_alike(directory: Path) -> 
     assert other.tool_calls[0]["id"] != first.tool_calls[0]["id"]
 
 
+def with_arguments(args: str) -> str:
+    """A recording of one tool call with these arguments."""
+    call = f"{{name: python, args: {args}}}"
+    return f"about: x\nturns:\n- {{role: critic, expect: x, reply: {{tool_calls: [{call}]}}}}\n"
+
+
 def test_an_unknown_recording_names_the_known_ones(directory: Path) -> None:
     with pytest.raises(ModelNotConfigured, match=r"no recording 'sorted' .* there are sorting"):
         load(directory, "sorted")
@@ -119,6 +125,20 @@ def test_an_unknown_recording_names_the_known_ones(directory: Path) -> None:
         ("", "turns: Field required"),
         ("about: x\nturns: [{role: judge, expect: x, reply: {content: y}}]", "turns.0.role"),
         ("about: x\nturns: [{role: critic, expect: x, reply: {}}]", "content, tool_calls or both"),
+        ("about: !!python/object/apply:os.getcwd []\nturns: []", "python/object/apply"),
+        ("about: !!python/name:os.system\nturns: []", "python/name"),
+        (with_arguments("{day: 2026-01-01}"), "args.day"),
+        (with_arguments("{data: !!binary YQ==}"), "args.data"),
+        (with_arguments("{names: !!set {a}}"), "args.names"),
+        (with_arguments("&a {again: *a}"), "aliases repeat"),
+        (
+            "about: x\nturns: []\nbomb:\n- &a0 x\n"
+            + "".join(f"- &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60)),
+            "aliases repeat",
+        ),
+        ("about: 2026-99-99\nturns: []", "is no recording"),
+        ("about: x\nturns: " + "[" * 5_000, "is no recording"),
+        ("- about: x", "is no recording"),
     ],
 )
 def test_a_badly_written_file_says_where(tmp_path: Path, text: str, says: str) -> None:

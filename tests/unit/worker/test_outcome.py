@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langgraph.errors import GraphDrained
 
-from agents.errors import BudgetExhausted, Stopped
+from agents.errors import BudgetExhausted, StateUnreadable, Stopped
 from agents.graph.outcome import Outcome
 from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
 from jobs.errors import BlobMissing, BlobsUnavailable, StaleEpoch, StoreUnavailable
@@ -17,7 +17,6 @@ from jobs.model.events import Event
 from jobs.model.record import Reason, Wait
 from jobs.model.spec import CheckSpec, JobSpec, OnExhausted
 from sandbox.protocol import SandboxUnavailable
-from worker.checkpoints.errors import CheckpointUnreadable
 from worker.outcome import (
     AskUpgrade,
     Drop,
@@ -113,7 +112,7 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
             OSError(errno.EMFILE, "Too many open files", "/srv/fettle/x"),
             Retry(Reason.INTERNAL, Wait("the worker's machine", "OSError: Too many open files")),
         ),
-        (CheckpointUnreadable("checkpoint 1"), AskUpgrade("checkpoint 1")),
+        (StateUnreadable("checkpoint 1"), AskUpgrade("checkpoint 1")),
         (BudgetExhausted("spent"), Fail(Reason.BUDGET_EXHAUSTED, "spent")),
         (
             ModelUnavailable("429", retry_after_seconds=90, providers=("groq", "openai")),
