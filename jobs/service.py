@@ -115,6 +115,7 @@ class Operations:
     async def rebase_as_new_job(
         self,
         job_id: str,
+        spec: JobSpec | None = None,
         *,
         by: str,
         key_id: str = "",
@@ -122,7 +123,8 @@ class Operations:
         request_id: str = "",
         idempotency: Idempotency | None = None,
     ) -> Submitted | Refusal:
-        """A new job that starts from the approved change of one that has ended."""
+        """A new job that starts from the approved change of one that has ended. `spec`: the job's
+        own with other terms; None: as it is."""
         loaded = await self.store.load(job_id)
         if loaded is None:
             return UNKNOWN
@@ -130,6 +132,7 @@ class Operations:
             loaded.record,
             new_job_id(),
             loaded.now,
+            spec=spec,
             by=by,
             request_id=request_id,
             key_id=key_id,

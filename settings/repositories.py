@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from settings.base import FettleSettings, Names
+from settings.base import Names
+from settings.reviews import DeliverySettings
 from settings.sandbox import MIB
 
 ForgeKind = Literal["git", "github", "gitlab"]
@@ -57,7 +58,7 @@ def _index(value: str) -> str:
 Index = Annotated[str, AfterValidator(_index)]
 
 
-class RepositorySettings(FettleSettings):
+class RepositorySettings(DeliverySettings):
     """Sizes in bytes, times in seconds."""
 
     repo_hosts: Names = Field(

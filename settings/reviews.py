@@ -9,7 +9,18 @@ from pydantic import Field, model_validator
 from settings.base import FettleSettings
 
 
-class ReviewSettings(FettleSettings):
+class DeliverySettings(FettleSettings):
+    """Of API and workers: both have to have the same."""
+
+    deliver_needs_review: bool = Field(
+        False,
+        description="whether a change leaves the deployment only after a person's approval: a job "
+        "that delivers has to ask for a review, and the critic's word, the clock's, or none is not "
+        "enough; the same for API and workers",
+    )
+
+
+class ReviewSettings(DeliverySettings):
     """Times in seconds."""
 
     review_approvals: int = Field(

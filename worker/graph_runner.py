@@ -27,6 +27,7 @@ from agents.runs.environment import described_files
 from agents.runs.symbol_map import symbol_map
 from jobs.blobs.manifest import load
 from jobs.errors import BlobMissing, BlobsUnavailable
+from jobs.model.credentials import is_person
 from jobs.model.graph_format import ANEW
 from jobs.model.record import Delivery, JobRecord, Reason, Result, Wait
 from jobs.model.review import Review, ReviewKind
@@ -40,6 +41,7 @@ from worker.adapters.repository import Delivered, delivered, repository
 from worker.context import WorkerContext
 from worker.delivery.deliver import Delivering
 from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
+from worker.delivery.hosts import NEEDS_REVIEW, Target
 from worker.delivery.intent import intended
 from worker.ledger import CURRENT, Ledger
 from worker.outcome import best, result_of, why_unapproved
@@ -85,9 +87,7 @@ class GraphRunner:
         if self.record.spec.kind is Kind.VERIFICATION:
             return await self._verify(ledger)
         where = await self._where(ledger)
-        self.context.deliveries.target(
-            self.record.spec, self.record.tenant
-        )  # or what it costs is for nothing
+        self._target()  # or what it costs is for nothing
         match where:
             case Begin():
                 return await self._begin(ledger)
@@ -215,15 +215,21 @@ class GraphRunner:
             lambda: self.operations.succeed(self.held, result, ended.summary)
         )
 
+    def _target(self) -> Target | None:
+        return self.context.deliveries.target(self.record.spec, self.record.tenant)
+
     async def _delivery(
         self, ledger: Ledger, ended: Outcome, change: Delivered | None, workspace: Workspace
     ) -> Delivery | None:
         """What was delivered of the result; None where the job wants nothing delivered."""
-        target = self.context.deliveries.target(self.record.spec, self.record.tenant)
+        target = self._target()
         if target is None:
             return None
         if not ended.approved:
             return Delivery(note="nothing was delivered: nobody has approved the change")
+        if self.context.deliveries.needs_review and not is_person(ended.approved_by):
+            why = f"nothing was delivered: {ended.approved_by} has approved it, and {NEEDS_REVIEW}"
+            return Delivery(note=f"{why}; `fettle apply {self.record.id}` applies the change")
         if change is None:
             return Delivery(note="nothing was delivered: the job has changed nothing")
         blobs, cancel = self.context.pinned(ledger), StoreCancel(self.context.store, ledger)

@@ -91,6 +91,12 @@ async def settle(
     said = asked.feedback.strip() or asked.comments or review.paused
     if asked.action is Action.REVISE and not said:
         refuse([FieldError(field="feedback", message="revise needs feedback or comments")])
+    delegates = review.kind is ReviewKind.REVIEW and asked.action is Action.DELEGATE
+    if delegates and loaded.record.spec.deliver and services.settings.deliver_needs_review:
+        detail = (
+            "this deployment delivers only what a person has approved: the critic cannot decide"
+        )
+        raise Refused(problems.NOT_OFFERED, detail)
     named = asked.review_id in (None, review.id) and asked.digest in (None, digest_of(review))
     judges = review.kind is ReviewKind.REVIEW and asked.action is Action.APPROVE
     override = judges and not review.proven

@@ -19,6 +19,7 @@ from api.schemas.wire import RequestModel
 from api.submission import checks, repo_errors
 from api.submission.paths import path_errors
 from api.submission.review_policy import (
+    delivery_errors,
     policy,
     policy_errors,
     questions_expire,
@@ -26,7 +27,7 @@ from api.submission.review_policy import (
 )
 from jobs.budgets import Cap, cap
 from jobs.model.codec import read_spec
-from jobs.model.spec import CheckSpec, JobSpec, Repo
+from jobs.model.spec import CheckSpec, JobSpec, OnExpiry, Repo
 from settings.api import ApiSettings
 
 DEFAULT_TIMEOUT_SECONDS = 900
@@ -93,15 +94,35 @@ def to_spec(
 
 
 def retried(asked: RetryRequest, parent: JobSpec, settings: ApiSettings) -> JobSpec:
-    """The spec of a retry: its parent's, but for what was sent. Raises Refused: 422."""
+    """The spec of a retry: its parent's, but for the terms that were sent, within the operator's
+    present policy of reviews. Raises Refused: 422."""
     if not asked.model_fields_set:
-        return parent
+        return within_policy(parent, settings)
+    parent = _with_approvals(parent, settings)
     sent = {name: getattr(asked, name) for name in asked.model_fields_set}
     meant = Terms(**{name: getattr(parent, name) for name in Terms.model_fields} | sent)
-    errors = _term_errors(meant, settings, sent, questions=parent.questions)
+    errors = [
+        *_term_errors(meant, settings, sent, questions=parent.questions),
+        *delivery_errors(parent.deliver, meant, settings),
+    ]
     lost = repo_errors.setup_errors(meant) if parent.repo is None else ()
     refuse([*errors, *lost])
     return replace(parent, **terms(meant, settings))
+
+
+def within_policy(spec: JobSpec, settings: ApiSettings) -> JobSpec:
+    """The spec of an earlier job for a new job: with as many approvals as the operator requires by
+    now. Raises Refused: 422, if it would deliver without a person's approval that is required."""
+    refuse(list(delivery_errors(spec.deliver, spec, settings)))
+    return _with_approvals(spec, settings)
+
+
+def _with_approvals(spec: JobSpec, settings: ApiSettings) -> JobSpec:
+    least = settings.review_approvals
+    if spec.approvals >= least:
+        return spec
+    expires = OnExpiry.STAY if spec.on_expiry is OnExpiry.APPROVE else spec.on_expiry
+    return replace(spec, approvals=least, on_expiry=expires)
 
 
 def terms(asked: Terms, settings: ApiSettings) -> dict[str, Any]:
@@ -167,6 +188,7 @@ def _errors(
     yield from _term_errors(asked, settings, asked.model_fields_set, questions=asked.questions)
     yield from file_errors(texts(asked), settings, uploads, kept(asked), len(bundle or b""))
     yield from repo_errors.errors(asked, bundle)
+    yield from delivery_errors(asked.deliver, asked, settings)
     if asked.checks is not None:
         yield from checks.errors(asked.checks)
 

@@ -116,6 +116,7 @@ async def rebase(
         await services.blobs.get(parent.result.bundle)  # or the new job could not begin
     begun = await services.operations.rebase_as_new_job(
         job_id,
+        job_requests.within_policy(parent.spec, services.settings),
         by=caller.name,
         key_id=caller.id,
         person=caller.person,

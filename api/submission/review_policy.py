@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from api.schemas.job_request import JobRequest, Terms
 from api.schemas.problem import FieldError
-from jobs.model.spec import OnExpiry, Pause
+from jobs.model.spec import JobSpec, OnExpiry, Pause
 from settings.api import ApiSettings
 
 
@@ -45,6 +45,24 @@ def policy_errors(asked: Terms, settings: ApiSettings) -> Iterator[FieldError]:
     decides = asked.on_expiry in (OnExpiry.APPROVE, OnExpiry.REJECT)
     if decides and meant["review_expires_seconds"] is None:
         message = f"{asked.on_expiry} on expiry needs review_expires_seconds"
+        yield FieldError(field="on_expiry", message=message)
+
+
+def delivery_errors(
+    delivers: object, asked: Terms | JobSpec, settings: ApiSettings
+) -> Iterator[FieldError]:
+    """Errors of a job that may deliver a change without a person's approval, if the operator
+    requires it. `delivers`: whether the job delivers at all."""
+    if not delivers or not settings.deliver_needs_review:
+        return
+    if not asked.review:
+        message = "this deployment delivers only what a person has approved: send review: true"
+        yield FieldError(field="review", message=message)
+    elif (asked.on_expiry or OnExpiry(settings.review_on_expiry)) is OnExpiry.APPROVE:
+        message = (
+            "this deployment delivers only what a person has approved, and expiry is no person: "
+            "send reject or stay"
+        )
         yield FieldError(field="on_expiry", message=message)
 
 

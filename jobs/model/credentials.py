@@ -23,7 +23,9 @@ FIRST_ID = "configured"
 """The id of the operator's first key, which the environment sets."""
 FIRST_NAMES = ("operator", "development")
 """Its name in production, and in development."""
-RESERVED = frozenset({"critic", "rules", "executor", "planner", EXPIRY, *FIRST_NAMES})
+ROLES = frozenset({"critic", "rules", "executor", "planner", EXPIRY})
+"""The names that sign the service's own actions."""
+RESERVED = ROLES | set(FIRST_NAMES)
 """Names that no key and no person may have: the service's own roles, and the first key."""
 
 
@@ -107,6 +109,11 @@ class TenantLimits:
 
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None
+
+
+def is_person(name: str | None) -> bool:
+    """Whether an approval's name is a person's, and not of the service itself."""
+    return name is not None and name not in ROLES
 
 
 def in_order(credentials: Iterable[Credential]) -> Sequence[Credential]:

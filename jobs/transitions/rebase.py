@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.model.record import JobRecord
-from jobs.model.spec import Rebase, Repo
+from jobs.model.spec import JobSpec, Rebase, Repo
 from jobs.transitions import lifecycle
 from jobs.transitions.lifecycle import Change, Refusal
 from jobs.transitions.reviews import authors
@@ -28,6 +28,7 @@ def rebase_as_new_job(
     request_id: str = "",
     key_id: str = "",
     person: str = "",
+    spec: JobSpec | None = None,
 ) -> Change | Refusal:
     """A new job that carries on the approved change of `parent`: onto the branch that it was
     delivered for, else onto what its ref names by then."""
@@ -36,7 +37,7 @@ def rebase_as_new_job(
         return found
     repo, rebase = found
     spec = replace(
-        parent.spec,
+        spec or parent.spec,
         repo=repo,
         rebase=rebase,
         conversation_id=parent.conversation_id,

@@ -291,3 +291,36 @@ async def test_the_outbox_is_the_operators_to_see(redis_url, tmp_path):
         assert (await front.client.post(f"/webhook-deliveries/{dead}/retry")).status_code == 404
         async with front.with_key(await front.key("admin", tenant="other")) as other:
             assert (await other.get("/webhook-deliveries")).status_code == 403
+
+
+async def test_the_critic_does_not_decide_on_what_only_a_person_may_deliver(redis_url, tmp_path):
+    settings = settings_for(redis_url, tmp_path, deliver_needs_review=True)
+    repo = {"url": "https://git.example.org/team/app.git"}
+    asked = {"repo": repo, "deliver": {"branch": True}}
+    async with started(settings) as front:
+        answer = await front.client.post("/jobs", json={"task": "x", **asked})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "review")
+        job_id = await front.paused(**asked)
+        answer = await decide(front, job_id, action="delegate")
+        assert (answer.status_code, answer.json()["type"]) == (
+            409,
+            "/problems/decision-not-offered",
+        )
+        assert (await decide(front, job_id, action="approve")).status_code == 202
+
+
+async def test_a_retry_is_within_the_policy_of_today(redis_url, tmp_path):
+    repo = {"url": "https://git.example.org/team/app.git"}
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        unreviewed = await front.submit(repo=repo, deliver={"branch": True})
+        single = await front.submit(review=True)
+        for job_id in (unreviewed, single):
+            await front.client.post(f"/jobs/{job_id}/cancel")
+    settings = settings_for(redis_url, tmp_path, deliver_needs_review=True, review_approvals=2)
+    async with started(settings) as front:
+        answer = await front.client.post(f"/jobs/{unreviewed}/retry")
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "review")
+        answer = await front.client.post(f"/jobs/{unreviewed}/retry", json={"review": True})
+        assert answer.status_code == 202
+        again = (await front.client.post(f"/jobs/{single}/retry")).json()["id"]
+        assert (await front.job(again))["spec"]["approvals"] == 2

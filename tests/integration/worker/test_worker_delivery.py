@@ -63,6 +63,25 @@ def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind:
         assert SECRET not in shown
 
 
+def test_nothing_leaves_without_a_persons_approval_where_one_is_needed(forge: Delivering) -> None:
+    """Also of jobs that came before the setting: the API has not refused them."""
+    forge.worker(deliver_needs_review="true")
+    unreviewed = forge.job(forge.submit(), "failed")
+    assert (unreviewed["reason"], forge.model.seen) == ("delivery", [])
+    assert "FETTLE_DELIVER_NEEDS_REVIEW" in unreviewed["detail"]
+    delegated = forge.submit(review=True)
+    forge.job(delegated, "awaiting_review")
+    forge.service.decide(delegated, {"action": "delegate"})
+    result = forge.job(delegated)["result"]
+    assert result["approved_by"] == "critic"
+    assert result["delivery"]["branch"] is None
+    assert "critic has approved it, and this deployment" in result["delivery"]["note"]
+    assert (forge.branches(), forge.forge.asked) == ({}, [])
+    approved = forge.submit(review=True)
+    approve(forge, approved)
+    assert forge.job(approved)["result"]["delivery"]["branch"] == f"fettle/{approved}"
+
+
 def test_a_push_that_the_host_refuses_and_the_retries(forge: Delivering) -> None:
     forge.git.pushing = lambda *_: 403
     forge.worker()

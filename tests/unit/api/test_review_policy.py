@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from api.problems import Refused
 from api.schemas.job_request import JobRequest
-from api.submission.review_policy import policy, policy_errors, unreviewed_errors
-from jobs.model.spec import OnExpiry, Pause
+from api.submission.job_requests import within_policy
+from api.submission.review_policy import (
+    delivery_errors,
+    policy,
+    policy_errors,
+    unreviewed_errors,
+)
+from jobs.model.spec import Deliver, JobSpec, OnExpiry, Pause
 from settings.api import ApiSettings
 
 PLAIN = ApiSettings()
@@ -58,3 +69,29 @@ def test_a_job_without_a_review_has_no_say_about_reviews():
     assert fields(**asked) == list(asked)
     assert fields(**asked, review=True) == fields(approvals=None) == []
     assert fields(**times, questions=True) == []
+
+
+def test_what_is_delivered_needs_a_person_where_the_operator_says_so():
+    needs = ApiSettings(deliver_needs_review=True, review_on_expiry="approve")
+
+    def fields(settings: ApiSettings = needs, delivers: object = True, **asked: object):
+        request = JobRequest.model_validate({"task": "x", **asked}, strict=False)
+        return [error.field for error in delivery_errors(delivers, request, settings)]
+
+    assert fields() == ["review"]
+    assert fields(review=True) == ["on_expiry"]
+    assert fields(review=True, on_expiry="reject") == fields(delivers=None) == fields(PLAIN) == []
+
+
+def test_a_new_job_of_an_old_one_is_within_the_policy_of_today():
+    old = JobSpec("x", review=True, on_expiry=OnExpiry.APPROVE, deliver=Deliver())
+    assert within_policy(old, PLAIN) == old
+    now = within_policy(old, ApiSettings(review_approvals=2))
+    assert (now.approvals, now.on_expiry) == (2, OnExpiry.STAY)
+    kept = replace(old, approvals=2, on_expiry=OnExpiry.REJECT)
+    needs = ApiSettings(deliver_needs_review=True)
+    assert within_policy(kept, needs) == kept
+    for spec in (replace(kept, review=False), old):
+        with pytest.raises(Refused):
+            within_policy(spec, needs)
+    assert within_policy(replace(old, deliver=None, review=False), needs).deliver is None
