@@ -49,7 +49,7 @@ from worker.delivery.hosts import DeliveryHosts
 from worker.egress.client import pages
 from worker.ledger import CURRENT, Ledger
 from worker.metrics.figures import Figures
-from worker.readiness import WorkerReadiness, storage_readiness
+from worker.readiness import WorkerReadiness, model_readiness, storage_readiness
 from worker.repositories import rebase
 from worker.repositories.setups.detected import Setup
 from worker.repositories.setups.job import fetching, installed
@@ -259,6 +259,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
 
     watch_pool(lambda: own.pool, figures)
     blobs = open_blobs(settings.blobs_dir, settings.bucket())
+    models, default = ModelPool(model_options(settings), rate_limit, figures), chains(settings)
     return WorkerContext(
         store=store,
         blobs=blobs,
@@ -266,9 +267,10 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         readiness=WorkerReadiness(
             Readiness(sandbox, settings.sandbox),
             storage_readiness(blobs, "bucket" if settings.blobs_bucket else "directory"),
+            model_readiness(models, default.default),
         ),
-        models=ModelPool(model_options(settings), rate_limit, figures),
-        chains=chains(settings),
+        models=models,
+        chains=default,
         routes=routes(settings),
         recordings=Recordings(settings.record, redaction(settings)),
         limits=partial(limits, settings),

@@ -15,6 +15,7 @@ import time
 from types import FrameType
 
 import click
+import langsmith
 import structlog
 from celery.worker import state as celery_state
 
@@ -43,7 +44,8 @@ def main(alone: str | None) -> None:
     engine, worker_id = _started(settings)
     code = 0
     if not engine.draining:
-        log.info("worker ready", worker=worker_id, slots=settings.concurrency)
+        if engine.has_model:  # else an error is in the log, and a line when it works
+            log.info("worker ready", worker=worker_id, slots=settings.concurrency)
         code = _consume(settings, engine, worker_id)
     engine.stop()
     sys.exit(code)
@@ -61,6 +63,7 @@ def _work_alone(settings: WorkerSettings, job_id: str) -> int:
 
 def _started(settings: WorkerSettings) -> tuple[Engine, str]:
     """An engine at work, and the worker's id. Exits where Redis or a setting cannot be used."""
+    langsmith.configure(enabled=False)  # even if a package of tools sets its variables (ADR 62)
     worker_id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
     engine = Engine(settings, worker_id)
     _drain_on_signals(engine)

@@ -83,6 +83,11 @@ class Engine:
             self._end()
             raise
 
+    @property
+    def has_model(self) -> bool:
+        """Whether the worker's default model could be built, if it has one."""
+        return self._health.model is not None and bool(self._health.model()["works"])
+
     def take(self, job_id: str) -> None:
         """Answer a hint; waits for a free slot, and for a sandbox that works."""
         self._call(self._working().take(job_id))
@@ -164,6 +169,7 @@ class Engine:
         )
         self._health.sandbox = readiness.sandbox.facts
         self._health.storage = lambda: self._storage_facts(readiness.storage)
+        self._health.model = readiness.model.facts
         self._figures.watch(
             "fettle_worker_busy_slots", "Jobs that it holds", lambda: len(attempts.held())
         )

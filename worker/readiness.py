@@ -1,4 +1,4 @@
-"""Whether this worker can do jobs: its sandbox and its storage both have to work.
+"""Whether this worker can do jobs: its sandbox, its storage and its default model have to work.
 
 Why: docs/decisions/0071-a-storage-that-fails.md
 """
@@ -10,6 +10,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents.models.errors import ModelError
+from agents.models.name import ModelName
+from agents.models.pool import ModelPool
 from jobs.blobs.directory import Blobs
 from sandbox.protocol import Layer
 from worker.adapters.sandbox import Readiness
@@ -38,35 +41,75 @@ def storage_readiness(blobs: Blobs, name: str) -> Readiness:
 
 
 @dataclass(frozen=True, slots=True)
+class DefaultModel:
+    """Implements `worker.adapters.sandbox.Checked` over the worker's default models, in the order
+    in which jobs call them. Builds models, and sends no request."""
+
+    models: ModelPool
+    chain: tuple[str, ...]
+
+    async def check(self) -> tuple[Layer, ...]:
+        """Raises the fault of the first model if none can be built: a job would fail for good."""
+        faults = []
+        for name in self.chain:
+            try:
+                self.models.get(ModelName.parse(name), "executor")
+            except ModelError as error:
+                faults.append(error)
+            else:
+                return ()
+        if faults:
+            raise faults[0]
+        return ()
+
+
+def model_readiness(models: ModelPool, chain: tuple[str, ...]) -> Readiness:
+    """Whether the default model can be built; it was not tried yet. It always works if the worker
+    has no default, because jobs then have to name a model."""
+    return Readiness(DefaultModel(models, chain), ", ".join(chain), part="default model")
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerReadiness:
     """The parts of a worker without which it takes no job."""
 
     sandbox: Readiness
     storage: Readiness
+    model: Readiness
 
     @property
     def works(self) -> bool:
         """Whether all parts worked when they were tried last."""
-        return self.sandbox.works and self.storage.works
+        return all(part.works for part in self._parts())
 
     async def wait(self) -> None:
         """Return when all parts work."""
         while not self.works:
-            await self.sandbox.wait()
-            await self.storage.wait()
+            for part in self._parts():
+                await part.wait()
 
     async def look(self) -> bool:
         """Try all parts; whether they work."""
-        await self.sandbox.look()
-        await self.storage.look()
+        for part in self._parts():
+            await part.look()
         return self.works
 
     def facts(self) -> Mapping[str, Any]:
-        """{sandbox, storage}: the facts of each part; safe to call from any thread."""
-        return {"sandbox": self.sandbox.facts(), "storage": self.storage.facts()}
+        """{sandbox, storage, default_model}: the facts of each part; safe to call from any
+        thread."""
+        return {
+            "sandbox": self.sandbox.facts(),
+            "storage": self.storage.facts(),
+            "default_model": self.model.facts(),
+        }
 
     @contextlib.asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
         """Try broken parts again at intervals, for the length of the block."""
-        async with self.sandbox.watched(), self.storage.watched():
+        async with contextlib.AsyncExitStack() as watching:
+            for part in self._parts():
+                await watching.enter_async_context(part.watched())
             yield
+
+    def _parts(self) -> tuple[Readiness, ...]:
+        return self.sandbox, self.storage, self.model

@@ -12,6 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from agents.models.build import build
 from agents.models.chains import Role
 from agents.models.circuit_breaker import CircuitBreaker
+from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
@@ -49,7 +50,7 @@ class ModelPool:
         key = (name, role if name.is_recording else None, varied and not name.is_recording)
         if key not in self._models:
             if self._tls is None and not name.is_recording:
-                self._tls = httpx.create_ssl_context()
+                self._tls = _load_certificates()
             options = (
                 replace(self._options, temperature=VARIED_TEMPERATURE) if varied else self._options
             )
@@ -62,3 +63,13 @@ class ModelPool:
         for model in models.values():
             if isinstance(model, ProviderModel):
                 await model.aclose()
+
+
+def _load_certificates() -> ssl.SSLContext:
+    try:
+        return httpx.create_ssl_context()
+    except OSError as error:  # of which ssl.SSLError is one
+        raise ModelNotConfigured(
+            f"the certificates of this machine cannot be loaded ({error}): correct SSL_CERT_FILE "
+            "or SSL_CERT_DIR where the workers run, or unset it"
+        ) from error

@@ -67,6 +67,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _grace(workers, limits)
     yield from _room_for_files(workers, limits)
     yield from _sandboxes(workers)
+    yield from _other_parts(workers)
     yield from _repositories(workers)
     yield from models(
         keys={key for worker in workers for key in worker["models"]["keys"]},
@@ -179,6 +180,16 @@ def _sandboxes(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
         elif found not in shown:
             shown.append(found)
             yield from sandbox(found)
+
+
+def _other_parts(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Broken ones. A worker takes no job without them; one of an older release reports none."""
+    for part in ("storage", "default_model"):
+        broken = [worker for worker in workers if not worker.get(part, {"works": True})["works"]]
+        health = Health.BAD if len(broken) == len(workers) else Health.WARN
+        for worker in broken:
+            text = f"of {worker['id']}: {_broken(worker[part])}"
+            yield Finding(part.replace("_", " "), health, text, WAITING)
 
 
 def _repositories(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:

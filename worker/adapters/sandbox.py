@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from agents.models.errors import ModelError
 from agents.ports.environment import Environment
 from agents.runs.environment import describe
 from jobs.errors import BlobsUnavailable
@@ -39,13 +40,13 @@ class Checked(Protocol):
     """A part of a worker that can be tried."""
 
     async def check(self) -> tuple[Layer, ...]:
-        """Try it. Raises SandboxUnavailable or BlobsUnavailable where it does not work."""
+        """Try it. Raises SandboxUnavailable, BlobsUnavailable or ModelError if it does not work."""
         ...
 
 
 class Readiness:
-    """Whether a part of this worker works: its sandbox or its storage (`part`). All methods but
-    `facts` belong to the loop's thread.
+    """Whether a part of this worker works: its sandbox, its storage or its default model (`part`).
+    All methods but `facts` belong to the loop's thread.
 
     A part that works is tried again every `idle_seconds`, if that is not None.
     """
@@ -124,7 +125,7 @@ class Readiness:
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 layers = await self._checked.check()
-        except (SandboxUnavailable, BlobsUnavailable) as error:
+        except (SandboxUnavailable, BlobsUnavailable, ModelError) as error:
             self._fails(str(error))
         except TimeoutError:
             self._fails(f"it gave no answer within {CHECK_SECONDS:g} s")

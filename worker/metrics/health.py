@@ -16,8 +16,8 @@ Clock = Callable[[], float]
 
 
 class Health:
-    """`draining()` is the engine's. `sandbox()` is `Readiness.facts`, and `storage()` the same of
-    the storage after a try that is a few seconds old at most; None: the worker has none yet."""
+    """`draining()` is the engine's. `sandbox()` and `model()` are `Readiness.facts`; so is
+    `storage()`, after a try that is a few seconds old at most. None: the worker has none yet."""
 
     def __init__(
         self,
@@ -35,6 +35,7 @@ class Health:
         self._beat: float | None = None
         self.sandbox: Callable[[], Mapping[str, Any]] | None = None
         self.storage: Callable[[], Mapping[str, Any]] | None = None
+        self.model: Callable[[], Mapping[str, Any]] | None = None
 
     def beaten(self) -> None:
         """A heartbeat was answered by Redis."""
@@ -74,11 +75,11 @@ class Health:
             return "the worker is starting"
         if self.beat_age > self._seen_seconds:
             return f"Redis has not answered a heartbeat for {self.beat_age:.0f} s"
-        facts = self.sandbox()
-        if not facts["works"]:
-            return f"the sandbox cannot work: {facts['why']}"
-        stored = self.storage() if self.storage else {"works": True}
-        return "" if stored["works"] else f"the storage cannot work: {stored['why']}"
+        parts = {"sandbox": self.sandbox, "storage": self.storage, "default model": self.model}
+        for name, facts_of in parts.items():
+            if facts_of is not None and not (facts := facts_of())["works"]:
+                return f"the {name} cannot work: {facts['why']}"
+        return ""
 
     @contextlib.asynccontextmanager
     async def watched(self, figures: Figures) -> AsyncIterator[None]:

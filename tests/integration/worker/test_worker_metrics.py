@@ -11,9 +11,13 @@ from pathlib import Path
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from redis.asyncio import Redis
 from support.processes.scene import Scene, Work, a_scene
 
 from benchmarks.provider import Refusal
+from jobs.model.record import Status
+from jobs.model.spec import Priority
+from jobs.queue.hints import list_of
 
 Figures = dict[tuple[str, ...], float]
 
@@ -130,6 +134,43 @@ async def test_a_worker_whose_redis_is_away_lives_and_is_not_ready(scene: Scene)
     scene.deployment.server.process.send_signal(signal.SIGCONT)
     assert await until_answered(f"{url}/readyz", 200) == "ready\n"
     assert worker.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("model", "env", "why"),
+    [
+        ("anthropic:m", {}, "anthropic:m needs a key: set ANTHROPIC_API_KEY"),
+        ("groq:m", {"SSL_CERT_FILE": "/nowhere.pem"}, "correct SSL_CERT_FILE"),
+        ("recording:later", {}, "no recording 'later'"),
+    ],
+)
+async def test_a_worker_that_cannot_build_its_default_model_takes_no_job(
+    scene: Scene, model: str, env: dict[str, str], why: str
+) -> None:
+    scene.deployment.env.update(env)
+    scene.deployment.worker(model=model)
+    url = await address(scene)
+    said = ""
+    async with asyncio.timeout(60):
+        while "default model" not in said:
+            said = await until_answered(f"{url}/readyz", 503)
+    assert why in said
+    job_id = await scene.submit("waits")
+    await until_hint_is_taken(scene)
+    job = await scene.deployment.record_of(scene.operations, job_id)
+    assert (job.status, job.attempts) == (Status.QUEUED, 0)
+    assert '"worker ready"' not in scene.deployment.logs()
+    if model == "recording:later":
+        scene.deployment.record("later", [])
+        assert await until_answered(f"{url}/readyz", 200) == "ready\n"
+        await scene.succeeds("waits")
+
+
+async def until_hint_is_taken(scene: Scene) -> None:
+    """Wait until the worker holds the only hint."""
+    async with Redis.from_url(scene.deployment.broker_url) as broker, asyncio.timeout(60):
+        while await broker.llen(list_of(Priority.NORMAL)):
+            await asyncio.sleep(0.05)
 
 
 async def test_a_worker_whose_sandbox_is_broken_is_not_ready_and_says_why(scene: Scene) -> None:

@@ -60,6 +60,10 @@ def test_what_stops_jobs_is_bad():
     assert bad({**SYSTEM, "workers": [stale]}) == ["workers"]
     assert bad({**SYSTEM, "workers": [{**worker, "sandbox": broken}]}) == ["sandbox"]
     assert bad({**SYSTEM, "workers": [{**worker, "models": no_models}]}) == ["models"]
+    needs_key = {**worker, "default_model": {**broken, "backend": "groq:x", "why": "needs a key"}}
+    assert bad({**SYSTEM, "workers": [needs_key]}) == ["default model"]
+    assert bad({**SYSTEM, "workers": [needs_key, worker]}) == []
+    assert bad({**SYSTEM, "workers": [{**worker, "storage": broken}]}) == ["storage"]
     assert bad({**SYSTEM, "redis": {**SYSTEM["redis"], "findings": refused}}) == ["appendonly"]
 
 
