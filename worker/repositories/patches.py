@@ -15,6 +15,7 @@ from sandbox.protocol import MIB
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed
 from worker.repositories.mirrors import Mirror, process
+from worker.repositories.origins.refs import COMMIT
 from worker.repositories.places import Places
 from worker.repositories.snapshots import Entry
 
@@ -90,9 +91,13 @@ async def bundle(change: Change, branch: str, signed: Signature) -> bytes:
 
 
 def tip(content: bytes) -> str:
-    """The commit of a bundle that `bundle` has made."""
+    """The commit of a bundle that `bundle` has made. Raises RepositoryRefused for other bytes."""
     rows = content.partition(b"\n\n")[0].split(b"\n")[1:]
-    return next(row for row in rows if not row.startswith(b"-")).partition(b" ")[0].decode()
+    commits = (row.partition(b" ")[0] for row in rows if not row.startswith(b"-"))
+    commit = next(commits, b"").decode(errors="replace")
+    if not COMMIT.fullmatch(commit):
+        raise RepositoryRefused("the stored change is no git bundle of one commit")
+    return commit
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import zlib
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from support.servers.git_repositories import Repository, made
 
 from worker.repositories.errors import RepositoryRefused
+from worker.repositories.origins.refs import is_full_name
 
 LARGE = 128 * 2**20
 
@@ -59,6 +61,62 @@ async def test_a_bundle_without_its_pack_names_no_commit(project: Repository, up
         await uploads.commit(bundle.replace(commit.encode(), b"1" * 40))
     with pytest.raises(RepositoryRefused, match="a ref that will not do"):
         await uploads.commit(bundle.replace(b"refs/heads/main", b"refs/heads/a..b"))
+
+
+NAMES = (
+    b"refs/heads/a\0%(commit)s\0create refs/heads/evil",
+    b"refs/heads/a\0%(commit)s\0delete refs/heads/main\0",
+    b"refs/heads/a\rcreate refs/heads/evil",
+    b"--stdin",
+    b"-d",
+    b"heads/evil",
+    b"evil",
+    b"HEAD\0",
+    b"refs/heads/",
+    b"refs/heads/a b",
+    b"refs/heads/a\x7f",
+    b"refs/heads/.a",
+    b"refs/heads/a.lock",
+    b"refs/heads/a.lock/b",
+    b"refs/heads/a@{1}",
+    b"refs/heads/a:b",
+    b"refs/remotes/origin/a~1",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_name_of_a_ref_is_no_command_and_no_option(
+    project: Repository, uploads, name: bytes
+) -> None:
+    commit = project.commit({"a.txt": b"1\n"}).encode()
+    bundle = project.bundle()
+    row = commit + b" " + name.replace(b"%(commit)s", commit) + b"\n"
+    harmful = bundle.replace(b"# v2 git bundle\n", b"# v2 git bundle\n" + row, 1)
+    assert harmful != bundle
+    with pytest.raises(RepositoryRefused, match="a ref that will not do"):
+        await uploads.commit(harmful)
+    with pytest.raises(RepositoryRefused, match="a ref that will not do"):
+        await uploads.commit(harmful, "evil")
+    assert nothing_is_left(uploads.folder)
+
+
+def test_names_of_refs_are_judged_as_git_judges_them() -> None:
+    signs = [chr(code) for code in range(1, 256)]
+    parts = (".", "..", "@", "@{", "a.lock", "-a", "a.", ".a", "a/b", "a//b", "a/", "\u202f", "{")
+    for name in (
+        f"refs/heads/{part}{more}" for part in (*signs, *parts) for more in ("", "x", "/x")
+    ):
+        judged = subprocess.run(["git", "check-ref-format", name], check=False)
+        assert is_full_name(name) == (judged.returncode == 0), repr(name)
+
+
+async def test_a_branch_whose_name_is_no_text_is_one_nevertheless(
+    project: Repository, uploads
+) -> None:
+    commit = project.commit({"a.txt": b"1\n"})
+    bundle = project.bundle("refs/heads/main")
+    odd = bundle.replace(b"refs/heads/main", b"refs/heads/ma\xffn")
+    assert await uploads.commit(odd) == commit
 
 
 async def test_a_bundle_of_a_shallow_clone(project: Repository, uploads, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from sandbox.protocol import MIB
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
+from worker.repositories.origins.refs import FullName, is_full_name
 
 MOST_REFS = 10_000
 HEADER_BYTES = 2 * MIB
@@ -16,15 +18,17 @@ HEADER_BYTES = 2 * MIB
 _SIGNATURES: Final = (b"# v2 git bundle\n", b"# v3 git bundle\n")
 _LINE = re.compile(rb"([0-9a-f]{40}) (\S.*)")
 _KEPT = ("refs/heads/", "refs/tags/")
-HEAD = "refs/fettle/HEAD"
+HEAD = FullName("refs/fettle/HEAD")
 _AGAIN = "make it again: git bundle create FILE --all"
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """`refs` by full name, with HEAD where the bundle has one; `pack` begins at this byte."""
+    """`refs` are objects by full name, `head` is that of HEAD, if the bundle has it; `pack` begins
+    at this byte."""
 
-    refs: dict[str, str]
+    refs: dict[FullName, str]
+    head: str | None
     pack: int
 
 
@@ -40,7 +44,8 @@ def read(content: bytes) -> Bundle:
         )
     if not end:
         raise RepositoryRefused(f"the git bundle is cut off in its header; {_AGAIN}")
-    refs: dict[str, str] = {}
+    refs: dict[FullName, str] = {}
+    head = None
     for line in header.split(b"\n")[1:]:
         if line.startswith(b"-"):
             raise RepositoryRefused(
@@ -50,11 +55,21 @@ def read(content: bytes) -> Bundle:
             _check_capability(line)
         elif (found := _LINE.fullmatch(line)) is None:
             raise RepositoryRefused(f"the git bundle has a header that cannot be read; {_AGAIN}")
+        elif found[2] == b"HEAD":
+            head = found[1].decode()
         else:
-            refs[found[2].decode(errors="surrogateescape")] = found[1].decode()
-    if not refs:
+            refs[_full_name(os.fsdecode(found[2]))] = found[1].decode()
+    if not refs and head is None:
         raise RepositoryRefused("the repository is empty: commit something first")
-    return Bundle(refs, len(header) + len(end))
+    return Bundle(refs, head, len(header) + len(end))
+
+
+def _full_name(name: str) -> FullName:
+    if not is_full_name(name):
+        raise RepositoryRefused(
+            f"the git bundle has a ref that will not do: git allows no name {name[:80]!r}"
+        )
+    return name
 
 
 def _check_capability(line: bytes) -> None:
@@ -76,14 +91,12 @@ async def unpack(git: Git, content: bytes) -> None:
         raise RepositoryRefused(f"the git bundle is too large to unpack: {error.said}") from None
     except GitFailed as error:
         raise RepositoryRefused(_unfit(error.said)) from None
-    wanted = {HEAD if name == "HEAD" else name: oid for name, oid in bundle.refs.items()}
-    lines = "".join(
-        f"create {name}\0{oid}\0"
-        for name, oid in wanted.items()
-        if name == HEAD or name.startswith(_KEPT)
-    )
+    wanted = {name: oid for name, oid in bundle.refs.items() if name.startswith(_KEPT)}
+    if bundle.head is not None:
+        wanted[HEAD] = bundle.head
+    lines = "".join(f"create {name}\0{oid}\0" for name, oid in wanted.items())
     try:
-        await git.run("update-ref", "-z", "--stdin", stdin=lines.encode(errors="surrogateescape"))
+        await git.run("update-ref", "-z", "--stdin", stdin=os.fsencode(lines))
     except GitFailed as error:
         raise RepositoryRefused(
             f"the git bundle has a ref that will not do: {error.said}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NewType, TypeGuard
 
 from worker.repositories.errors import RepositoryRefused
 
@@ -15,8 +15,13 @@ _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|^
 """What `git check-ref-format` refuses, and names that look like an option."""
 
 
-def is_full_name(name: str) -> bool:
-    """Whether git takes this as the full name of a ref."""
+FullName = NewType("FullName", str)
+"""A full name of a ref that git allows. Git gets no other names of refs from outside: an end of a
+line, NUL or a leading dash would be a command or an option to it."""
+
+
+def is_full_name(name: str) -> TypeGuard[FullName]:
+    """Whether git takes this as the full name of a ref (`git check-ref-format`)."""
     return name.startswith("refs/") and not _FORBIDDEN.search(name)
 
 

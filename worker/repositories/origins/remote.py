@@ -32,7 +32,7 @@ from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, Gi
 from worker.repositories.mirrors import Resolved
 from worker.repositories.origins import history, ssh
 from worker.repositories.origins.hosts import Site
-from worker.repositories.origins.refs import COMMIT, candidates
+from worker.repositories.origins.refs import COMMIT, candidates, is_full_name
 from worker.repositories.origins.tags import PATTERN, Tags, compare, delete, listed_tags
 
 _IDLE_SECONDS = 60
@@ -137,6 +137,8 @@ class RemoteOrigin:
         """Make the branch, which the host must not have yet. Nothing is forced, whoever makes it
         at the same time. Raises RepositoryRefused."""
         name = f"refs/heads/{branch}"
+        if not is_full_name(name) or not COMMIT.fullmatch(commit):
+            raise RepositoryRefused(f"{branch[:80]!r} is no name of a branch for {commit[:40]!r}")
         async with self._through_proxy(git, _push_failed) as over:
             await over.run(
                 *("push", "--quiet", "--no-verify", "--no-follow-tags", "--no-signed"),
@@ -156,7 +158,7 @@ class RemoteOrigin:
                 f"{self.site.url} names its objects by SHA-256; only SHA-1 is known"
             )
         heads = (oid.removeprefix(_SYMBOLIC) for oid, _, _ in rows if oid.startswith(_SYMBOLIC))
-        return Listed(found, next(heads, None))
+        return Listed(found, next(filter(is_full_name, heads), None))
 
     @asynccontextmanager
     async def _through_proxy(

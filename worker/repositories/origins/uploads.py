@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from settings.repositories import RepositorySettings
-from worker.repositories.errors import RepositoryRefused
+from worker.repositories.errors import RepositoryRefused, printable
 from worker.repositories.git import Git, GitFailed
 from worker.repositories.mirrors import Resolved
 from worker.repositories.origins import bundles
@@ -64,8 +65,8 @@ class UploadOrigin:
     async def _head(self, git: Git) -> str:
         if (commit := await _commit(git, bundles.HEAD)) is not None:
             return commit
-        branches = (await git.run("for-each-ref", "--format=%(refname)", "refs/heads")).split()
-        if len(branches) == 1 and (commit := await _commit(git, branches[0].decode())) is not None:
+        branches = await _listed(git, "--format=%(refname)", "refs/heads")
+        if len(branches) == 1 and (commit := await _commit(git, branches[0])) is not None:
             return commit
         raise RepositoryRefused(
             f"the upload has no HEAD: name a branch, a tag or a commit of {await _names(git)}"
@@ -81,7 +82,11 @@ async def _commit(git: Git, name: str) -> str | None:
 
 
 async def _names(git: Git) -> str:
-    listed = await git.run("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags")
-    names = listed.decode(errors="replace").split()
+    names = await _listed(git, "--format=%(refname:short)", "refs/heads", "refs/tags")
     more = ", ..." if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(names[:_NAMES_SHOWN]) + more or "none"
+    return ", ".join(map(printable, names[:_NAMES_SHOWN])) + more or "none"
+
+
+async def _listed(git: Git, *asked: str) -> list[str]:
+    """The lines of `git for-each-ref`. A name may have bytes that are not UTF-8."""
+    return os.fsdecode(await git.run("for-each-ref", *asked)).split("\n")[:-1]
