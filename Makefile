@@ -23,8 +23,8 @@ lock:  ## write the lock files from pyproject.toml; ARGS=--upgrade takes the new
 demo: service  ## run five jobs through the whole service, and show them
 	@$(BIN)/fettle demo
 
-up: service  ## run everything for daily use: API on :8000, a worker, Flower on :5555
-	@$(BIN)/fettle up
+up: service  ## run everything for daily use: API on :8000, a worker, Flower on :5555; reads ./fettle.toml
+	@$(BIN)/fettle $(if $(wildcard fettle.toml),--config fettle.toml) up
 
 check: install  ## format, lint, strict types, import contracts, licences
 	$(BIN)/ruff format --check .

@@ -67,9 +67,9 @@ class Services:
 @contextlib.asynccontextmanager
 async def opened(settings: ApiSettings) -> AsyncIterator[Services]:
     """Services with the settings' Redis and data directory. They connect on first use."""
-    redis = connect(settings.redis_url, seconds=settings.redis_seconds)
-    hints = Hints(settings.broker_url)
-    broker = connect(settings.broker_url, seconds=settings.redis_seconds)
+    redis = connect(settings.redis_url.url, seconds=settings.redis_seconds)
+    hints = Hints(settings.broker_url.url)
+    broker = connect(settings.broker_url.url, seconds=settings.redis_seconds)
     rate_limit = RateLimit(broker, settings.rate_limit)
     blobs = open_blobs(settings.blobs_dir, settings.bucket())
     store = RedisStore(redis, settings.redis_replicas)

@@ -6,12 +6,14 @@ import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
-from cli.errors import CliError
+from cli.errors import BadSettings, CliError
 from cli.exit_codes import HELP
 from cli.signals import Stopped
+from settings.reading.config_file import ConfigFileError, name_file
 
 COMMANDS = {
     "jobs": {
@@ -82,9 +84,17 @@ class LazyGroup(click.Group):
 )
 @click.version_option(package_name="fettle", message="%(prog)s %(version)s")
 @click.option("--url", metavar="URL", help="The service's address (else FETTLE_URL).")
+@click.option(
+    "--config",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="The file of settings (else FETTLE_CONFIG).",
+)
 @click.pass_context
-def fettle(ctx: click.Context, url: str | None) -> None:
+def fettle(ctx: click.Context, url: str | None, config: Path | None) -> None:
     """Hand over a coding task in plain English, get back code that has been run."""
+    if config is not None:
+        name_file(config)
     ctx.obj = {"url": url} if url else {}
 
 
@@ -99,6 +109,9 @@ def run(args: list[str]) -> int:
         return _stopped(error)
     except BrokenPipeError:
         return _reader_left()
+    except ConfigFileError as error:
+        _show(BadSettings(str(error)))
+        return BadSettings.exit_code
     except CliError as error:
         _show(error)
         return error.exit_code

@@ -16,14 +16,37 @@ from settings.starting.sections import SECTIONS, SHARED
 HEAD = """\
 # Configuration
 
-A value comes from the first of these that has it: a flag, the environment, `fettle.toml` in the
-working directory (or the file that `FETTLE_CONFIG` names), the default. In the file, names are in
-lower case, without `FETTLE_`. `fettle config` shows every value and where it came from. Sizes are
-in bytes, times in seconds.
+A value comes from the first of these that has it: a flag, the environment, the file, the default.
+In the file, which is TOML, names are in lower case, without `FETTLE_`. `fettle config` shows every
+value and where it came from. Sizes are in bytes, times in seconds.
+
+## Files
+
+`fettle --config FILE`, or the variable `FETTLE_CONFIG`, names the file; else none is read. A file
+that is named and cannot be read is an error. Fettle reads no file because it lies in the working
+directory: that may be a stranger's repository. `make up` names the `fettle.toml` beside the
+`Makefile`.
+
+The command line has two settings, `url` and `api_key`. If no file is named, it reads them from
+`~/.config/fettle/config.toml` (`$XDG_CONFIG_HOME/fettle/config.toml`):
+
+```toml
+url = "https://fettle.example.org"
+api_key = "fettle_..."
+```
+
+Keep that file to yourself (`chmod 600`). A key in a file is only sent to the service whose `url` is
+in the same file. For another service (`--url`, `FETTLE_URL`), set `FETTLE_API_KEY`.
+
+## Mistakes
 
 A name that begins with `FETTLE_`, or that is in the file, and is not a setting is reported by API
 and workers at their start, by `fettle config` and by `fettle doctor`, with the nearest setting.
-With `FETTLE_ENV=production` API and workers refuse to start.
+A `fettle.toml` in the working directory that is not named is reported, too: releases before this
+one read it. With `FETTLE_ENV=production` API and workers refuse to start.
+
+A value that does not fit ends a process with exit code 2 and one sentence. No message repeats any
+part of an address: it may hold a password.
 
 This page is written by `python -m settings`.
 """

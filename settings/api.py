@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from settings.base import DEVELOPMENT_KEY, Environment, Names, StoreSettings
 from settings.money import MoneySettings
+from settings.reading.addresses import ListenHost, Networks, OptionalHttpUrl, parse_host_names
 from settings.reviews import ReviewSettings
 from settings.webhooks import WebhookSettings
 
@@ -20,17 +21,17 @@ REPLICATED_SECONDS = 1.0
 class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings):
     """Sizes in bytes, times in seconds."""
 
-    host: str = Field("127.0.0.1", description="address the API listens on")
+    host: ListenHost = Field("127.0.0.1", description="address the API listens on")
     port: int = Field(
         8000, ge=0, le=65_535, description="port the API listens on; 0 takes a free one and logs it"
     )
-    allowed_hosts: Names = Field(
+    allowed_hosts: Annotated[Names, AfterValidator(parse_host_names)] = Field(
         (),
         description="names by which the API is called, as in fettle.example.org or "
         "*.example.org; `*` allows any. Loopback names, and the address that a call came in at, "
         "are always allowed",
     )
-    forwarded_allow_ips: str = Field(
+    forwarded_allow_ips: Networks = Field(
         "127.0.0.1",
         description="proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses"
         " or networks, separated by commas; `*`: any",
@@ -97,10 +98,8 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     session_seconds: int = Field(
         12 * 3_600, ge=60, le=30 * 24 * 3_600, description="how long a browser stays signed in"
     )
-    flower_url: str = Field(
-        "",
-        pattern=r"^(https?://\S+)?$",
-        description="Flower's address, for the link on the system page",
+    flower_url: OptionalHttpUrl = Field(
+        None, description="Flower's address, for the link on the system page"
     )
     secure_cookies: bool | None = Field(
         None,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -15,19 +14,27 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
+
+from settings.reading.addresses import OptionalHttpUrl, RedisAddress, RedisField
+from settings.reading.config_file import named_file, read_file
 
 DEVELOPMENT_KEY = "fettle-development-key"
 """Known to everyone; `FETTLE_ENV=production` refuses it."""
 
 
-def config_file() -> Path:
-    """The TOML file that settings are read from, whether or not it exists."""
-    return Path(os.environ.get("FETTLE_CONFIG", "fettle.toml"))
+class Origin(StrEnum):
+    """Where a value came from, in the order in which they win; only a client has a USER_FILE."""
+
+    FLAG = "flag"
+    ENVIRONMENT = "environment"
+    FILE = "fettle.toml"
+    USER_FILE = "config.toml"
+    DEFAULT = "default"
 
 
 class Environment(StrEnum):
@@ -38,9 +45,17 @@ class Environment(StrEnum):
 
 
 class FettleSettings(BaseSettings):
-    """The root of the settings classes: prefix FETTLE_, then fettle.toml, then defaults."""
+    """The root of the settings classes: prefix FETTLE_, then the named file, then defaults."""
 
-    model_config = SettingsConfigDict(env_prefix="FETTLE_", extra="ignore", frozen=True)
+    # A value that does not fit may be a secret in the wrong place: no error repeats it.
+    model_config = SettingsConfigDict(
+        env_prefix="FETTLE_", extra="ignore", frozen=True, hide_input_in_errors=True
+    )
+
+    @classmethod
+    def read_file(cls) -> tuple[Origin, dict[str, Any]]:
+        """The file's values, and what the file is called. Raises ConfigFileError."""
+        return Origin.FILE, read_file(named_file())
 
     @classmethod
     def settings_customise_sources(
@@ -52,8 +67,8 @@ class FettleSettings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags, environment, file."""
-        file = TomlConfigSettingsSource(settings_cls, toml_file=config_file())
-        return (init_settings, env_settings, file)
+        _, values = cls.read_file()
+        return (init_settings, env_settings, InitSettingsSource(settings_cls, values))
 
 
 _OTHER_LEVELS = {"WARN": "WARNING", "FATAL": "CRITICAL"}
@@ -80,7 +95,11 @@ class StoreSettings(FettleSettings):
     env: Environment = Field(
         Environment.DEVELOPMENT, description="development or production (refuses unsafe settings)"
     )
-    redis_url: str = Field("redis://127.0.0.1:6379/0", description="the job record")
+    redis_url: RedisField = Field(
+        RedisAddress("127.0.0.1"),
+        description="the job record: `redis://`, `rediss://` (TLS, which is verified) or "
+        "`unix://`; options in [deployment.md](deployment.md#redis-over-tls)",
+    )
     redis_replicas: int = Field(
         0,
         ge=0,
@@ -88,8 +107,8 @@ class StoreSettings(FettleSettings):
         description="replicas that must have a write to a job before it counts (`WAIT`); 0: the "
         "primary's disk is enough",
     )
-    broker_url: str = Field(
-        "redis://127.0.0.1:6379/1",
+    broker_url: RedisField = Field(
+        RedisAddress("127.0.0.1", database=1),
         description="Redis for what may be lost: Celery's queue of hints, counts of requests",
     )
     data_dir: Path = Field(
@@ -101,9 +120,7 @@ class StoreSettings(FettleSettings):
         description="`BUCKET` or `BUCKET/PREFIX` of S3-compatible storage for artifacts and "
         "workspaces, in place of `data_dir`; for workers on several machines",
     )
-    s3_endpoint: str | None = Field(
-        None, pattern=r"^https?://", description="address of the storage; else Amazon's"
-    )
+    s3_endpoint: OptionalHttpUrl = Field(None, description="address of the storage; else Amazon's")
     s3_region: str = Field("us-east-1", description="region of the bucket")
     s3_access_key: SecretStr | None = Field(
         None, description="key for the bucket; without one, the machine's or container's role"
@@ -131,6 +148,18 @@ class StoreSettings(FettleSettings):
         "json", description="json: one object a line; console: for people"
     )
     log_level: LogLevel = Field("INFO", description="DEBUG, INFO, WARNING, ERROR or CRITICAL")
+
+    @model_validator(mode="after")
+    def _verified_servers(self) -> Self:
+        for name in ("redis_url", "broker_url"):
+            tls = getattr(self, name).tls
+            if self.env is Environment.PRODUCTION and tls is not None and not tls.safe:
+                raise ValueError(
+                    f"FETTLE_{name.upper()} switches the verification of TLS off, so that any "
+                    "server would get the password: name the server's authority with "
+                    "ssl_ca_certs=FILE instead"
+                )
+        return self
 
     @model_validator(mode="after")
     def _whole_bucket(self) -> Self:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any, Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import EnvSettingsSource
 
-from settings.base import DEVELOPMENT_KEY, FettleSettings
+from settings.base import DEVELOPMENT_KEY, FettleSettings, Origin
 from settings.providers import PROVIDERS
+from settings.reading.addresses import HttpUrl, http_origin, parse_http
+from settings.reading.config_file import VARIABLE, named_file, read_file, user_file
 from settings.starting.environment import allowed_environment
 
 ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
@@ -34,10 +38,37 @@ front's allow-list, and none of these."""
 class ClientSettings(FettleSettings):
     """Where the service is, and the key to it."""
 
-    url: str = Field("http://127.0.0.1:8000", description="the service that the command line calls")
+    url: HttpUrl = Field(
+        "http://127.0.0.1:8000", description="the service that the command line calls"
+    )
     api_key: SecretStr = Field(
         SecretStr(DEVELOPMENT_KEY), description="the key it sends in X-API-Key"
     )
+
+    @classmethod
+    def read_file(cls) -> tuple[Origin, dict[str, Any]]:
+        """The named file, else the user's own. Raises ConfigFileError."""
+        if named_file() is None:
+            return Origin.USER_FILE, read_file(user_file())
+        return super().read_file()
+
+    @model_validator(mode="after")
+    def _stored_key_goes_to_its_own_service(self) -> Self:
+        """A key in a file is for the URL in that file: `--url` and FETTLE_URL must not send it on.
+
+        Why: docs/decisions/0063-settings-from-named-files.md
+        """
+        _, stored = self.read_file()
+        key = self.api_key.get_secret_value()
+        if stored.get("api_key") != key or "api_key" in EnvSettingsSource(type(self))():
+            return self
+        own = str(stored.get("url", type(self).model_fields["url"].default))
+        if http_origin(parse_http(own)) != http_origin(self.url):
+            raise ValueError(
+                f"the API key in {named_file() or user_file()} belongs to {own} and is not sent to "
+                f"{self.url}: set FETTLE_API_KEY to a key of that service"
+            )
+        return self
 
 
 class UpSettings(FettleSettings):
@@ -56,9 +87,10 @@ def inherited(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def sealed(values: Mapping[str, str]) -> dict[str, str]:
-    """The same without this deployment's own settings: what is not in `values` is the default."""
+    """The same without this deployment's own settings and file: what is not in `values` is the
+    default."""
     kept = {name: value for name, value in inherited({}).items() if not _of_deployment(name)}
-    return {**kept, **values}
+    return {**kept, VARIABLE: "", **values}
 
 
 def _of_deployment(name: str) -> bool:

@@ -23,9 +23,11 @@ def _parts(value: Any) -> Any:
 
 
 def _checked(prices: tuple[str, ...]) -> tuple[str, ...]:
-    for price in prices:
+    for number, price in enumerate(prices, 1):
         if not _PRICE.fullmatch(price):
-            raise ValueError(f"{price!r} is no price: write provider:model=INPUT/OUTPUT[/CACHED]")
+            raise ValueError(
+                f"item {number} is no price: write provider:model=INPUT/OUTPUT[/CACHED]"
+            )
     return prices
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, Self
-from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from settings.base import FettleSettings
+from settings.reading.addresses import HttpUrl, OptionalHttpUrl, none_if_empty
 from settings.starting.environment import library_variables, unusable_proxies
 
 PROVIDERS = (
@@ -54,24 +54,17 @@ def _address(name: str, description: str, *others: str) -> Any:
     return Field(None, validation_alias=names, description=description + also)
 
 
-def _url(value: Any) -> Any:
-    """An address, or nothing where it is empty, as compose sends it."""
-    return (value.strip() or None) if isinstance(value, str) else value
-
-
 def _ollama(value: Any) -> Any:
     """What Ollama's own server and client take: `host`, `host:port`, or an address. A server that
     listens on all addresses is reached on loopback."""
-    url = _url(value)
+    url = none_if_empty(value)
     if isinstance(url, str) and "://" not in url:
-        port = "" if urlsplit(f"//{url}").port else f":{OLLAMA_PORT}"
+        port = "" if re.search(r":\d+$", url) else f":{OLLAMA_PORT}"
         url = f"http://{url}{port}"
     return url.replace("//0.0.0.0", "//127.0.0.1") if isinstance(url, str) else url
 
 
-_HTTP = Field(pattern=r"^https?://[^/]+")
-Address = Annotated[Annotated[str, _HTTP] | None, BeforeValidator(_url)]
-OllamaAddress = Annotated[Annotated[str, _HTTP] | None, BeforeValidator(_ollama)]
+OllamaAddress = Annotated[HttpUrl | None, BeforeValidator(_ollama)]
 
 
 class ProviderSettings(FettleSettings):
@@ -83,30 +76,30 @@ class ProviderSettings(FettleSettings):
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
     groq_api_key: SecretStr | None = _key("GROQ_API_KEY", "Groq")
-    groq_base_url: Address = _address(
+    groq_base_url: OptionalHttpUrl = _address(
         "groq", "another address for Groq's API", "GROQ_API_BASE", "GROQ_BASE_URL"
     )
     google_api_key: SecretStr | None = _key("GOOGLE_API_KEY", "Gemini")
-    google_base_url: Address = _address(
+    google_base_url: OptionalHttpUrl = _address(
         "google", "another address for Gemini's API", "GOOGLE_GEMINI_BASE_URL"
     )
     openai_api_key: SecretStr | None = _key("OPENAI_API_KEY", "OpenAI")
-    openai_base_url: Address = _address(
+    openai_base_url: OptionalHttpUrl = _address(
         "openai", "another address for OpenAI's API", "OPENAI_API_BASE", "OPENAI_BASE_URL"
     )
     anthropic_api_key: SecretStr | None = _key("ANTHROPIC_API_KEY", "Anthropic")
-    anthropic_base_url: Address = _address(
+    anthropic_base_url: OptionalHttpUrl = _address(
         "anthropic",
         "another address for Anthropic's API",
         "ANTHROPIC_API_URL",
         "ANTHROPIC_BASE_URL",
     )
     deepseek_api_key: SecretStr | None = _key("DEEPSEEK_API_KEY", "DeepSeek")
-    deepseek_base_url: Address = _address(
+    deepseek_base_url: OptionalHttpUrl = _address(
         "deepseek", "another address for DeepSeek's API", "DEEPSEEK_API_BASE"
     )
     openrouter_api_key: SecretStr | None = _key("OPENROUTER_API_KEY", "OpenRouter")
-    openrouter_base_url: Address = _address(
+    openrouter_base_url: OptionalHttpUrl = _address(
         "openrouter", "another address for OpenRouter's API", "OPENROUTER_API_BASE"
     )
     ollama_api_key: SecretStr | None = Field(
@@ -118,7 +111,7 @@ class ProviderSettings(FettleSettings):
     compatible_api_key: SecretStr | None = Field(
         None, description="key for the server of `compatible:` models, if it wants one"
     )
-    compatible_base_url: Address = _address(
+    compatible_base_url: OptionalHttpUrl = _address(
         "compatible",
         "address of a server that speaks OpenAI's protocol (vLLM, llama.cpp, LiteLLM), with its "
         "`/v1`: it answers for `compatible:MODEL`",

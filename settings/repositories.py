@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from settings.base import Names
+from settings.reading.addresses import (
+    none_if_empty,
+    parse_hosts,
+    parse_http,
+    parse_repository_hosts,
+)
 from settings.reviews import DeliverySettings
 from settings.sandbox import MIB
 
 ForgeKind = Literal["git", "github", "gitlab"]
 """What a host is that changes are delivered to."""
-
-
-def _none_if_empty(value: Any) -> Any:
-    return None if value == "" else value
 
 
 def _name_and_mail(value: str) -> str:
@@ -36,7 +38,8 @@ def _kinds(value: tuple[str, ...]) -> tuple[str, ...]:
         host, _, kind = each.partition("=")
         if not host or "/" in host or "*" in host or kind not in get_args(ForgeKind):
             kinds = ", ".join(get_args(ForgeKind))
-            raise ValueError(f"{each!r} has to be HOST=KIND or HOST:PORT=KIND; kinds are {kinds}")
+            raise ValueError(f"a host is written HOST=KIND or HOST:PORT=KIND; kinds are {kinds}")
+    parse_hosts(tuple(each.partition("=")[0] for each in value))
     places = [each.partition("=")[0].lower() for each in value]
     if len(set(places)) < len(places):
         raise ValueError("a host is listed twice")
@@ -44,15 +47,12 @@ def _kinds(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _index(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("an index begins with https:// or http://")
-    if parts.username is not None or parts.password is not None:
+    if "@" in urlsplit(parse_http(value, user_info=True)).netloc:
         raise ValueError(
             "an index has no user name and no password here, where code could read them: put them "
             "into the file of FETTLE_SETUP_CREDENTIALS"
         )
-    return value
+    return value.strip()
 
 
 Index = Annotated[str, AfterValidator(_index)]
@@ -61,21 +61,21 @@ Index = Annotated[str, AfterValidator(_index)]
 class RepositorySettings(DeliverySettings):
     """Sizes in bytes, times in seconds."""
 
-    repo_hosts: Names = Field(
+    repo_hosts: Annotated[Names, AfterValidator(parse_repository_hosts)] = Field(
         (),
         description="hosts that workers fetch repositories from, as `git.example.org`, "
         "`git.example.org:8443`, `*.example.org`, `http://git.internal:3000` (without TLS), "
         "`ssh://git.example.org`; one that is named in full may have a private address; unset: "
         "uploads only",
     )
-    repo_credentials: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
+    repo_credentials: Annotated[Path | None, BeforeValidator(none_if_empty)] = Field(
         None,
         description="file with a line `HOST USER:TOKEN` for each host that wants a credential, and "
         "`ssh://HOST FILE` for the private key of a host over ssh; a line `[TENANT]` begins the "
         "credentials of a tenant, `[*]` those of all tenants, and lines before are for the tenant "
         "`default`; it and these files are readable by the worker's user alone (mode 0600)",
     )
-    repo_known_hosts: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
+    repo_known_hosts: Annotated[Path | None, BeforeValidator(none_if_empty)] = Field(
         None,
         description="file of the keys of the hosts over ssh, as OpenSSH's `known_hosts`; a host "
         "that it lacks is not reached",
@@ -86,7 +86,7 @@ class RepositorySettings(DeliverySettings):
         "what each is: `github.com=github`, `git.example.org=gitlab`, "
         "`git.internal:3000=git` (branches alone); their credentials have to allow it",
     )
-    repo_dir: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
+    repo_dir: Annotated[Path | None, BeforeValidator(none_if_empty)] = Field(
         None,
         description="where a worker keeps mirrors and checked-out trees, on a disk of its own "
         "machine; unset: `repositories` in `FETTLE_DATA_DIR`",
@@ -118,22 +118,22 @@ class RepositorySettings(DeliverySettings):
         description="bytes of mirrors and checked-out trees that a worker keeps; those that no job "
         "works with go first, the longest unused before others",
     )
-    setup_hosts: Names = Field(
+    setup_hosts: Annotated[Names, AfterValidator(parse_hosts)] = Field(
         (),
         description="hosts of the package indexes that a repository's dependencies are installed "
         "from, as `pypi.org,files.pythonhosted.org`, written as in `FETTLE_REPO_HOSTS`; unset: "
         "none are installed",
     )
-    setup_index: Annotated[Index | None, BeforeValidator(_none_if_empty)] = Field(
+    setup_index: Annotated[Index | None, BeforeValidator(none_if_empty)] = Field(
         None,
         description="address of the index that pip uses there (its `/simple/`), without a "
         "password (`FETTLE_SETUP_CREDENTIALS`); its host is allowed besides; unset: pypi.org",
     )
-    setup_npm_registry: Annotated[Index | None, BeforeValidator(_none_if_empty)] = Field(
+    setup_npm_registry: Annotated[Index | None, BeforeValidator(none_if_empty)] = Field(
         None,
         description="the same for npm; unset: registry.npmjs.org",
     )
-    setup_credentials: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
+    setup_credentials: Annotated[Path | None, BeforeValidator(none_if_empty)] = Field(
         None,
         description="file in the form of `FETTLE_REPO_CREDENTIALS`, by tenant too, for the hosts "
         "of indexes that want a credential; the worker adds it to a setup's requests to them",

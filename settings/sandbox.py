@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from settings.base import FettleSettings, Names
+from settings.reading.addresses import none_if_empty, parse_engine
 
 MIB = 1024 * 1024
 SPARE = 5
@@ -27,10 +28,6 @@ class Backend(StrEnum):
 def sandbox_python() -> Path:
     """The interpreter that `make install` makes for the sandbox."""
     return REPOSITORY / ".venv" / "sandbox" / "bin" / "python"
-
-
-def _none_if_empty(value: Any) -> Any:
-    return None if value == "" else value
 
 
 class SandboxSettings(FettleSettings):
@@ -66,13 +63,14 @@ class SandboxSettings(FettleSettings):
         (),
         description="`docker`: images that jobs may ask for by `image`, made by the same script",
     )
-    sandbox_engine: str | None = Field(
+    sandbox_engine: Annotated[
+        Annotated[str, AfterValidator(parse_engine)] | None, BeforeValidator(none_if_empty)
+    ] = Field(
         None,
-        pattern=r"^(unix:///.+|tcp://[^/]+:\d+)$",
         description="`docker`: the engine, `unix:///path` or `tcp://host:port`; else Docker's "
         "usual socket",
     )
-    sandbox_engine_tls: Annotated[Path | None, BeforeValidator(_none_if_empty)] = Field(
+    sandbox_engine_tls: Annotated[Path | None, BeforeValidator(none_if_empty)] = Field(
         None,
         description="`docker`: folder with `ca.pem`, `cert.pem` and `key.pem` for an engine on tcp",
     )

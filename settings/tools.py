@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from settings.base import FettleSettings, Names
+from settings.reading.addresses import none_if_empty, parse_hosts, parse_http
 from settings.sandbox import MIB
 
 
-def _set(value: Any) -> Any:
-    """Nothing written is nothing set: compose sends it so."""
-    return None if value == "" else value
+def _index(value: SecretStr) -> SecretStr:
+    return SecretStr(parse_http(value.get_secret_value(), user_info=True))
 
 
 class ToolSettings(FettleSettings):
@@ -24,7 +24,7 @@ class ToolSettings(FettleSettings):
         description="additional tools, by their names as entry points `fettle.tools` of packages"
         " that are installed with Fettle",
     )
-    fetch_hosts: Names = Field(
+    fetch_hosts: Annotated[Names, AfterValidator(parse_hosts)] = Field(
         (),
         description="hosts whose pages the tool `fetch` may read, as `docs.example.org`, "
         "`*.example.org`, `example.org:8443`; unset: there is no such tool",
@@ -37,17 +37,19 @@ class ToolSettings(FettleSettings):
     )
     fetch_bytes: int = Field(2 * MIB, gt=0, description="largest page")
     fetch_seconds: float = Field(15.0, gt=0, description="time for a page, redirects included")
-    install_list: Annotated[Path | None, BeforeValidator(_set)] = Field(
+    install_list: Annotated[Path | None, BeforeValidator(none_if_empty)] = Field(
         None,
         description="a requirements file with the packages that the tool `install` may install; "
         "with hashes (`--hash=sha256:...`) only those files; unset: there is no such tool",
     )
-    install_index: Annotated[SecretStr | None, BeforeValidator(_set)] = Field(
+    install_index: Annotated[
+        Annotated[SecretStr, AfterValidator(_index)] | None, BeforeValidator(none_if_empty)
+    ] = Field(
         None,
         description="address of the package index (its `/simple/`), with `user:password@` if it "
         "needs one",
     )
-    install_hosts: Names = Field(
+    install_hosts: Annotated[Names, AfterValidator(parse_hosts)] = Field(
         (),
         description="additional hosts that the index's links lead to, if its files are elsewhere",
     )

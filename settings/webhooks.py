@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import Field, SecretStr, model_validator
 
 from settings.base import FettleSettings
+from settings.reading.addresses import OptionalHttpUrl
 
 PREFIX = "whsec_"
 SHORTEST, LONGEST = 24, 64
@@ -17,7 +18,7 @@ SHORTEST, LONGEST = 24, 64
 class WebhookSettings(FettleSettings):
     """The API and the workers have the same: a change is announced by the process that makes it."""
 
-    webhook_url: Annotated[str | None, Field(pattern=r"^(https?://\S+)?$")] = Field(
+    webhook_url: OptionalHttpUrl = Field(
         None,
         description="address that receives messages on reviews (opened, reminded, escalated, "
         "expired, approved, decided) and on jobs that have ended; for the API and the workers",

@@ -14,6 +14,7 @@ from settings.base import Environment, StoreSettings
 from settings.models import ModelSettings, RoutingSettings
 from settings.money import MoneySettings
 from settings.providers import RateSettings
+from settings.reading.addresses import ListenHost
 from settings.repositories import RepositorySettings
 from settings.sandbox import REPOSITORY, Backend, SandboxSettings
 from settings.tools import ToolSettings
@@ -127,7 +128,7 @@ class WorkerSettings(
         description="port for `/metrics`, `/healthz` and `/readyz` of a worker, without a key; "
         "unset: none. 0: a free one, which the worker logs, for several workers on a machine",
     )
-    worker_metrics_host: str = Field(
+    worker_metrics_host: ListenHost = Field(
         "127.0.0.1", description="address that this port is opened on; the image sets 0.0.0.0"
     )
     drain_seconds: float = Field(20.0, gt=0, description="how long a stopping worker may take")
@@ -191,8 +192,8 @@ class WorkerSettings(
     def _runtime_is_used(self) -> Self:
         if self.sandbox_runtime and self.sandbox is not Backend.DOCKER:
             raise ValueError(
-                f"FETTLE_SANDBOX_RUNTIME is {self.sandbox_runtime}, which FETTLE_SANDBOX="
-                f"{self.sandbox} does not use: code would run without it. Set "
+                f"FETTLE_SANDBOX_RUNTIME is set, and FETTLE_SANDBOX={self.sandbox} does not use "
+                "it: code would run without it. Set "
                 "FETTLE_SANDBOX=docker, or leave it out"
             )
         return self

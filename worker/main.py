@@ -20,7 +20,7 @@ import structlog
 from celery.worker import state as celery_state
 
 from jobs.errors import JobsError
-from settings.starting.start import started
+from settings.starting.start import BAD_SETTINGS, started
 from settings.worker import WorkerSettings
 from worker.adapters.tools import ToolUnfit
 from worker.process import Engine, worker_app
@@ -62,14 +62,21 @@ def _work_alone(settings: WorkerSettings, job_id: str) -> int:
 
 
 def _started(settings: WorkerSettings) -> tuple[Engine, str]:
-    """An engine at work, and the worker's id. Exits where Redis or a setting cannot be used."""
+    """An engine at work, and the worker's id.
+
+    Exits with BAD_SETTINGS if a setting cannot be used, and with 1 if Redis cannot: another start
+    may succeed.
+    """
     langsmith.configure(enabled=False)  # even if a package of tools sets its variables (ADR 62)
     worker_id = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
     engine = Engine(settings, worker_id)
     _drain_on_signals(engine)
     try:
         engine.start()
-    except (JobsError, ToolUnfit, RepositoriesUnfit, OSError) as error:
+    except (ToolUnfit, RepositoriesUnfit) as error:
+        log.error("worker cannot start", why=str(error))
+        sys.exit(BAD_SETTINGS)
+    except (JobsError, OSError) as error:
         log.error("worker cannot start", why=str(error))
         sys.exit(1)
     # What is loaded stays. Looked through by each full collection, it made every job of the process
@@ -104,7 +111,7 @@ def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:
     """
     while True:
         # Celery's WorkController without its command line: signals, banner and logs are ours
-        consumer = worker_app(settings.broker_url, engine).WorkController(
+        consumer = worker_app(settings.broker_url.url, engine).WorkController(
             pool="solo",
             hostname=f"fettle@{worker_id}",
             without_gossip=True,

@@ -63,7 +63,7 @@ class Engine:
         self._loop = uvloop.new_event_loop()
         self._loop.set_exception_handler(abort_if_exhausted)
         self._thread = threading.Thread(target=self._loop.run_forever, name="jobs", daemon=True)
-        self._hints = Hints(settings.broker_url)
+        self._hints = Hints(settings.broker_url.url)
         self._opened = contextlib.AsyncExitStack()
         self._attempts: Attempts | None = None
         self.draining = False
@@ -157,7 +157,7 @@ class Engine:
         attempts = Attempts(self._worker_id, operations, context, settings.concurrency)
         leases = Leases(
             self._worker_id,
-            settings.redis_url,
+            settings.redis_url.url,
             lease_seconds=settings.lease_seconds,
             heartbeat_seconds=settings.heartbeat_seconds,
             held=attempts.held,

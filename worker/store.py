@@ -24,7 +24,7 @@ log = structlog.get_logger("worker.store")
 
 def open_store(settings: WorkerSettings, figures: Figures) -> RedisStore:
     """Connects on first use."""
-    return CountingStore(connect(settings.redis_url), settings.redis_replicas, figures)
+    return CountingStore(connect(settings.redis_url.url), settings.redis_replicas, figures)
 
 
 async def usable(settings: WorkerSettings, store: RedisStore, draining: Callable[[], bool]) -> bool:

@@ -79,7 +79,7 @@ def _start(programs: LoggedProcesses, workers: int, own: Mapping[str, str]) -> T
         host=ports.LOOPBACK,
         port=port,
     )
-    env |= {"FETTLE_CONFIG": str(programs.folder / "fettle.toml"), "FETTLE_LOG_LEVEL": "WARNING"}
+    env |= {"FETTLE_LOG_LEVEL": "WARNING"}
     env |= {"GROQ_API_KEY": "bench", "FETTLE_GROQ_BASE_URL": _model_server(programs), **own}
     env = sealed(env)
     children = [programs.start(each) for each in Deployment(port, env).workers(workers)]

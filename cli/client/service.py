@@ -20,6 +20,7 @@ import httpx
 from cli.client.events import Event
 from cli.client.stream import PASSING, Hear, follow
 from cli.errors import BadSettings, CliError, Problem, Refused, Unreachable
+from settings.reading.addresses import http_origin
 from settings.starting.environment import unusable_proxies
 
 Job = Mapping[str, Any]
@@ -54,6 +55,7 @@ class Service:
         self._http = httpx.Client(
             base_url=self.url,
             headers={"X-API-Key": key, "User-Agent": "fettle-cli"},
+            event_hooks={"request": [self._require_own_origin]},
             timeout=TIMEOUT,
             trust_env=by_proxy,
         )
@@ -243,6 +245,11 @@ class Service:
             return answer.is_success and len(self.system()["workers"]) >= workers
         except (httpx.HTTPError, Unreachable):
             return False
+
+    def _require_own_origin(self, request: httpx.Request) -> None:
+        """Keep the key from other servers, which a link in an answer may lead to."""
+        if http_origin(str(request.url)) != http_origin(self.url):
+            raise CliError("the service's answer leads to another server", next_step=START_IT)
 
     def _json(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         answer = self._send(method, path, **request)

@@ -41,7 +41,7 @@ def _redis(settings: WorkerSettings) -> Iterator[Finding]:
             yield Finding("redis", Health.NOTE, text)
         return
     try:
-        fit = asyncio.run(_examine(settings.redis_url))
+        fit = asyncio.run(_examine(settings.redis_url.url))
     except StoreUnavailable as error:
         yield Finding("redis", Health.BAD, str(error), "start it, or correct FETTLE_REDIS_URL")
     else:

@@ -77,7 +77,7 @@ def _servers(screen: Screen, programs: LoggedProcesses) -> dict[str, str]:
         host=ports.LOOPBACK,
         port=api_port,
     )
-    return own | {"FETTLE_CONFIG": str(folder / "fettle.toml"), "FETTLE_RETRY_SECONDS": "1"}
+    return own | {"FETTLE_RETRY_SECONDS": "1"}
 
 
 def _service(

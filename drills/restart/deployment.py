@@ -34,8 +34,7 @@ class ScratchDeployment:
             host=ports.LOOPBACK,
             port=api_port,
         )
-        no_file = str(folder / "fettle.toml")
-        env = {**own, "FETTLE_API_KEY": self._key, "FETTLE_CONFIG": no_file, **given}
+        env = {**own, "FETTLE_API_KEY": self._key, **given}
         self._deployment = Deployment(api_port, sealed(env))
 
     def start_redis(self) -> Child:

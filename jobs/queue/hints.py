@@ -10,11 +10,14 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from celery import Celery
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import KombuError
+from redis.asyncio.connection import SSLConnection, parse_url
 from redis.exceptions import RedisError
 
 from jobs.model.credentials import OPERATOR
@@ -24,6 +27,7 @@ from jobs.queue.ready import Ready
 
 NAME = "fettle.look"
 QUEUE = "fettle"
+REDIS_PORT = 6379
 MOST_WAITING = 10_000
 """Hints kept while the broker is away; the sweeper replaces those that are dropped."""
 MOST_IN_BROKER = 10_000
@@ -41,10 +45,16 @@ LOST = (KombuError, RedisError, OSError)
 def celery_app(broker_url: str, **options: Any) -> Celery:
     """The Celery app both ends share: no results, no retries, JSON, one queue with priorities.
 
-    `broker_url` is a Redis URL as redis-py reads it: redis://, rediss:// or unix://.
+    `broker_url` is a Redis URL as redis-py reads it: redis://, rediss:// or unix://. Celery gets
+    the values that redis-py reads from it: by itself, it would obey other options, and it would not
+    verify TLS.
+
+    Why: docs/decisions/0064-addresses-are-parsed.md
     """
-    app = Celery("fettle", broker=_spelled_for_kombu(broker_url), set_as_current=False)
+    server = parse_url(broker_url)
+    app = Celery("fettle", broker=_spelled_for_kombu(server), set_as_current=False)
     app.conf.update(
+        broker_use_ssl=_tls(server),
         # no_ack: a hint may be lost, so unacknowledged ones are not tracked (3 round trips each)
         task_queues=[Queue(QUEUE, Exchange(QUEUE, "direct"), QUEUE, no_ack=True)],
         task_default_queue=QUEUE,
@@ -69,10 +79,24 @@ def list_of(priority: Priority) -> str:
     return f"{QUEUE}{SEPARATOR}{step}" if step else QUEUE
 
 
-def _spelled_for_kombu(url: str) -> str:
-    if not url.startswith("unix://"):
-        return url
-    return url.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
+def _spelled_for_kombu(server: Mapping[str, Any]) -> str:
+    username, password = (quote(server.get(name, ""), safe="") for name in ("username", "password"))
+    user = f"{username}:{password}@" if username or password else ""
+    database = server.get("db", 0)
+    if "path" in server:
+        return f"redis+socket://{user}{quote(server['path'])}?virtual_host={database}"
+    host = server.get("host", "localhost")
+    host = f"[{host}]" if ":" in host else host
+    scheme = "redis" if _tls(server) is None else "rediss"
+    return f"{scheme}://{user}{host}:{server.get('port', REDIS_PORT)}/{database}"
+
+
+def _tls(server: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The options of TLS, which verifies the server unless they say otherwise; None without TLS."""
+    if server.get("connection_class") is not SSLConnection:
+        return None
+    options = {name: value for name, value in server.items() if name.startswith("ssl_")}
+    return {"ssl_cert_reqs": "required", "ssl_check_hostname": True, **options}
 
 
 class Hints:

@@ -1,29 +1,18 @@
-"""Where each setting's value came from: a flag, the environment, fettle.toml or the default."""
+"""Where each setting's value came from: a flag, the environment, a file or the default."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AliasChoices, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
+from pydantic_settings import EnvSettingsSource
 
-from settings.base import FettleSettings, config_file
-
-MASK = "********"
-
-
-class Origin(StrEnum):
-    """In the order in which they win."""
-
-    FLAG = "flag"
-    ENVIRONMENT = "environment"
-    FILE = "fettle.toml"
-    DEFAULT = "default"
+from settings.base import FettleSettings, Origin
+from settings.reading.addresses import MASK
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +72,7 @@ def _layers(
     kind: type[FettleSettings], given: Mapping[str, Any]
 ) -> tuple[tuple[Origin, Mapping[str, Any]], ...]:
     environment = EnvSettingsSource(kind)()
-    file = TomlConfigSettingsSource(kind, toml_file=config_file())()
-    return ((Origin.FLAG, given), (Origin.ENVIRONMENT, environment), (Origin.FILE, file))
+    return ((Origin.FLAG, given), (Origin.ENVIRONMENT, environment), kind.read_file())
 
 
 def spellings(name: str, field: FieldInfo) -> set[str]:

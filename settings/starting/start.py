@@ -13,9 +13,10 @@ from pydantic import ValidationError
 
 from settings import logs
 from settings.base import Environment, StoreSettings
+from settings.reading.config_file import ConfigFileError
 from settings.starting.environment import library_variables, sends_data
 from settings.starting.provenance import complaints
-from settings.starting.unknown import unknown_settings
+from settings.starting.unknown import unread_settings
 
 Kind = TypeVar("Kind", bound=StoreSettings)
 BAD_SETTINGS = 2
@@ -26,23 +27,26 @@ def started(kind: type[Kind]) -> Kind:
     """The settings, with logs set up as they say.
 
     Exits with BAD_SETTINGS, and says why on stderr, where a value does not fit. Names that are no
-    settings are logged, as are variables of libraries; in production the former are refused, and
-    those of the latter that would send the content of jobs to another service.
+    settings are logged, as are a file that is not read and variables of libraries. In production
+    they are refused; of the variables, those that would send the content of jobs elsewhere.
     """
     try:
         settings = kind()
+        unread = unread_settings()
+    except ConfigFileError as error:
+        _refuse([str(error)])
     except ValidationError as error:
         _refuse(complaints(kind, error))
     logs.configure(settings.log_format, settings.log_level)
-    unknown, dropped = unknown_settings(), library_variables()
+    dropped = library_variables()
     if settings.env is Environment.PRODUCTION:
-        refused = [*map(str, unknown), *map(_unwanted, filter(sends_data, dropped))]
+        refused = [*unread, *map(_unwanted, filter(sends_data, dropped))]
         if refused:
             _refuse(refused)
     _refuse_unwritable(settings)
     log = structlog.get_logger(kind.__module__)
-    for each in unknown:
-        log.warning("unknown setting", what=str(each))
+    for each in unread:
+        log.warning("unknown setting", what=each)
     if dropped:
         log.warning("variables of libraries dropped", names=dropped)
     return settings

@@ -5,14 +5,14 @@ a model server, for example, and code would go to the public one.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from settings.base import config_file
+from settings.base import Origin
+from settings.reading.config_file import VARIABLE, named_file, read_file, unread_file
 from settings.starting.environment import DROPPED
-from settings.starting.provenance import Origin, spellings, variable
+from settings.starting.provenance import spellings, variable
 from settings.starting.sections import SECTIONS
 
 PREFIX = "FETTLE_"
@@ -43,8 +43,20 @@ class Unknown:
         return f"{self.name} ({self.origin}) is not a setting{guess}"
 
 
+def unread_settings() -> list[str]:
+    """One sentence for each name that is no setting, and for a fettle.toml that is not named.
+    Raises ConfigFileError."""
+    found = [str(each) for each in unknown_settings()]
+    if path := unread_file():
+        found.append(
+            f"{path} is not read, since nothing names it: set {VARIABLE}={path} to use it, or "
+            f"{VARIABLE}= (empty) to leave it out"
+        )
+    return found
+
+
 def unknown_settings() -> list[Unknown]:
-    """In the environment the names that begin with FETTLE_, and every name in fettle.toml."""
+    """In the environment the names that begin with FETTLE_, and every name in the named file."""
     known = {
         spelled: variable(kind, name, field)
         for _, kind in SECTIONS
@@ -59,7 +71,7 @@ def unknown_settings() -> list[Unknown]:
         *(Unknown(name, Origin.ENVIRONMENT, _nearest(name, meant)) for name in sorted(wrong)),
         *(
             Unknown(name, Origin.FILE, _nearest(name, meant))
-            for name in _file()
+            for name in read_file(named_file())
             if name not in known
         ),
     ]
@@ -76,10 +88,3 @@ def _nearest(name: str, meant: Mapping[str, str]) -> str | None:
 def _plain(name: str) -> str:
     """Underscores are what people leave out."""
     return name.upper().removeprefix(PREFIX).replace("_", "")
-
-
-def _file() -> list[str]:
-    try:
-        return list(tomllib.loads(config_file().read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return []

@@ -81,7 +81,7 @@ def measuring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measuring]:
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    monkeypatch.setenv("FETTLE_CONFIG", "")
     for name in ("FETTLE_URL", "FETTLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 

@@ -72,7 +72,7 @@ class Measuring:
 
 @pytest.fixture
 def measuring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Measuring]:
-    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    monkeypatch.setenv("FETTLE_CONFIG", "")
     for name in ("FETTLE_URL", "FETTLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     data = tmp_path / "tasks"

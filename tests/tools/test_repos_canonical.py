@@ -31,7 +31,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     wheel(folder)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    monkeypatch.setenv("FETTLE_CONFIG", "")
     return folder
 
 

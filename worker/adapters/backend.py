@@ -8,7 +8,7 @@ from jobs.model.spec import JobSpec
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Limits
-from settings.base import config_file
+from settings.reading.config_file import named_file
 from settings.sandbox import Backend, SandboxSettings
 
 
@@ -36,7 +36,7 @@ def backend(
                 cpus=settings.run_cpus,
                 own_interpreter=settings.sandbox_own_interpreter,
                 programs=settings.sandbox_programs,
-                private=(Path.cwd(), config_file(), *private),
+                private=(Path.cwd(), *filter(None, [named_file()]), *private),
                 limits=kept,
                 layers=layers,
             )

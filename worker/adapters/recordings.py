@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import structlog
 from pydantic import SecretStr
@@ -54,8 +53,7 @@ def redaction(settings: WorkerSettings) -> Redaction:
     """One that knows every secret among the settings, and the passwords in Redis' addresses."""
     values = [getattr(settings, name) for name in type(settings).model_fields]
     secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
-    urls = (settings.redis_url, settings.broker_url)
-    passwords = [unquote(urlsplit(url).password or "") for url in urls]
+    passwords = [address.password for address in (settings.redis_url, settings.broker_url)]
     return Redaction.of([*secrets, *passwords])
 
 

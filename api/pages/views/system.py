@@ -29,7 +29,7 @@ async def system(services: ServicesDep, visitor: Overseer) -> Response:
         workers=workers,
         sandboxes=sandboxes(workers),
         offers=await offers.models(services),
-        flower=services.settings.flower_url if visitor.credential.operates else "",
+        flower=services.settings.flower_url or "" if visitor.credential.operates else "",
     )
 
 

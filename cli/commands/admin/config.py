@@ -12,11 +12,12 @@ from cli.context import bad_settings
 from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from settings.api import ApiSettings
-from settings.base import FettleSettings, config_file
+from settings.base import FettleSettings
 from settings.client import ClientSettings, UpSettings
+from settings.reading.config_file import named_file, user_file
 from settings.starting.environment import library_variables
 from settings.starting.provenance import Setting, trace
-from settings.starting.unknown import unknown_settings
+from settings.starting.unknown import unread_settings
 from settings.worker import WorkerSettings
 
 KINDS: Mapping[str, type[FettleSettings]] = {
@@ -33,15 +34,17 @@ KINDS: Mapping[str, type[FettleSettings]] = {
 def command(flags: Mapping[str, Any], *, as_json: bool) -> None:
     """Show every setting of client, API, worker and `up`: its value, and where it came from.
 
-    First wins: a flag, the environment, fettle.toml (or the file that FETTLE_CONFIG names), the
-    default. Secrets are masked.
+    First wins: a flag, the environment, the file that --config or FETTLE_CONFIG names, the
+    default. Without such a file, the client reads its address and key from
+    ~/.config/fettle/config.toml. Secrets are masked.
     """
     settings = _settings(flags)
-    unknown, dropped = list(map(str, unknown_settings())), library_variables()
+    unknown, dropped = unread_settings(), library_variables()
     if as_json:
         shown = [_object(*row) for row in settings]
-        read = {"file": str(config_file()), "settings": shown}
-        print_json({**read, "unknown": unknown, "dropped": dropped})
+        files = {"file": named_file(), "user_file": user_file()}
+        read = {name: path and str(path) for name, path in files.items()}
+        print_json({**read, "settings": shown, "unknown": unknown, "dropped": dropped})
         return
     rows = ((s.variable, s.value or "-", s.origin, ", ".join(used)) for s, used in settings)
     Screen().rows(("SETTING", "VALUE", "FROM", "USED BY"), rows)

@@ -16,7 +16,7 @@ from cli.output import Screen, print_json
 from cli.render.parts import Tone
 from cli.render.words import printable
 from settings.starting.environment import library_variables
-from settings.starting.unknown import unknown_settings
+from settings.starting.unknown import unread_settings
 from settings.worker import WorkerSettings
 
 _TONES = {
@@ -47,8 +47,8 @@ def command(flags: Mapping[str, Any], *, as_json: bool) -> int:
 
 def _unknown() -> Iterable[Finding]:
     """Of this machine, which may be the service's."""
-    for each in unknown_settings():
-        yield Finding("settings", Health.WARN, str(each), "correct the name, or unset it")
+    for each in unread_settings():
+        yield Finding("settings", Health.WARN, each, "correct it, or leave it out")
 
 
 def _dropped() -> Iterable[Finding]:

@@ -38,4 +38,4 @@ def command(address: str, port: int | None) -> None:
         f"--conf={os.devnull}",  # else Flower runs a flowerconfig.py of the working directory
         "--logging=error",
     )
-    celery_app(load(StoreSettings).broker_url).start(["--quiet", "flower", *options])
+    celery_app(load(StoreSettings).broker_url.url).start(["--quiet", "flower", *options])

@@ -122,7 +122,7 @@ def _until_ready(service: Service, supervisor: Supervisor) -> None:
 def _redis(supervisor: Supervisor, screen: Screen, api: ApiSettings) -> tuple[str, str]:
     """The URLs of record and broker: as set, else those of two servers of our own."""
     if api.model_fields_set & {"redis_url", "broker_url"}:
-        return api.redis_url, api.broker_url
+        return api.redis_url.url, api.broker_url.url
     port, broker_port = ports.free(2)
     server = redis_server.prepare(api.data_dir / "redis", port, inherited({}))
     broker = redis_server.prepare_broker(api.data_dir / "broker", broker_port, inherited({}))

@@ -161,7 +161,6 @@ class Deployment:
         )
         own |= {
             "FETTLE_API_KEY": self.key,
-            "FETTLE_CONFIG": str(self.folder / "fettle.toml"),
             "FETTLE_LEASE_SECONDS": str(self.bounds.lease),
             "FETTLE_HEARTBEAT_SECONDS": str(self.bounds.heartbeat),
             "FETTLE_SWEEP_SECONDS": str(self.bounds.sweep),

@@ -30,7 +30,7 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    monkeypatch.setenv("FETTLE_CONFIG", "")
     monkeypatch.delenv("FETTLE_API_KEY", raising=False)
 
 

@@ -13,6 +13,7 @@ from support.graph.working_model import works
 from support.processes.api_process import environment as api_environment
 from support.processes.api_process import running
 from support.processes.deployment import running_deployment
+from support.processes.preloaded import REPOSITORY
 from support.servers.collector import collector
 
 from benchmarks.provider import ProviderServer
@@ -47,7 +48,7 @@ from worker.adapters.tools import GROUP
 def test_a_setting_that_does_not_fit_ends_the_start(
     tmp_path: Path, given: dict[str, str], said: str
 ) -> None:
-    env = {"PATH": os.environ["PATH"], "FETTLE_CONFIG": str(tmp_path / "fettle.toml"), **given}
+    env = {"PATH": os.environ["PATH"], **given}
     argv = [sys.executable, "-m", "worker"]
     ended = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
@@ -107,6 +108,36 @@ async def test_a_package_of_tools_does_not_turn_tracing_on(tmp_path: Path) -> No
         assert job.status is Status.SUCCEEDED, deployment.logs()
         assert "sends" in str(server.requests[1].body["tools"])
     assert traces.received == []
+
+
+@pytest.mark.parametrize("process", ["api", "worker", "cli flower", "cli up", "cli config"])
+@pytest.mark.parametrize(
+    ("variable", "address", "said"),
+    [
+        ("REDIS_URL", "redis://:hush/hush@h:6379/0", "an address names a host"),
+        ("BROKER_URL", "redis://:hushhush@h:6379/99", "the database is a number from 0 to 15"),
+    ],
+)
+def test_an_unfit_address_ends_each_process_with_one_sentence_and_no_secret(
+    tmp_path: Path, process: str, variable: str, address: str, said: str
+) -> None:
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "HOME": str(tmp_path)}
+    env |= {f"FETTLE_{variable}": address, "FETTLE_FLOWER_PASSWORD": "f"}
+    argv = [sys.executable, "-P", "-m", *process.split()]
+    ended = subprocess.run(
+        argv, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert f"FETTLE_{variable} (environment): " in ended.stderr
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "hush" not in ended.stdout + ended.stderr
+
+
+def test_units_do_not_restart_a_process_whose_settings_do_not_fit() -> None:
+    units = sorted((REPOSITORY / "deploy" / "systemd").glob("*.service"))
+    assert len(units) == 3
+    assert all("RestartPreventExitStatus=2\n" in unit.read_text() for unit in units)
 
 
 async def test_requests_go_where_langchains_name_says(tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ def environment(redis_url: str, folder: Path, **changed: str) -> dict[str, str]:
     plain = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
-        "FETTLE_CONFIG": str(folder / "none.toml"),
         "FETTLE_PORT": "0",
         "FETTLE_REDIS_URL": redis_url,
         "FETTLE_BROKER_URL": broker,

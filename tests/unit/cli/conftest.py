@@ -43,7 +43,8 @@ def fettle(
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch, tmp_path) -> None:
-    """No setting of the machine, and no fettle.toml of the working directory."""
+    """No setting of the machine or of the user."""
     for name in ("FETTLE_URL", "FETTLE_API_KEY", "FETTLE_REDIS_URL", "FETTLE_BROKER_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    monkeypatch.setenv("FETTLE_CONFIG", "")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "nothing"))

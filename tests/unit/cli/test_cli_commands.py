@@ -168,6 +168,7 @@ def test_a_setting_that_does_not_fit_exits_2(monkeypatch, capsys, tmp_path):
     assert "FETTLE_PORT (environment): " in capsys.readouterr().err
     monkeypatch.delenv("FETTLE_PORT")
     (tmp_path / "fettle.toml").write_text("max_files = -1\n")
+    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
     assert run(["config"]) == 2
     assert "FETTLE_MAX_FILES (fettle.toml): " in capsys.readouterr().err
 
@@ -355,6 +356,7 @@ def test_a_proxy_that_cannot_be_used_is_named(fettle, monkeypatch):
 
 def test_config_prints_each_value_and_where_it_came_from(fettle, monkeypatch, tmp_path):
     (tmp_path / "fettle.toml").write_text("concurrency = 7\n")
+    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
     monkeypatch.setenv("FETTLE_LEASE_SECONDS", "30")
     monkeypatch.setenv("GROQ_API_KEY", "gsk_secret")
     monkeypatch.setenv("FETTLE_REDIS_URL", "redis://me:hush@db:6379/0")

@@ -104,7 +104,8 @@ def test_a_throw_away_deployment_takes_over_models_and_what_the_machine_has_alon
     ours = {name for name in env if name.startswith(("FETTLE_", "GROQ_"))}
     models = {"FETTLE_MODEL", "FETTLE_GROQ_BASE_URL", "GROQ_API_KEY"}
     machine = {"FETTLE_SANDBOX", "FETTLE_SANDBOX_IMAGE", "FETTLE_REPO_HOSTS"}
-    assert ours == {*models, *machine, "FETTLE_PORT"}
+    assert ours == {*models, *machine, "FETTLE_PORT", "FETTLE_CONFIG"}
+    assert env["FETTLE_CONFIG"] == ""
     assert inherited({})["FETTLE_REDIS_URL"] == "redis://production/0"
     assert "GROQ_API_KEY" in model_keys()
 

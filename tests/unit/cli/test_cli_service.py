@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from support.servers.tiny_service import Answer, event, job, problem, stream
+from support.servers.tiny_service import Answer, event, job, problem, serving, stream
 
 from cli.client.service import Service
-from cli.errors import Refused, Unreachable
+from cli.errors import CliError, Refused, Unreachable
 
 
 @pytest.fixture
@@ -63,6 +63,25 @@ def test_a_service_that_is_not_fettle_is_unreachable(tiny, service):
     tiny.on("GET /jobs/j1", Answer(200, "<html>hello</html>", {"Content-Type": "text/html"}))
     with pytest.raises(Unreachable, match="is not Fettle"):
         service.job("j1")
+
+
+def test_the_key_goes_to_no_other_server(tiny, service):
+    with serving() as stranger:
+        for status in (301, 302, 307, 308):
+            tiny.on("GET /jobs/j1", Answer(status, "", {"Location": f"{stranger.url}/jobs/j1"}))
+            tiny.on("POST /jobs", Answer(status, "", {"Location": f"{stranger.url}/jobs"}))
+            tiny.on("GET /jobs/j1/events", Answer(status, "", {"Location": stranger.url}))
+            for call in (
+                lambda: service.job("j1"),
+                lambda: service.submit({"task": "x"}, bundle=b"x"),
+                lambda: list(service.events("j1")),
+            ):
+                with pytest.raises(Unreachable, match=f"HTTP {status}"):
+                    call()
+        for link in (f"{stranger.url}/text", "https://fettle.test/"):
+            with pytest.raises(CliError, match="leads to another server"):
+                service.text(link)
+        assert stranger.asked == []
 
 
 def test_a_job_id_cannot_leave_its_place_in_the_path(tiny, service):

@@ -34,6 +34,7 @@ def known() -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "fettle.toml").touch()
     monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
 
 

@@ -13,7 +13,7 @@ from worker.adapters.backend import limits
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    monkeypatch.setenv("FETTLE_CONFIG", "")
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     [
         ("FETTLE_SANDBOX", "host", "should be 'local' or 'docker'"),
         ("FETTLE_SANDBOX", "", "should be 'local' or 'docker'"),
-        ("FETTLE_SANDBOX_ENGINE", "http://engine", "should match pattern"),
+        ("FETTLE_SANDBOX_ENGINE", "http://engine", "begins with unix:// or tcp://"),
         ("FETTLE_SANDBOX_ROOMS", "-1", "greater than or equal to 0"),
         ("FETTLE_RUN_CPUS", "0", "greater than 0"),
     ],

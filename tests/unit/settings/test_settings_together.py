@@ -15,7 +15,7 @@ from settings.worker import WorkerSettings
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
+    monkeypatch.setenv("FETTLE_CONFIG", "")
 
 
 def given(monkeypatch: pytest.MonkeyPatch, words: str) -> None:

@@ -22,6 +22,7 @@ DEPLOYED = (
 
 @pytest.fixture
 def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    (tmp_path / "fettle.toml").touch()
     monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
     return tmp_path / "fettle.toml"
 
@@ -66,4 +67,5 @@ def test_settings_and_names_of_the_deployment_are_known(monkeypatch: pytest.Monk
     assert "FETTLE_API_IMAGE" in used
     for name in used:
         monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("FETTLE_CONFIG", "")
     assert [found.name for found in unknown_settings()] == []

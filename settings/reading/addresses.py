@@ -1,0 +1,340 @@
+"""Addresses, parsed into types when a process reads its settings.
+
+A message about an address never repeats any part of it: a password with an unescaped `@`, `/` or
+`:` can end up in every part.
+
+Why: docs/decisions/0064-addresses-are-parsed.md
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import ssl
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_settings import NoDecode
+
+MASK = "********"
+REDIS_PORT = 6379
+DATABASES = 16
+"""The databases that a Redis has unless its configuration says otherwise."""
+
+_CONTROL_OR_SPACE = re.compile(r"[\x00-\x20\x7f]")
+_HOST_NAME = re.compile(r"[^\W_]([\w-]*\w)?(\.[^\W_]([\w-]*\w)?)*\.?")
+_ESCAPE = "in a user name or password, write characters such as @ : / ? # percent-encoded"
+_VERIFY = {"required": True, "cert_required": True, "none": False, "cert_none": False}
+_SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+class AddressError(ValueError):
+    """Text that is no such address; the message is one sentence without any of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How a client verifies a server, and proves itself to it. Files are PEM."""
+
+    verify: bool = True
+    check_hostname: bool = True
+    ca_file: str | None = None
+    """Certificates of authorities besides the machine's own."""
+    certificate_file: str | None = None
+    key_file: str | None = None
+
+    @property
+    def safe(self) -> bool:
+        """Whether another server cannot pose as the one that is meant."""
+        return self.verify and self.check_hostname
+
+
+@dataclass(frozen=True, slots=True)
+class RedisAddress:
+    """A Redis server and one of its databases: by `host` and `port`, or by a Unix `socket`."""
+
+    host: str = ""
+    port: int = REDIS_PORT
+    database: int = 0
+    username: str = ""
+    password: str = field(default="", repr=False)
+    socket: str = ""
+    """The absolute path of a Unix socket; empty for a server on TCP."""
+    tls: Tls | None = None
+
+    @property
+    def url(self) -> str:
+        """The address as redis-py reads it, with the password and every option of TLS."""
+        return self._url(quote(self.password, safe=""))
+
+    def __str__(self) -> str:
+        """The address as it may be shown: without the password."""
+        return self._url(MASK if self.password else "")
+
+    def _url(self, password: str) -> str:
+        secret = f":{password}" if password else ""
+        user = f"{quote(self.username, safe='')}{secret}@" if self.username or secret else ""
+        if self.socket:
+            return f"unix://{user}{quote(self.socket)}?db={self.database}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        place = f"{user}{host}:{self.port}/{self.database}"
+        return f"redis://{place}" if self.tls is None else f"rediss://{place}?{_query(self.tls)}"
+
+
+def parse_redis(text: str) -> RedisAddress:
+    """A Redis address: `redis://`, `rediss://` (TLS) or `unix://`, which Celery's users know as
+    `redis+socket://`. Raises AddressError.
+    """
+    parts = _split(text, ("redis", "rediss", "unix", "redis+socket"))
+    options = _options(parts)
+    username, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if database_option := _DATABASE_OPTIONS.get(parts.scheme):
+        path = unquote(parts.path)
+        if parts.netloc.rpartition("@")[2] or not path.startswith("/") or path == "/":
+            raise AddressError("a Unix socket is written unix:///absolute/path?db=0")
+        _know(options, {database_option}, f"{parts.scheme}://")
+        database = _database(options.get(database_option, "0"))
+        return RedisAddress("", 0, database, username, password, socket=path)
+    secure = parts.scheme == "rediss"
+    _know(options, _TLS_OPTIONS if secure else frozenset(), f"{parts.scheme}://")
+    return RedisAddress(
+        host=_host(parts),
+        port=_port(parts) or REDIS_PORT,
+        database=_database(parts.path.removeprefix("/") or "0"),
+        username=username,
+        password=password,
+        tls=_tls(options) if secure else None,
+    )
+
+
+def parse_http(text: str, *, user_info: bool = False) -> str:
+    """An address that begins with `https://` or `http://`; the text itself, without blanks around
+    it. A user name and a password are refused without `user_info`. Raises AddressError.
+    """
+    parts = _split(text, ("https", "http"))
+    _host(parts)
+    _port(parts)
+    if not user_info and "@" in parts.netloc:
+        raise AddressError("an address has no user name and no password here")
+    return text.strip()
+
+
+def http_origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port of a parsed address: the server that a key is sent to."""
+    parts = urlsplit(url)
+    port = parts.port or {"https": 443, "http": 80}[parts.scheme]
+    return parts.scheme, (parts.hostname or "").removesuffix("."), port
+
+
+def parse_engine(text: str) -> str:
+    """Docker's engine: `unix:///path` or `tcp://host:port`. Raises AddressError."""
+    parts = _split(text, ("unix", "tcp"))
+    if parts.scheme == "unix" and (parts.netloc or len(parts.path) < 2):
+        raise AddressError("a Unix socket is written unix:///absolute/path")
+    if parts.scheme == "tcp":
+        _host(parts)
+        if _port(parts) is None or "@" in parts.netloc or parts.path or parts.query:
+            raise AddressError("an engine on tcp is written tcp://host:port")
+    return text.strip()
+
+
+def parse_listen_host(text: str) -> str:
+    """An address of this machine, or a name of it, to listen on. Raises AddressError."""
+    host = text.strip().removeprefix("[").removesuffix("]")
+    _check_host(host)
+    return host
+
+
+def parse_networks(text: str) -> str:
+    """Addresses and networks, separated by commas, or `*` for any. Raises AddressError."""
+    for each in text.split(","):
+        try:
+            if each.strip() not in ("", "*"):
+                ipaddress.ip_network(each.strip())
+        except ValueError:
+            raise AddressError(
+                "this is a list of IP addresses and networks such as 10.0.0.0/8, or `*`"
+            ) from None
+    return text.strip()
+
+
+def parse_hosts(items: tuple[str, ...]) -> tuple[str, ...]:
+    """Hosts on the web, as `docs.example.org`, `*.example.org`, `http://[::1]:8000`; without a
+    scheme, https. Raises AddressError.
+    """
+    return tuple(_listed_host(each, ("https", "http")) for each in items)
+
+
+def parse_repository_hosts(items: tuple[str, ...]) -> tuple[str, ...]:
+    """The same, and `ssh://git.example.org`. Raises AddressError."""
+    return tuple(_listed_host(each, ("https", "http", "ssh")) for each in items)
+
+
+def parse_host_names(items: tuple[str, ...]) -> tuple[str, ...]:
+    """Names by which a server is called, `*.` before them, or `*` for any. Raises AddressError."""
+    for each in items:
+        if each != "*":
+            parse_listen_host(each.removeprefix("*."))
+    return items
+
+
+def _listed_host(text: str, schemes: Collection[str]) -> str:
+    scheme, separator, place = text.rpartition("://")
+    if separator and scheme.lower() not in schemes:
+        raise AddressError(f"a host of this list begins with {_begins(schemes)}, or has no scheme")
+    parts = _split(f"http://{place.removeprefix('*.')}", ("http",))
+    _host(parts)
+    _port(parts)
+    if "@" in parts.netloc or parts.path or parts.query:
+        raise AddressError("a host is written as a name, with a port where it needs one")
+    return text
+
+
+def _split(text: str, schemes: Collection[str]) -> SplitResult:
+    text = text.strip()
+    if not text.lower().startswith(tuple(f"{scheme}://" for scheme in schemes)):
+        raise AddressError(f"an address begins with {_begins(schemes)} here")
+    if _CONTROL_OR_SPACE.search(text):
+        raise AddressError("an address has no blanks and no control characters")
+    if "#" in text:
+        raise AddressError(f"an address has no # here; {_ESCAPE}")
+    try:
+        return urlsplit(text)
+    except ValueError:  # brackets that match no IPv6 address; the error repeats the text
+        raise AddressError(f"this is no address; {_ESCAPE}") from None
+
+
+def _begins(schemes: Collection[str]) -> str:
+    *others, last = (f"{scheme}://" for scheme in schemes)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _host(parts: SplitResult) -> str:
+    host = unquote(parts.hostname or "")
+    if not host:
+        raise AddressError(f"an address names a host; {_ESCAPE}")
+    _check_host(host)
+    return host
+
+
+def _check_host(host: str) -> None:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        if _HOST_NAME.fullmatch(host.replace("_", "-")) is None:
+            raise AddressError(f"the host is no name and no IP address; {_ESCAPE}") from None
+
+
+def _port(parts: SplitResult) -> int | None:
+    place = parts.netloc.rpartition("@")[2]
+    if not place.rpartition("]")[2].endswith(":"):
+        try:
+            if parts.port != 0:
+                return parts.port
+        except ValueError:  # repeats what stands there, which may be a part of a password
+            pass
+    raise AddressError(f"the port is a number from 1 to 65535; {_ESCAPE}") from None
+
+
+def _database(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < DATABASES):
+        raise AddressError(f"the database is a number from 0 to {DATABASES - 1}")
+    return int(text)
+
+
+def _options(parts: SplitResult) -> Mapping[str, str]:
+    try:
+        pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except ValueError:
+        raise AddressError(f"what follows ? has to be name=value; {_ESCAPE}") from None
+    if len(dict(pairs)) < len(pairs):
+        raise AddressError("an option stands twice in the address")
+    return dict(pairs)
+
+
+def _know(options: Mapping[str, str], known: Collection[str], scheme: str) -> None:
+    """Refuse options that only one of redis-py and Celery would obey, and misspelt ones."""
+    if options.keys() - set(known):
+        have = f"the options {', '.join(sorted(known))} alone" if known else "no options"
+        raise AddressError(f"an address with {scheme} has {have}; {_ESCAPE}")
+
+
+_DATABASE_OPTIONS = {"unix": "db", "redis+socket": "virtual_host"}
+"""By the schemes of Unix sockets."""
+_TLS_OPTIONS = frozenset(
+    {"ssl_cert_reqs", "ssl_check_hostname", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile"}
+)
+"""As redis-py and Celery spell them."""
+
+
+def _tls(options: Mapping[str, str]) -> Tls:
+    tls = Tls(
+        _choice(options, "ssl_cert_reqs", _VERIFY),
+        _choice(options, "ssl_check_hostname", _SWITCH),
+        options.get("ssl_ca_certs"),
+        options.get("ssl_certfile"),
+        options.get("ssl_keyfile"),
+    )
+    if tls.key_file and not tls.certificate_file:
+        raise AddressError("ssl_keyfile goes with ssl_certfile")
+    _load(tls)
+    return tls
+
+
+def _choice(options: Mapping[str, str], name: str, choices: Mapping[str, bool]) -> bool:
+    text = options.get(name)
+    if text is None:
+        return True
+    if text.lower() not in choices:
+        yes, no = next(iter(choices)), next(each for each, value in choices.items() if not value)
+        raise AddressError(f"{name} is {yes} or {no}")
+    return choices[text.lower()]
+
+
+def _load(tls: Tls) -> None:
+    """Refuse files that a connection could not use: each try would fail, for ever."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if tls.ca_file is not None:
+            context.load_verify_locations(tls.ca_file)
+        if tls.certificate_file is not None:
+            context.load_cert_chain(tls.certificate_file, tls.key_file, password=_no_passphrase)
+    except (OSError, ValueError):
+        raise AddressError(
+            "a file of ssl_ca_certs, ssl_certfile or ssl_keyfile is missing, unreadable, no PEM, "
+            "or needs a passphrase"
+        ) from None
+
+
+def _no_passphrase() -> str:
+    raise ValueError("a service cannot type a passphrase")
+
+
+def _query(tls: Tls) -> str:
+    given = {
+        "ssl_cert_reqs": "required" if tls.verify else "none",
+        "ssl_check_hostname": str(tls.check_hostname).lower(),
+        "ssl_ca_certs": tls.ca_file,
+        "ssl_certfile": tls.certificate_file,
+        "ssl_keyfile": tls.key_file,
+    }
+    return urlencode({name: value for name, value in given.items() if value is not None})
+
+
+def none_if_empty(value: Any) -> Any:
+    """None for an empty text, which compose sends for a variable that is not set."""
+    return (value.strip() or None) if isinstance(value, str) else value
+
+
+def _redis_field(value: Any) -> Any:
+    return parse_redis(value) if isinstance(value, str) else value
+
+
+RedisField = Annotated[RedisAddress, NoDecode, BeforeValidator(_redis_field)]
+HttpUrl = Annotated[str, AfterValidator(parse_http)]
+OptionalHttpUrl = Annotated[HttpUrl | None, BeforeValidator(none_if_empty)]
+ListenHost = Annotated[str, AfterValidator(parse_listen_host)]
+Networks = Annotated[str, AfterValidator(parse_networks)]

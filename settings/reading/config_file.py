@@ -1,0 +1,71 @@
+"""The files that settings come from. Fettle looks for none of them in the working directory: a
+directory may be a stranger's repository, and its file could send an API key or jobs elsewhere.
+
+Why: docs/decisions/0063-settings-from-named-files.md
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "FETTLE_CONFIG"
+LOCAL_NAME = "fettle.toml"
+
+
+class ConfigFileError(Exception):
+    """A file of settings cannot be read; the message names it, and the remedy."""
+
+
+def named_file() -> Path | None:
+    """The file that FETTLE_CONFIG or `--config` names; None where neither does."""
+    name = os.environ.get(VARIABLE)
+    return Path(name) if name else None
+
+
+def name_file(path: Path) -> None:
+    """Read settings from `path`, as `--config` says, in this process and in those it starts."""
+    os.environ[VARIABLE] = str(path.absolute())
+
+
+def user_file() -> Path | None:
+    """`fettle/config.toml` in the user's configuration directory; None where there is none.
+
+    Relative directories do not count: they would lie in the working directory.
+    """
+    with contextlib.suppress(OSError, RuntimeError):  # another user's home, or no home
+        for name in (os.environ.get("XDG_CONFIG_HOME", ""), "~/.config"):
+            folder = Path(name).expanduser()
+            if folder.is_absolute():
+                path = folder / "fettle" / "config.toml"
+                return path if path.exists() else None
+    return None
+
+
+def unread_file() -> Path | None:
+    """The fettle.toml of the working directory where no file is named. Earlier releases read it."""
+    path = Path(LOCAL_NAME)
+    return path.absolute() if VARIABLE not in os.environ and path.is_file() else None
+
+
+def read_file(path: Path | None) -> dict[str, Any]:
+    """The values in a file, by the setting's name in lower case; none without a file.
+
+    Raises ConfigFileError where the file is missing, unreadable or no TOML.
+    """
+    if path is None:
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        why = f"does not exist: correct {VARIABLE} (or --config), or unset it to use no file"
+    except OSError as error:
+        why = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        why = "is no UTF-8 text"
+    except tomllib.TOMLDecodeError as error:
+        why = f"is no valid TOML: {error}"
+    raise ConfigFileError(f"the file of settings {path} {why}")

@@ -1,0 +1,166 @@
+"""Settings come from files that somebody has named, and never from the working directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from settings.base import DEVELOPMENT_KEY
+from settings.client import ClientSettings, UpSettings, sealed
+from settings.reading.config_file import ConfigFileError
+from settings.starting.provenance import complaints, trace
+from settings.starting.sections import SECTIONS
+from settings.starting.start import started
+from settings.starting.unknown import unread_settings
+from settings.worker import WorkerSettings
+
+HOSTILE = 'url = "http://attacker.test"\napi_key = "k"\nconcurrency = 7\nworkers = 9\n'
+OURS = "https://fettle.test"
+
+
+@pytest.fixture(autouse=True)
+def clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The working directory, which is a stranger's: none of its files counts."""
+    for name in ("FETTLE_CONFIG", "FETTLE_URL", "FETTLE_API_KEY", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "clone"
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for path in ("fettle.toml", "fettle/config.toml", ".config/fettle/config.toml"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(HOSTILE)
+    (folder / ".env").write_text("FETTLE_URL=http://attacker.test\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def user_file(tmp_path: Path) -> Path:
+    path = tmp_path / "home" / ".config" / "fettle" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f'url = "{OURS}/base"\napi_key = "stored"\nconcurrency = 3\n')
+    return path
+
+
+@pytest.mark.parametrize("home", ["", "fettle", ".", ".config"])
+def test_no_file_of_the_working_directory_counts(
+    monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", home)
+    for _, kind in SECTIONS:
+        assert {each.origin for each in trace(kind)} <= {"default", "environment"}
+    assert ClientSettings().url == "http://127.0.0.1:8000"
+    assert (WorkerSettings().concurrency, UpSettings().workers) == (32, 1)
+
+
+def test_no_home_is_no_file_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", ".")
+    assert ClientSettings().url == "http://127.0.0.1:8000"
+
+
+@pytest.mark.usefixtures("user_file")
+def test_the_user_has_a_file_for_the_client_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = ClientSettings()
+    assert (found.url, found.api_key.get_secret_value()) == (f"{OURS}/base", "stored")
+    assert {each.origin for each in trace(ClientSettings)} == {"config.toml"}
+    assert WorkerSettings().concurrency == 32
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "other"))
+    assert ClientSettings().api_key.get_secret_value() == DEVELOPMENT_KEY
+
+
+@pytest.mark.usefixtures("user_file")
+def test_a_named_file_takes_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    named = tmp_path / "named.toml"
+    named.write_text('url = "https://other.test"\nconcurrency = 5\n')
+    monkeypatch.setenv("FETTLE_CONFIG", str(named))
+    found = ClientSettings()
+    assert (found.url, found.api_key.get_secret_value()) == ("https://other.test", DEVELOPMENT_KEY)
+    assert WorkerSettings().concurrency == 5
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["http://attacker.test", "http://fettle.test", f"{OURS}:8443", f"{OURS}.attacker.test"],
+)
+@pytest.mark.parametrize("by_flag", [True, False])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_stored_key_is_for_the_service_that_it_is_stored_with(
+    monkeypatch: pytest.MonkeyPatch, user_file: Path, other: str, by_flag: bool, named: bool
+) -> None:
+    if named:
+        monkeypatch.setenv("FETTLE_CONFIG", str(user_file))
+    flags = {"url": other} if by_flag else {}
+    if not by_flag:
+        monkeypatch.setenv("FETTLE_URL", other)
+    with pytest.raises(ValidationError) as refused:
+        ClientSettings(**flags)
+    (said,) = complaints(ClientSettings, refused.value)
+    assert said == (
+        f"the API key in {user_file} belongs to {OURS}/base and is not sent to {other}: "
+        "set FETTLE_API_KEY to a key of that service"
+    )
+    monkeypatch.setenv("FETTLE_API_KEY", "fit")
+    assert ClientSettings(**flags).api_key.get_secret_value() == "fit"
+
+
+@pytest.mark.parametrize("same", [OURS, f"{OURS}:443/", "https://FETTLE.test/elsewhere"])
+@pytest.mark.usefixtures("user_file")
+def test_a_stored_key_goes_to_its_own_service_however_that_is_named(same: str) -> None:
+    assert ClientSettings(url=same).api_key.get_secret_value() == "stored"
+
+
+def test_a_key_that_is_stored_without_an_address_is_for_the_usual_one(user_file: Path) -> None:
+    user_file.write_text('api_key = "stored"\n')
+    assert ClientSettings().api_key.get_secret_value() == "stored"
+    with pytest.raises(ValidationError, match="is not sent to"):
+        ClientSettings(url="http://attacker.test")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "does not exist: correct FETTLE_CONFIG"),
+        (b"max_files 3", "is no valid TOML: .* line 1"),
+        (b"\xff", "is no UTF-8 text"),
+        (b"folder", "cannot be read: Is a directory"),
+    ],
+)
+def test_a_named_file_that_cannot_be_read_ends_a_start(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    content: bytes | None,
+    said: str,
+) -> None:
+    path = tmp_path / "named.toml"
+    if content == b"folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv("FETTLE_CONFIG", str(path))
+    for _, kind in SECTIONS:
+        with pytest.raises(ConfigFileError, match=said):
+            kind()
+    with pytest.raises(SystemExit) as ended:
+        started(WorkerSettings)
+    assert ended.value.code == 2
+    assert f"the file of settings {path} " in capsys.readouterr().err
+
+
+def test_a_file_that_earlier_releases_read_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], clone: Path
+) -> None:
+    path = clone / "fettle.toml"
+    (said,) = [each for each in unread_settings() if "fettle.toml" in each]
+    assert said.startswith(f"{path} is not read, since nothing names it: set FETTLE_CONFIG={path}")
+    monkeypatch.setenv("FETTLE_ENV", "production")
+    with pytest.raises(SystemExit) as ended:
+        started(WorkerSettings)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+    assert sealed({})["FETTLE_CONFIG"] == ""
+    monkeypatch.setenv("FETTLE_CONFIG", "")
+    assert unread_settings() == []
