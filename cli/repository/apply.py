@@ -43,7 +43,7 @@ def apply(folder: Path, patch: bytes, base: str) -> bool:
 
 
 def _require_clean_index(git: Git) -> None:
-    if not git.succeeds("diff", "--cached", "--quiet"):
+    if not git.succeeds("diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv"):
         detail = "the index has changes that are not committed, or files that are not merged"
         raise CliError(TITLE, detail, "commit them or set them aside (git stash), then again")
 

@@ -14,6 +14,14 @@ from pathlib import Path
 from cli.errors import CliError
 from settings.client import inherited
 
+_RUN_NO_PROGRAMS = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "protocol.ext.allow=never"),
+)
+"""The configuration of an unpacked repository may be a stranger's: the programs that it names do
+not run when Fettle reads it. The user's own filters do, since they decide what its files are."""
+
 
 class GitFailed(Exception):
     """git exited with an error; `said` is what it printed about it."""
@@ -34,7 +42,7 @@ class Git:
         """What it prints. Raises GitFailed; CliError where there is no git."""
         try:
             ended = subprocess.run(
-                ["git", *words],
+                ["git", *_RUN_NO_PROGRAMS, *words],
                 cwd=self.folder,
                 env=inherited({"LC_ALL": "C", **self.environment}),
                 input=stdin,

@@ -119,6 +119,35 @@ def test_a_directory_is_sent_with_its_history_and_tags(sent, theirs):
     assert theirs.state() == before
 
 
+def test_a_repository_that_was_unpacked_runs_no_program(fettle, finished, theirs, tmp_path):
+    theirs.write({"a.py": "A = 2\n"})
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    for name in ("post-index-change", "reference-transaction", "pre-commit"):
+        (hooks / name).symlink_to(program)
+    theirs.git("config", "core.fsmonitor", str(program))
+    theirs.git("config", "core.hooksPath", str(hooks))
+    theirs.git("config", "diff.external", str(program))
+    for words in ([], ["--dirty"]):
+        assert fettle("run", "x", "--repo", str(theirs.folder), *words)[0] == 0
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_key_stays_here_where_a_repository_names_a_service(tiny, theirs, monkeypatch):
+    """The files of a clone are a stranger's: `fettle run --repo .` reads no settings from them."""
+    monkeypatch.delenv("FETTLE_CONFIG")
+    monkeypatch.setenv("FETTLE_API_KEY", "mine")
+    text = f'url = "{tiny.url}"\nredis_url = "redis://{tiny.url.removeprefix("http://")}/0"\n'
+    theirs.write({"fettle.toml": text, ".env": f"FETTLE_URL={tiny.url}\n"})
+    monkeypatch.chdir(theirs.folder)
+    for words in (["run", "fix it", "--repo", "."], ["list"], ["doctor"], ["config"]):
+        run(words)  # the usual address may have a service of somebody else
+    assert tiny.asked == []
+
+
 def test_what_is_not_committed_is_left_out_with_a_word(fettle, finished, theirs):
     theirs.write({"a.py": "A = 2\n", "new.py": "", "noise.log": ""})
     before = theirs.state()
