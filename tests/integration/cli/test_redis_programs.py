@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from cli.signals import Signals
 SERVERS = redis_servers.binaries()
 BINARY = ("--aof-use-rdb-preamble", "yes")
 """How earlier releases started the server."""
+REWRITING = ("scheduled", "in_progress")
 
 
 @pytest.fixture
@@ -55,6 +57,8 @@ def write_jobs(name: str, directory: Path, *options: str) -> None:
         client.set("job", "of an earlier run")
         client.hset("record", mapping={"status": "queued"})
         client.bgrewriteaof()
+        while any(client.info("persistence")[f"aof_rewrite_{state}"] for state in REWRITING):
+            time.sleep(0.01)
         client.set("newer", "after the rewrite")
 
 
