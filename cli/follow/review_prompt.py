@@ -145,12 +145,13 @@ def matching(typed: str, offered: Iterable[str] = tuple(CHOICES)) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def confirmed(question: str) -> bool:
-    """A yes or no; plain Enter and end of input are yes."""
+def confirmed(question: str, *, default: bool = True) -> bool:
+    """A yes or no; plain Enter and end of input are the default."""
     try:
-        return not ask_line(f"{question} [Y/n] ").lower().startswith("n")
+        answer = ask_line(f"{question} {'[Y/n]' if default else '[y/N]'} ").lower()
     except EOFError:
-        return True
+        return default
+    return not answer.startswith("n") if default else answer.startswith("y")
 
 
 def _answer(question: str) -> str:
