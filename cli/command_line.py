@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from cli.errors import BadSettings, CliError
+from cli.errors import BadSettings, CliError, of_system
 from cli.exit_codes import HELP
 from cli.signals import Stopped
 from settings.reading.config_file import ConfigFileError, name_file
@@ -110,11 +110,11 @@ def run(args: list[str]) -> int:
     except BrokenPipeError:
         return _reader_left()
     except ConfigFileError as error:
-        _show(BadSettings(str(error)))
-        return BadSettings.exit_code
+        return _show(BadSettings(str(error)))
     except CliError as error:
-        _show(error)
-        return error.exit_code
+        return _show(error)
+    except OSError as error:
+        return _show(of_system(error))
     return result if isinstance(result, int) else 0
 
 
@@ -131,8 +131,9 @@ def _reader_left() -> int:
     return 128 + signal.SIGPIPE
 
 
-def _show(error: CliError) -> None:
+def _show(error: CliError) -> int:
     click.secho(f"error: {error.title}", err=True, fg="red", bold=True)
     for line in (error.detail, error.next_step):
         if line:
             click.echo(f"       {line}", err=True)
+    return error.exit_code

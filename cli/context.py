@@ -31,6 +31,10 @@ def bad_settings(kind: type[FettleSettings], error: ValidationError) -> BadSetti
 
 
 def open_service(flags: Mapping[str, Any]) -> Service:
-    """The service that the settings name."""
+    """The service that the settings name. Raises BadSettings."""
     settings = load(ClientSettings, **flags)
-    return Service(settings.url, settings.api_key.get_secret_value())
+    key = settings.api_key.get_secret_value()
+    if not (key.isascii() and key.isprintable()):
+        text = "FETTLE_API_KEY has characters that no key has"
+        raise BadSettings("the key cannot be used", text, "copy the key again")
+    return Service(settings.url, key)

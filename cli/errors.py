@@ -3,6 +3,7 @@
 CliError            1  it could not be done here; `next_step` says what to do
   +-- Refused       1  the service refused (2 where the request itself was wrong)
   +-- Unreachable   3  no service answers
+  |     +-- NotFettle  what answers is not Fettle, or is of another release
   +-- BadSettings   2  a setting's value does not fit
 
 What each code means, `cli.exit_codes` says; 128 + the signal: stopped by one.
@@ -10,16 +11,20 @@ What each code means, `cli.exit_codes` says; 128 + the signal: stopped by one.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 
 from cli.exit_codes import BAD_USAGE, FAILED, NOT_REACHABLE
 
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _WRONG_REQUEST = frozenset({400, 413, 415, 422})
 _LISTED = {
     "keys": "`fettle keys list` shows the keys",
     "workers": "`fettle doctor` names the workers",
     "webhooks": "`fettle webhooks list` shows the messages that have not arrived",
 }
+
+START_IT = "start it with `fettle up` (or `make up`), or name its address: --url, FETTLE_URL"
 
 
 class CliError(Exception):
@@ -44,6 +49,14 @@ class Unreachable(CliError):
     """Nobody answers at the service's address, or it cannot serve right now."""
 
     exit_code = NOT_REACHABLE
+
+
+class NotFettle(Unreachable):
+    """The answer from an address is not as this release of Fettle answers."""
+
+    def __init__(self, url: str, detail: str) -> None:
+        title = f"what answers at {url} is not Fettle, or is of another release"
+        super().__init__(title, detail, START_IT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +99,11 @@ def _advice(problem: Problem) -> str:
             return "`fettle show ID` shows how the job stands"
         case _:
             return "try again in a moment" if problem.retryable else ""
+
+
+def of_system(error: OSError) -> CliError:
+    """The error of the operating system as a sentence: the path, and the cause."""
+    path = f": {error.filename}" if error.filename else ""
+    if error.errno in DISK_FULL:
+        return CliError(f"the disk is full{path}", next_step="free some space, and try again")
+    return CliError(f"{error.strerror or error}{path}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from api.schemas.event import Event as EventModel
+from cli.client.answers import Source, parse_object
 
 FINAL = frozenset({"succeeded", "failed", "cancelled"})
 
@@ -26,8 +28,11 @@ class Event:
         return self.kind in FINAL
 
 
-def read_event(text: str) -> Event:
-    """An event from its JSON: {seq, at (ISO 8601), kind, data}."""
-    content = json.loads(text)
-    at = datetime.fromisoformat(content["at"])
+def read_event(source: Source, text: str) -> Event:
+    """An event from its JSON: {seq, at (ISO 8601), kind, data}. Raises NotFettle."""
+    content = parse_object(source, text, EventModel)
+    try:
+        at = datetime.fromisoformat(content["at"])
+    except (TypeError, ValueError):
+        raise source.unexpected("has an event without a time") from None
     return Event(content["seq"], at, content["kind"], content["data"])

@@ -1,6 +1,7 @@
 """The service over HTTP: one method a call of the API.
 
-Refusals raise `Refused`, silence and 5xx `Unreachable`. When the service asks for it (429 and 503
+Refusals raise `Refused`, silence and 5xx `Unreachable`, an answer of another service `NotFettle`.
+When the service asks for it (429 and 503
 with Retry-After), a call is tried again that may be made twice: all but a POST, a cancel, and what
 carries an Idempotency-Key.
 """
@@ -16,10 +17,20 @@ from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
+from pydantic import BaseModel
 
+from api.schemas.deployment.models import Checked, Models
+from api.schemas.deployment.system import System
+from api.schemas.event import DeliveryList
+from api.schemas.job import FileList, JobList, JobReceipt
+from api.schemas.job import Job as JobModel
+from api.schemas.key import Key, KeyList, NewKey, SignInLink, Tenant, TenantList
+from api.schemas.problem import Problem as ProblemModel
+from api.schemas.review import DecidedList
+from cli.client.answers import Source, parse_object
 from cli.client.events import Event
 from cli.client.stream import PASSING, Hear, follow
-from cli.errors import BadSettings, CliError, Problem, Refused, Unreachable
+from cli.errors import START_IT, BadSettings, CliError, NotFettle, Problem, Refused, Unreachable
 from settings.reading.addresses import http_origin
 from settings.starting.environment import unusable_proxies
 
@@ -31,7 +42,9 @@ TRIES = 4
 MOST_WAIT_SECONDS = 20.0
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 BUSY = frozenset({429, 503})
-START_IT = "start it with `fettle up` (or `make up`), or name its address: --url, FETTLE_URL"
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors of an operation on a value of another type."""
+PATCH_BEGINS = b"diff --git "
 
 
 class Service:
@@ -63,8 +76,15 @@ class Service:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Close the connections. The API leaves some fields without a type (a review's payload, the
+        details of workers): if a command fails on such a value, the answer is the cause. So a
+        command shows an answer within the block.
+        """
         self._http.close()
+        if isinstance(error, UNREADABLE):
+            detail = f"its answer cannot be read: {type(error).__name__}: {error}"
+            raise NotFettle(self.url, detail) from error
 
     def submit(
         self,
@@ -78,54 +98,54 @@ class Service:
         and a git `bundle`, go beside the JSON; `once` is the Idempotency-Key, else a new one."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
         if not files and bundle is None:
-            return self._json("POST", "/jobs", json=spec, headers=headers)
+            return self._receipt("POST", "/jobs", json=spec, headers=headers)
         parts: list[Any] = [
             ("job", (None, json.dumps(spec))),
             *(("files", (path, content)) for path, content in (files or {}).items()),
         ]
         if bundle is not None:
             parts.append(("bundle", ("repository.bundle", bundle)))
-        return self._json("POST", "/jobs", files=parts, headers=headers)
+        return self._receipt("POST", "/jobs", files=parts, headers=headers)
 
     def jobs(self, **query: Any) -> Mapping[str, Any]:
         """GET /jobs: {jobs, total, limit, offset}; newest first."""
-        return self._json("GET", "/jobs", params=_given(query))
+        return self._json(JobList, "jobs", "GET", "/jobs", params=_given(query))
 
     def job(self, job_id: str) -> Job:
         """GET /jobs/{id}."""
-        return self._json("GET", _path(job_id))
+        return self._json(JobModel, "id", "GET", _path(job_id))
 
     def decide(self, job_id: str, decision: Mapping[str, Any]) -> Job:
         """POST /jobs/{id}/review."""
-        return self._json("POST", f"{_path(job_id)}/review", json=decision)
+        return self._receipt("POST", f"{_path(job_id)}/review", json=decision)
 
     def cancel(self, job_id: str) -> Job:
         """POST /jobs/{id}/cancel; a second one is as good as the first."""
-        return self._json("POST", f"{_path(job_id)}/cancel")
+        return self._receipt("POST", f"{_path(job_id)}/cancel")
 
     def delete(self, job_id: str) -> None:
         """DELETE /jobs/{id}."""
-        self._send("DELETE", _path(job_id))
+        self._void("DELETE", _path(job_id), 204)
 
     def retry(
         self, job_id: str, terms: Mapping[str, Any] | None = None, *, once: str | None = None
     ) -> Job:
         """POST /jobs/{id}/retry: the new job, on other terms; `once` as in `submit`."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
-        return self._json("POST", f"{_path(job_id)}/retry", json=terms or None, headers=headers)
+        return self._receipt("POST", f"{_path(job_id)}/retry", json=terms or None, headers=headers)
 
     def rebase(self, job_id: str) -> Job:
         """POST /jobs/{id}/rebase: the new job."""
         headers = {"Idempotency-Key": secrets.token_hex(16)}
-        return self._json("POST", f"{_path(job_id)}/rebase", headers=headers)
+        return self._receipt("POST", f"{_path(job_id)}/rebase", headers=headers)
 
     def drain(self, worker: str) -> None:
         """POST /workers/{id}/drain."""
-        self._send("POST", f"/workers/{quote(worker, safe=':')}/drain")
+        self._void("POST", f"/workers/{quote(worker, safe=':')}/drain", 202)
 
     def files(self, job_id: str, *, at: str = "now") -> Sequence[Mapping[str, Any]]:
         """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks."""
-        found = self._json("GET", f"{_path(job_id)}/files", params={"at": at})
+        found = self._json(FileList, "files", "GET", f"{_path(job_id)}/files", params={"at": at})
         listed: Sequence[Mapping[str, Any]] = found["files"]
         return listed
 
@@ -136,7 +156,10 @@ class Service:
 
     def patch(self, job_id: str) -> bytes:
         """GET /jobs/{id}/patch: of the open review, else of the result."""
-        return self._send("GET", f"{_path(job_id)}/patch").content
+        answer = self._send("GET", f"{_path(job_id)}/patch")
+        if answer.content and not answer.content.startswith(PATCH_BEGINS):
+            raise self._source(answer).unexpected("is not a patch of git")
+        return answer.content
 
     def bundle(self, job_id: str, *, at: str = "now") -> bytes:
         """GET /jobs/{id}/bundle; `at`: now, or start for the one that the job came with."""
@@ -154,7 +177,7 @@ class Service:
     def verify(self, request: Mapping[str, Any], *, once: str | None = None) -> Job:
         """POST /verifications: the accepted job, of kind `verification`."""
         headers = {"Idempotency-Key": once or secrets.token_hex(16)}
-        return self._json("POST", "/verifications", json=request, headers=headers)
+        return self._receipt("POST", "/verifications", json=request, headers=headers)
 
     def text(self, href: str) -> str:
         """A text that an answer links to."""
@@ -165,8 +188,8 @@ class Service:
 
         `hear` is called with the output of models while it streams.
         """
-        path = f"{_path(job_id)}/events"
-        return follow(self._http, path, after, self._sleep, self._trouble, hear)
+        source = Source(self.url, "GET", f"{_path(job_id)}/events")
+        return follow(self._http, source, after, self._sleep, self._trouble, hear)
 
     def events_so_far(self, job: Job) -> Iterator[Event]:
         """The events that a job had when it was asked for; the stream of one that runs goes on."""
@@ -178,63 +201,72 @@ class Service:
 
     def create_key(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """POST /keys: the record, and the key itself this once."""
-        return self._json("POST", "/keys", json=request)
+        return self._json(NewKey, "secret", "POST", "/keys", json=request)
 
     def keys(self) -> Sequence[Mapping[str, Any]]:
         """GET /keys."""
-        listed: Sequence[Mapping[str, Any]] = self._json("GET", "/keys")["keys"]
+        listed: Sequence[Mapping[str, Any]] = self._json(KeyList, "keys", "GET", "/keys")["keys"]
         return listed
 
     def limit_key(self, key_id: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /keys/{id}/limits: the record."""
-        return self._json("PUT", f"/keys/{quote(key_id, safe='')}/limits", json=limits)
+        return self._json(Key, "id", "PUT", f"/keys/{quote(key_id, safe='')}/limits", json=limits)
 
     def tenants(self) -> Sequence[Mapping[str, Any]]:
         """GET /tenants."""
-        listed: Sequence[Mapping[str, Any]] = self._json("GET", "/tenants")["tenants"]
+        listed: Sequence[Mapping[str, Any]] = self._json(TenantList, "tenants", "GET", "/tenants")[
+            "tenants"
+        ]
         return listed
 
     def limit_tenant(self, name: str, limits: Mapping[str, Any]) -> Mapping[str, Any]:
         """PUT /tenants/{tenant}/limits: the tenant."""
-        return self._json("PUT", f"/tenants/{quote(name, safe='')}/limits", json=limits)
+        return self._json(
+            Tenant, "name", "PUT", f"/tenants/{quote(name, safe='')}/limits", json=limits
+        )
 
     def revoke_key(self, key_id: str) -> None:
         """DELETE /keys/{id}."""
-        self._send("DELETE", f"/keys/{quote(key_id, safe='')}")
+        self._void("DELETE", f"/keys/{quote(key_id, safe='')}", 204)
 
     def sign_in_link(self) -> str:
         """POST /sign-in-links: the path of a link that signs a browser in with this key, once."""
-        return str(self._json("POST", "/sign-in-links")["path"])
+        return str(self._json(SignInLink, "path", "POST", "/sign-in-links")["path"])
 
     def decisions(self, query: Mapping[str, Any]) -> Mapping[str, Any]:
         """GET /decisions: {decisions, total, limit, offset}; oldest first."""
-        return self._json("GET", "/decisions", params=_given(query))
+        return self._json(DecidedList, "decisions", "GET", "/decisions", params=_given(query))
 
     def decisions_csv(self, query: Mapping[str, Any]) -> tuple[str, int]:
         """GET /decisions as CSV, and how many there are in all."""
         answer = self._send("GET", "/decisions", params={**_given(query), "format": "csv"})
-        return answer.text, int(answer.headers["X-Total-Count"])
+        try:
+            return answer.text, int(answer.headers["X-Total-Count"])
+        except (KeyError, ValueError):
+            raise self._source(answer).unexpected("does not say how many there are") from None
 
     def webhooks(self) -> Mapping[str, Any]:
         """GET /webhook-deliveries: {waiting, waiting_total, dead, dead_total}."""
-        return self._json("GET", "/webhook-deliveries")
+        return self._json(DeliveryList, "waiting", "GET", "/webhook-deliveries")
 
     def retry_webhook(self, delivery_id: str) -> None:
         """POST /webhook-deliveries/{id}/retry."""
-        self._send("POST", f"/webhook-deliveries/{quote(delivery_id, safe='')}/retry")
+        self._void("POST", f"/webhook-deliveries/{quote(delivery_id, safe='')}/retry", 202)
 
     def system(self) -> Mapping[str, Any]:
         """GET /system: what API and workers say of themselves."""
-        return self._json("GET", "/system")
+        return self._json(System, None, "GET", "/system")
 
     def models(self) -> Mapping[str, Any]:
         """GET /models: which there are, for which role, at which price, and what is missing."""
-        return self._json("GET", "/models")
+        return self._json(Models, "workers", "GET", "/models")
 
     def check_models(self, names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
         """POST /models/check: what came of a short call of each; of all that there are if none."""
         request = {"models": list(names)} if names else {}
-        answer = self._json("POST", "/models/check", json=request, timeout=CHECK_SECONDS)
+        answer = self._json(
+            Checked, "models", "POST", "/models/check", json=request, timeout=CHECK_SECONDS
+        )
         results: Sequence[Mapping[str, Any]] = answer["models"]
         return results
 
@@ -251,12 +283,28 @@ class Service:
         if http_origin(str(request.url)) != http_origin(self.url):
             raise CliError("the service's answer leads to another server", next_step=START_IT)
 
-    def _json(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+    def _json(
+        self, model: type[BaseModel], essential: str | None, method: str, path: str, **request: Any
+    ) -> dict[str, Any]:
+        """The object of an answer, which has at least the field `essential`."""
         answer = self._send(method, path, **request)
-        content = _object(answer)
-        if content is None:
-            raise self._stranger(answer)
+        content = parse_object(self._source(answer), answer.text, model)
+        if essential is not None:
+            content[essential]  # raises NotFettle
         return content
+
+    def _receipt(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        return self._json(JobReceipt, "status", method, path, **request)
+
+    def _void(self, method: str, path: str, status: int) -> None:
+        """A call that is answered with this status and no content."""
+        answer = self._send(method, path)
+        if answer.status_code != status or answer.content.strip(b"{}"):
+            raise self._stranger(answer)
+
+    def _source(self, answer: httpx.Response) -> Source:
+        request = answer.request
+        return Source(self.url, request.method, request.url.path)
 
     def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
         twice_is_once = method != "POST" or path.endswith("/cancel")
@@ -266,6 +314,9 @@ class Service:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:
                 raise self._trouble(error) from None
+            except httpx.DecodingError as error:
+                source = Source(self.url, method, path)
+                raise source.unexpected(f"cannot be decoded: {error}") from None
             if answer.is_success:
                 return answer
             if answer.status_code not in BUSY or not left or not repeatable:
@@ -276,7 +327,7 @@ class Service:
     def _trouble(self, answer: httpx.Response | httpx.TransportError) -> CliError:
         if isinstance(answer, httpx.TransportError):
             return self._gone(answer)
-        problem = _problem(answer)
+        problem = _problem(self._source(answer), answer)
         if problem is None:
             return self._stranger(answer)
         if answer.status_code in PASSING:
@@ -287,12 +338,9 @@ class Service:
         detail = "it did not answer in time" if isinstance(error, httpx.TimeoutException) else ""
         return Unreachable(f"no Fettle answers at {self.url}", detail, START_IT)
 
-    def _stranger(self, answer: httpx.Response) -> Unreachable:
-        return Unreachable(
-            f"what answers at {self.url} is not Fettle",
-            f"HTTP {answer.status_code} with {answer.headers.get('content-type', 'no type')}",
-            START_IT,
-        )
+    def _stranger(self, answer: httpx.Response) -> NotFettle:
+        media_type = answer.headers.get("content-type", "no type")
+        return self._source(answer).unexpected(f"is HTTP {answer.status_code} with {media_type}")
 
 
 def _given(query: Mapping[str, Any]) -> dict[str, Any]:
@@ -303,26 +351,20 @@ def _path(job_id: str) -> str:
     return f"/jobs/{quote(job_id, safe='')}"
 
 
-def _problem(answer: httpx.Response) -> Problem | None:
-    content = _object(answer)
-    if content is None or "title" not in content:
-        return None
-    return Problem(
-        status=answer.status_code,
-        title=str(content["title"]),
-        detail=str(content.get("detail") or ""),
-        retryable=bool(content.get("retryable")),
-        fields=tuple(f"{e['field']}: {e['message']}" for e in content.get("errors") or ()),
-        about=answer.request.url.path.strip("/").partition("/")[0],
-    )
-
-
-def _object(answer: httpx.Response) -> dict[str, Any] | None:
+def _problem(source: Source, answer: httpx.Response) -> Problem | None:
+    """The problem that an answer states; None if the answer is not a problem of the API."""
     try:
-        content = answer.json()
-    except ValueError:
+        content = parse_object(source, answer.text, ProblemModel)
+        return Problem(
+            status=answer.status_code,
+            title=content["title"],
+            detail=content.get("detail") or "",
+            retryable=bool(content.get("retryable")),
+            fields=tuple(f"{e['field']}: {e['message']}" for e in content.get("errors") or ()),
+            about=answer.request.url.path.strip("/").partition("/")[0],
+        )
+    except NotFettle:
         return None
-    return content if isinstance(content, dict) else None
 
 
 def _retry_after(answer: httpx.Response) -> float:

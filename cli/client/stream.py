@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx
 from httpx_sse import EventSource
+from pydantic import BaseModel, Field
 
+from cli.client.answers import Source, parse_object
 from cli.client.events import Event, read_event
 from cli.errors import CliError
 
@@ -19,18 +20,29 @@ PATIENCE = 12
 MOST_WAIT_SECONDS = 8.0
 SILENCE_SECONDS = 60.0
 """The service sends a comment line more often than this; a stream that is quieter is dead."""
+MEDIA_TYPE = "text/event-stream"
 PASSING = frozenset({429, 502, 503, 504})
+
+
+class Tokens(BaseModel):
+    """A part of a model's output, while it is generated."""
+
+    call: str
+    role: str
+    part: str
+    text: str
+    attempt: int = Field(alias="try")
 
 
 def follow(
     http: httpx.Client,
-    path: str,
+    source: Source,
     after: int,
     sleep: Callable[[float], None],
     trouble: Callable[[httpx.Response | httpx.TransportError], CliError],
     hear: Hear | None = None,
 ) -> Iterator[Event]:
-    """Every event after `after`, each once and in order, to the final one.
+    """Every event after `after`, each once and in order, to the final one. `source` has the call.
 
     `hear` is called with the output of models while it streams.
     Raises what `trouble` makes of a refusal, or of a failure that does not pass.
@@ -39,7 +51,7 @@ def follow(
     while True:
         failure: httpx.Response | httpx.TransportError | None = None
         try:
-            for event in _connection(http, path, after, hear):
+            for event in _connection(http, source, after, hear):
                 failures = 0
                 if event.seq > after:
                     after = event.seq
@@ -58,17 +70,27 @@ def follow(
         sleep(min(0.1 * 2**failures, MOST_WAIT_SECONDS))
 
 
-def _connection(http: httpx.Client, path: str, after: int, hear: Hear | None) -> Iterator[Event]:
+def _connection(
+    http: httpx.Client, source: Source, after: int, hear: Hear | None
+) -> Iterator[Event]:
     params = {} if hear is None else {"tokens": "true"}
-    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+    headers = {"Accept": MEDIA_TYPE, "Last-Event-ID": str(after)}
     timeout = httpx.Timeout(SILENCE_SECONDS, connect=5.0)
-    with http.stream("GET", path, params=params, headers=headers, timeout=timeout) as response:
-        if not response.is_success:
-            response.read()
-            response.raise_for_status()
-        for sent in EventSource(response).iter_sse():
-            if sent.event == "tokens":
-                if hear is not None:
-                    hear(json.loads(sent.data))
-            elif sent.id and sent.data:
-                yield read_event(sent.data)
+    with http.stream(
+        source.method, source.path, params=params, headers=headers, timeout=timeout
+    ) as response:
+        try:
+            if not response.is_success:
+                response.read()
+                response.raise_for_status()
+            if not response.headers.get("content-type", "").startswith(MEDIA_TYPE):
+                text = f"is HTTP {response.status_code} without a stream of events"
+                raise source.unexpected(text)
+            for sent in EventSource(response).iter_sse():
+                if sent.event == "tokens":
+                    if hear is not None:
+                        hear(parse_object(source, sent.data, Tokens))
+                elif sent.id and sent.data:
+                    yield read_event(source, sent.data)
+        except httpx.DecodingError as error:
+            raise source.unexpected(f"cannot be decoded: {error}") from None

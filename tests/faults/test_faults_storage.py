@@ -17,6 +17,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from support.processes.api_process import environment, running
+from support.processes.fettle_command import environment as command_environment
+from support.processes.fettle_command import fettle
 from support.processes.scene import Scene, Work, a_scene, until
 from support.servers import s3_server
 
@@ -232,3 +234,13 @@ async def test_an_api_on_a_full_disk_is_not_ready_and_takes_what_needs_no_disk(
                 while (await client.get("/readyz")).status_code != 200:
                     await asyncio.sleep(0.1)
             assert "\nfettle_storage_up 1.0\n" in (await client.get("/metrics")).text
+
+
+def test_fettle_up_names_a_full_disk(small_disk, tmp_path):
+    filled = fill(small_disk)
+    env = command_environment(tmp_path, FETTLE_DATA_DIR=str(small_disk))
+    up = fettle("up", cwd=tmp_path, env=env)
+    assert up.returncode == 2
+    assert up.stderr.startswith(f"error: the data directory {small_disk} cannot be written")
+    assert "the disk is full" in up.stderr
+    assert [path.name for path in small_disk.iterdir() if path != filled] in ([], ["up.lock"])

@@ -72,14 +72,17 @@ def create(
     asked = {field: value for field, value in asked.items() if value is not None}
     with open_service(flags) as service:
         key = service.create_key(asked)
-    if as_json:
-        print_json(key)
-        return
-    screen = Screen()
-    screen.line("key", f"{key['id']}, of tenant {key['tenant']}, may {', '.join(key['scopes'])}")
-    screen.line("person", key.get("person") or key["name"])
-    screen.line("secret", key["secret"])
-    screen.line("", "it is not shown again; use it as FETTLE_API_KEY or in the header X-API-Key")
+        if as_json:
+            print_json(key)
+            return
+        screen = Screen()
+        may = ", ".join(key["scopes"])
+        screen.line("key", f"{key['id']}, of tenant {key['tenant']}, may {may}")
+        screen.line("person", key.get("person") or key["name"])
+        screen.line("secret", key["secret"])
+        screen.line(
+            "", "it is not shown again; use it as FETTLE_API_KEY or in the header X-API-Key"
+        )
 
 
 @command.command("limit")
@@ -95,10 +98,10 @@ def limit(flags: Mapping[str, Any], /, key_id: str, *, as_json: bool, **limited:
     """
     with open_service(flags) as service:
         key = service.limit_key(key_id, limited)
-    if as_json:
-        print_json(key)
-    else:
-        Screen().line("limited", f"{key['id']}, a day: {limits_shown(key)}")
+        if as_json:
+            print_json(key)
+        else:
+            Screen().line("limited", f"{key['id']}, a day: {limits_shown(key)}")
 
 
 @command.command("list")
@@ -108,11 +111,11 @@ def list_keys(flags: Mapping[str, Any], *, as_json: bool) -> None:
     """List keys, oldest first, without their secrets."""
     with open_service(flags) as service:
         keys = service.keys()
-    if as_json:
-        print_json({"keys": keys})
-        return
-    heads = ("ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY")
-    Screen().rows((*heads, "PERSON", "MADE BY"), (_row(key) for key in keys))
+        if as_json:
+            print_json({"keys": keys})
+            return
+        heads = ("ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED", "PER DAY", "TODAY")
+        Screen().rows((*heads, "PERSON", "MADE BY"), (_row(key) for key in keys))
 
 
 @command.command()

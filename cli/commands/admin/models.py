@@ -35,14 +35,14 @@ def command(
         found = dict(service.models())
         if wanted and found["workers"] != 0:
             found["checks"] = service.check_models(names)
-    if as_json:
-        print_json(found)
-    else:
-        screen = Screen()
-        _show_models(screen, found)
-        _show_checks(screen, found.get("checks", ()))
-    answered = found["workers"] != 0 and all(each["ok"] for each in found.get("checks", ()))
-    return FAILED if wanted and not answered else 0
+        if as_json:
+            print_json(found)
+        else:
+            screen = Screen()
+            _show_models(screen, found)
+            _show_checks(screen, found.get("checks", ()))
+        answered = found["workers"] != 0 and all(each["ok"] for each in found.get("checks", ()))
+        return FAILED if wanted and not answered else 0
 
 
 def _show_models(screen: Screen, found: Mapping[str, Any]) -> None:

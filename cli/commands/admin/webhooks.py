@@ -26,16 +26,10 @@ def listing(flags: Mapping[str, Any], /, *, as_json: bool) -> None:
     """List messages that have not arrived, and dead ones, which are no longer tried."""
     with open_service(flags) as service:
         outbox = service.webhooks()
-    if as_json:
-        print_json(outbox)
-        return
-    rows = [_row("waiting", each) for each in outbox["waiting"]]
-    rows += [_row("dead", each) for each in outbox["dead"]]
-    screen = Screen()
-    screen.rows(("ID", "STATE", "TYPE", "JOB", "TRIES", "WHY"), rows)
-    if screen.drawing:
-        waiting, dead = outbox["waiting_total"], outbox["dead_total"]
-        screen.text(f"{plural(waiting, 'message')} waiting, {dead} dead", "dim")
+        if as_json:
+            print_json(outbox)
+        else:
+            _show(Screen(), outbox)
 
 
 @command.command()
@@ -51,3 +45,12 @@ def retry(flags: Mapping[str, Any], /, delivery_id: str) -> None:
 def _row(state: str, each: Mapping[str, Any]) -> tuple[str, ...]:
     why = first_line(printable(each["error"]), 60)
     return each["id"], state, each["type"], each["job_id"], str(each["tries"]), why
+
+
+def _show(screen: Screen, outbox: Mapping[str, Any]) -> None:
+    rows = [_row("waiting", each) for each in outbox["waiting"]]
+    rows += [_row("dead", each) for each in outbox["dead"]]
+    screen.rows(("ID", "STATE", "TYPE", "JOB", "TRIES", "WHY"), rows)
+    if screen.drawing:
+        waiting, dead = outbox["waiting_total"], outbox["dead_total"]
+        screen.text(f"{plural(waiting, 'message')} waiting, {dead} dead", "dim")

@@ -29,12 +29,12 @@ def command(flags: Mapping[str, Any], job_id: str) -> None:
     with open_service(flags) as service:
         job = service.job(job_id)
         patch = service.patch(job_id)
-    about = _about(job)
-    if not _approved(job):
-        screen.line("not approved", f"the job is {job['status'].replace('_', ' ')}", Tone.WARN)
-    staged = apply(Path(), patch, about["base"])
-    where = "work tree and index" if staged else "work tree"
-    screen.line("applied", f"{patch_text(about)}, to {where}", Tone.GOOD)
+        about = _about(job)
+        if not _approved(job):
+            screen.line("not approved", f"the job is {job['status'].replace('_', ' ')}", Tone.WARN)
+        staged = apply(Path(), patch, about["base"])
+        where = "work tree and index" if staged else "work tree"
+        screen.line("applied", f"{patch_text(about)}, to {where}", Tone.GOOD)
 
 
 def _about(job: Job) -> Mapping[str, Any]:

@@ -50,7 +50,7 @@ def command(
         job = service.job(job_id)
         events = list(service.events_so_far(job))
         texts = _whole(service, job_id, events)
-    text = _as_json(job, events, texts) if chosen == "json" else transcript(job, events, texts)
+        text = _as_json(job, events, texts) if chosen == "json" else transcript(job, events, texts)
     _write(output, text)
 
 

@@ -30,10 +30,13 @@ def command(flags: Mapping[str, Any], /, *, as_json: bool, waiting: bool, **quer
     """List jobs, newest first; with --waiting, the oldest first."""
     with open_service(flags) as service:
         page = service.jobs(**query, waiting="me" if waiting else None)
-    if as_json:
-        print_json(page)
-        return
-    screen = Screen()
+        if as_json:
+            print_json(page)
+        else:
+            _show(Screen(), page)
+
+
+def _show(screen: Screen, page: Mapping[str, Any]) -> None:
     now = datetime.now(UTC)
     screen.rows(("ID", "STATUS", "AGE", "TASK"), (_row(job, now) for job in page["jobs"]))
     shown = len(page["jobs"])

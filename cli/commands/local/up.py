@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
 from cli.client.service import Service
 from cli.context import load
-from cli.errors import CliError
+from cli.errors import DISK_FULL, BadSettings, CliError
 from cli.local import bubblewrap, orphans, ports, redis_server
 from cli.local.banner import Addresses, banner
 from cli.local.deployment import Deployment, environment, flower_installed
@@ -31,6 +31,8 @@ from settings.worker import WorkerSettings
 
 TICK_SECONDS = 0.1
 LOOK_SECONDS = 0.5
+PROBE_BYTES = 64 * 1024
+"""A disk with less space cannot keep a job."""
 
 
 @click.command()
@@ -135,8 +137,7 @@ def _redis(supervisor: Supervisor, screen: Screen, api: ApiSettings) -> tuple[st
 @contextmanager
 def _alone(data_dir: Path) -> Iterator[None]:
     """One `fettle up` a data directory: two servers on one append-only file would ruin it."""
-    data_dir.mkdir(parents=True, exist_ok=True)
-    with (data_dir / "up.lock").open("w") as lock:
+    with _lock_file(data_dir) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -145,6 +146,22 @@ def _alone(data_dir: Path) -> Iterator[None]:
                 next_step="use that one, or name another directory: FETTLE_DATA_DIR=...",
             ) from None
         yield
+
+
+def _lock_file(data_dir: Path) -> IO[bytes]:
+    """The lock file, in a directory that can be written and has space left."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        path = data_dir / "up.lock"
+        path.write_bytes(bytes(PROBE_BYTES))
+        return path.open("wb")
+    except OSError as error:
+        cause = "the disk is full" if error.errno in DISK_FULL else str(error.strerror)
+        raise BadSettings(
+            f"the data directory {data_dir.absolute()} cannot be written",
+            cause,
+            "free some space, give its user the right to write, or set FETTLE_DATA_DIR=...",
+        ) from None
 
 
 def _free(host: str, port: int, flag: str, of_api: int | None = None) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import httpx
 from httpx_sse import EventSource
 
+from cli.client.answers import Source
 from cli.client.events import Event, read_event
 from drills.chaos.oplog import (
     Cancelled,
@@ -134,7 +135,7 @@ class Client:
             if response.is_success:
                 async for sent in EventSource(response).aiter_sse():
                     if sent.id and sent.data:
-                        yield read_event(sent.data)
+                        yield read_event(Source(str(self._http.base_url), "GET", path), sent.data)
 
     async def _send(
         self,

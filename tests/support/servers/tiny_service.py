@@ -63,16 +63,18 @@ def stream(*events: str) -> Answer:
 
 
 @contextmanager
-def serving() -> Iterator[TinyService]:
-    """The server, for the length of a block."""
+def serving(answer: Callable[[Asked], Answer] | None = None) -> Iterator[TinyService]:
+    """The server, for the length of a block; `answer` replaces the scripted answers."""
     service = TinyService("")
-    with listening(_handler(service.answer)) as port:
+    with listening(_handler(answer or service.answer)) as port:
         service.url = f"http://127.0.0.1:{port}"
         yield service
 
 
 def _handler(answer: Callable[[Asked], Answer]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        wbufsize = -1  # head and body in one segment: a second segment waits for an acknowledgement
+
         def _serve(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             text = self.rfile.read(length)

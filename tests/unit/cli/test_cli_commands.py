@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from support.processes.fettle_command import environment, started
 from support.servers.tiny_service import Answer, job, problem
 
 from cli.exit_codes import MEANINGS
@@ -352,6 +353,84 @@ def test_a_proxy_that_cannot_be_used_is_named(fettle, monkeypatch):
     fettle("list")  # a service on this machine is reached without it
     code, _, err = fettle("--url", "http://fettle.example.org", "list")
     assert (code, "ALL_PROXY names a socks5 proxy" in err, "hush" in err) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["foo", "http://", "http://[::1", "http://a:b", "ftp://a", "http://\x01", "http://xn--.com"],
+)
+def test_an_address_that_cannot_be_used_is_named(url, capsys):
+    assert run(["--url", url, "list"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: a setting does not fit")
+    assert "url" in err.lower()
+
+
+@pytest.mark.parametrize("place", ["file/data", "/proc/fettle", "loop/data"])
+def test_up_refuses_a_data_directory_that_cannot_be_written(place, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.setenv("FETTLE_DATA_DIR", str(tmp_path / place))
+    assert run(["up"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: the data directory /")
+    assert "FETTLE_DATA_DIR" in err
+
+
+def test_an_error_of_the_operating_system_is_a_sentence(fettle, tiny, tmp_path):
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+    tiny.on("GET /jobs/j1/files", Answer(200, {"files": [{"path": "a/b.py"}]}))
+    tiny.on("GET /jobs/j1/files/a/b.py", Answer(200, b"x"))
+    (tmp_path / "a").touch()
+    code, _, err = fettle("show", "j1", "--save", str(tmp_path))
+    assert code == 1
+    assert err.startswith(("error: File exists: ", "error: Not a directory: "))
+    assert str(tmp_path / "a") in err
+
+
+@pytest.mark.parametrize("key", ["pässword", "a\nb", "a\x7f"])
+def test_a_key_that_no_header_takes_is_not_sent_and_not_shown(key, fettle, tiny, monkeypatch):
+    monkeypatch.setenv("FETTLE_API_KEY", key)
+    code, _, err = fettle("list")
+    assert (code, tiny.asked) == (2, [])
+    assert err.startswith("error: the key cannot be used")
+    assert key not in err
+
+
+TENANTS = {"tenants": [{"name": "default"}, {"name": "acme"}]}
+LIMIT = ("tenants", "limit", "acne", "--max-tokens-per-day", "5")
+
+
+def test_the_limit_of_a_known_tenant_is_set_without_a_question(fettle, tiny):
+    tiny.on("GET /tenants", Answer(200, TENANTS))
+    tiny.on("PUT /tenants/acme/limits", Answer(200, {"name": "acme", "max_tokens_per_day": 5}))
+    code, out, _ = fettle("tenants", "limit", "acme", "--max-tokens-per-day", "5")
+    assert (code, out) == (0, "limited: acme, a day: 5 tokens\n")
+
+
+def test_an_unknown_tenant_is_not_limited_unless_a_person_means_it(fettle, tiny):
+    tiny.on("GET /tenants", Answer(200, TENANTS))
+    tiny.on("PUT /tenants/acne/limits", Answer(200, {"name": "acne", "max_tokens_per_day": 5}))
+    for more in ((), ("--json",)):
+        code, out, err = fettle(*LIMIT, *more)
+        assert (code, out) == (1, "")
+        assert "no tenant acne has a key or limits" in err
+        assert "did you mean acme?" in err
+        assert "--yes" in err
+    assert "PUT" not in {asked.method for asked in tiny.asked}
+    assert fettle(*LIMIT, "--yes")[:2] == (0, "limited: acne, a day: 5 tokens\n")
+
+
+@pytest.mark.parametrize(("typed", "calls"), [("y\n", 1), ("\n", 0), ("n\n", 0)])
+def test_a_person_at_a_terminal_is_asked_about_an_unknown_tenant(tiny, tmp_path, typed, calls):
+    tiny.on("GET /tenants", Answer(200, TENANTS))
+    tiny.on("PUT /tenants/acne/limits", Answer(200, {"name": "acne", "max_tokens_per_day": 5}))
+    env = environment(tmp_path, FETTLE_URL=tiny.url)
+    with started(*LIMIT, cwd=tmp_path, env=env, terminal=True) as command:
+        command.wait_for("did you mean acme? Limit it all the same? [y/N]")
+        command.type(typed)
+        assert command.end(20) == 1 - calls
+    assert [asked.method for asked in tiny.asked].count("PUT") == calls
 
 
 def test_config_prints_each_value_and_where_it_came_from(fettle, monkeypatch, tmp_path):

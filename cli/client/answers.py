@@ -1,0 +1,69 @@
+"""Answers of the service as values: every field that a command reads is present, and has its type.
+
+The address may lead to another service, or to another release of Fettle. So an object is compared
+with the API's schema when it arrives: a value of another type is refused. Fields and values that
+the schema does not know are accepted, because a newer service may send them. A field that is
+missing is refused when a command reads it, because an older service may lack fields that no command
+needs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+from pydantic import BaseModel, ValidationError
+
+from cli.errors import NotFettle
+
+_MISSING = frozenset({"missing", "union_tag_not_found", "union_tag_invalid"})
+_UNKNOWN = frozenset({"enum", "literal_error"})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an answer came from: the service's address, and the call."""
+
+    url: str
+    method: str
+    path: str
+
+    def unexpected(self, text: str) -> NotFettle:
+        """The error that the answer is not as Fettle answers."""
+        return NotFettle(self.url, f"its answer to {self.method} {self.path} {text}")
+
+
+class Fields(dict[str, Any]):
+    """A JSON object of an answer. Reading a field that it lacks raises NotFettle."""
+
+    def __init__(self, source: Source, fields: dict[str, Any]) -> None:
+        super().__init__(fields)
+        self._source = source
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise self._source.unexpected(f"has no field `{name}`")
+
+
+def parse_object(source: Source, text: str, model: type[BaseModel]) -> Fields:
+    """The JSON object that a text holds, compared with its schema. Raises NotFettle."""
+    try:
+        content = json.loads(text, object_hook=partial(Fields, source))
+    except (ValueError, RecursionError):
+        raise source.unexpected("is not JSON") from None
+    if not isinstance(content, Fields):
+        raise source.unexpected("is not a JSON object")
+    try:
+        model.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            if not _of_value(each["type"], each["input"]):
+                field = ".".join(map(str, each["loc"]))
+                raise source.unexpected(f"has a wrong field `{field}`: {each['msg']}") from None
+    return content
+
+
+def _of_value(error_type: str, value: object) -> bool:
+    """Whether an error of pydantic is not about a type: a missing field, or an unknown word."""
+    return error_type in _MISSING or (error_type in _UNKNOWN and isinstance(value, str))
