@@ -8,7 +8,12 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from settings.base import DEVELOPMENT_KEY, Environment, Names, StoreSettings
 from settings.money import MoneySettings
-from settings.reading.addresses import ListenHost, Networks, OptionalHttpUrl, parse_host_names
+from settings.reading.addresses import (
+    ListenHost,
+    OptionalHttpUrl,
+    parse_host_names,
+    parse_networks,
+)
 from settings.reviews import ReviewSettings
 from settings.webhooks import WebhookSettings
 
@@ -31,10 +36,11 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
         "*.example.org; `*` allows any. Loopback names, and the address that a call came in at, "
         "are always allowed",
     )
-    forwarded_allow_ips: Networks = Field(
-        "127.0.0.1",
-        description="proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses"
-        " or networks, separated by commas; `*`: any",
+    forwarded_allow_ips: Annotated[Names, AfterValidator(parse_networks)] = Field(
+        (),
+        description="proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses "
+        "or networks, as in 10.0.0.7,172.16.0.0/12; unset: none, and each caller is the address "
+        "that it connects from",
     )
     api_key: SecretStr | None = Field(
         None, description="the first key, with every scope; development has a known one"

@@ -37,7 +37,9 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                forwarded_allow_ips=settings.forwarded_allow_ips,
+                # a list, or uvicorn would read a variable of its own
+                proxy_headers=bool(settings.forwarded_allow_ips),
+                forwarded_allow_ips=list(settings.forwarded_allow_ips),
                 timeout_graceful_shutdown=settings.shutdown_seconds,
             )
         )

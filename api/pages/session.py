@@ -2,7 +2,8 @@
 
 The first process that needs the signing secret makes it and stores it in Redis, so that all API
 processes share it and a restart signs nobody out. The cookie names a key, never its secret: a
-revoked key is signed out with its next request.
+revoked key is signed out with its next request. It has the time of the sign-in by Redis' clock: the
+clocks of API machines may differ, and decide nothing.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from itsdangerous import BadSignature, Signer, URLSafeTimedSerializer
+from itsdangerous import BadData, Signer, URLSafeSerializer
 from redis.asyncio import Redis
 
 from jobs.model.credentials import digest_of
 from jobs.redis import keys
-from jobs.redis.connection import UrgentCommands, ask
+from jobs.redis.connection import Clock, UrgentCommands, ask, in_ms
 
 COOKIE = "fettle_session"
 LINK_SECONDS = 15 * 60
@@ -38,28 +39,33 @@ class Session:
         return cls(key_id, stamp, secrets.token_urlsafe(12))
 
 
-class Sessions:
+class Sessions(Clock):
     """Signs, reads and ends sessions. Raises StoreUnavailable."""
 
     def __init__(self, redis: Redis, seconds: int) -> None:
-        self._redis = redis
+        super().__init__(redis)
         self._urgently = UrgentCommands(redis)  # also where it is full
         self.seconds = seconds
         self._secret = ""
 
     async def write(self, session: Session) -> str:
-        """The cookie's value."""
-        return (await self._serializer()).dumps([session.key_id, session.stamp, session.nonce])
+        """The cookie's value: the session begins now."""
+        fields = [session.key_id, session.stamp, session.nonce, await self.now()]
+        return (await self._serializer()).dumps(fields)
 
     async def read(self, cookie: str) -> Session | None:
         """The session of a cookie; None where it is forged, too old or has ended."""
         try:
-            kept = (await self._serializer()).loads(cookie, max_age=self.seconds)
-        except BadSignature:
+            *fields, began = (await self._serializer()).loads(cookie)
+        except BadData:
             return None
-        session = Session(*kept)
-        ended = await ask(self._redis.exists(keys.ended_session(session.nonce)))
-        return None if ended else session
+        session = Session(*fields)
+        async with self.redis.pipeline(transaction=False) as pipe:
+            pipe.time()
+            pipe.exists(keys.ended_session(session.nonce))
+            time, ended = await ask(pipe.execute())
+        too_old = in_ms(*time) - began >= self.seconds * 1000
+        return None if ended or too_old else session
 
     async def end(self, session: Session) -> None:
         """Sign out; copies of the cookie become invalid, too."""
@@ -81,23 +87,24 @@ class Sessions:
     async def linked(self, token: str) -> Session | None:
         """The session that a link would begin; the link stays valid."""
         place = keys.sign_in_link(digest_of(token))
-        kept = await ask(cast("Awaitable[Any]", self._redis.get(place)))
+        kept = await ask(cast("Awaitable[Any]", self.redis.get(place)))
         return Session.begin(*json.loads(kept)) if kept else None
 
     async def follow(self, token: str) -> Session | None:
         """The session that a link begins; None where it was used or is too old."""
         kept = await ask(
-            cast("Awaitable[Any]", self._redis.getdel(keys.sign_in_link(digest_of(token))))
+            cast("Awaitable[Any]", self.redis.getdel(keys.sign_in_link(digest_of(token))))
         )
         return Session.begin(*json.loads(kept)) if kept else None
 
-    async def _serializer(self) -> URLSafeTimedSerializer:
-        return URLSafeTimedSerializer(await self._key(), salt="session")
+    async def _serializer(self) -> URLSafeSerializer:
+        # older releases signed other fields with the salt "session"
+        return URLSafeSerializer(await self._key(), salt="session by Redis' clock")
 
     async def _key(self) -> str:
         if not self._secret:
             made = secrets.token_urlsafe(32)
             await ask(self._urgently([("SET", keys.PAGES_SECRET, made, "NX")]))
-            kept = await ask(cast("Awaitable[Any]", self._redis.get(keys.PAGES_SECRET)))
+            kept = await ask(cast("Awaitable[Any]", self.redis.get(keys.PAGES_SECRET)))
             self._secret = kept.decode()
         return self._secret

@@ -148,17 +148,18 @@ def parse_listen_host(text: str) -> str:
     return host
 
 
-def parse_networks(text: str) -> str:
-    """Addresses and networks, separated by commas, or `*` for any. Raises AddressError."""
-    for each in text.split(","):
-        try:
-            if each.strip() not in ("", "*"):
-                ipaddress.ip_network(each.strip())
-        except ValueError:
-            raise AddressError(
-                "this is a list of IP addresses and networks such as 10.0.0.0/8, or `*`"
-            ) from None
-    return text.strip()
+def parse_networks(items: tuple[str, ...]) -> tuple[str, ...]:
+    """Addresses and networks, each in one form. Raises AddressError, also for a network of all
+    addresses."""
+    try:
+        networks = [ipaddress.ip_network(each) for each in items]
+    except ValueError:
+        raise AddressError(
+            "each proxy is named by its IP address or its network, as in 10.0.0.7 or 172.16.0.0/12"
+        ) from None
+    if any(network.prefixlen == 0 for network in networks):
+        raise AddressError("a network of all addresses would believe each caller: name the proxies")
+    return tuple(map(str, networks))
 
 
 def parse_hosts(items: tuple[str, ...]) -> tuple[str, ...]:
@@ -337,4 +338,3 @@ RedisField = Annotated[RedisAddress, NoDecode, BeforeValidator(_redis_field)]
 HttpUrl = Annotated[str, AfterValidator(parse_http)]
 OptionalHttpUrl = Annotated[HttpUrl | None, BeforeValidator(none_if_empty)]
 ListenHost = Annotated[str, AfterValidator(parse_listen_host)]
-Networks = Annotated[str, AfterValidator(parse_networks)]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 
 import httpx
 import pytest
 from support.pages.api_front import settings_for, started
 from support.pages.pages_browser import browser, form_token
 
+from api.pages.session import COOKIE, Session, Sessions
 from settings.base import DEVELOPMENT_KEY
 
 
@@ -94,6 +97,26 @@ async def test_a_forged_cookie_opens_nothing(front):
             client.cookies.clear()
             answer = await client.get("/app", headers={"Cookie": f"fettle_session={bad}"})
             assert answer.status_code == 303
+
+
+async def test_a_sessions_age_is_by_redis_clock(front, monkeypatch):
+    clock = time.time
+    async with browser(front.app) as client:
+        await signed_in(client)
+        cookies = {"Cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        client.cookies.clear()  # the client would drop it by this clock
+        for days in (100, -100):
+            with monkeypatch.context() as other:
+                other.setattr(time, "time", lambda days=days: clock() + days * 86_400)
+                assert (await client.get("/app", headers=cookies)).status_code == 200
+    with monkeypatch.context() as other:
+        other.setattr(time, "time", lambda: clock() - 86_400)
+        sessions = Sessions(front.services.store.redis, seconds=1)
+        cookie = await sessions.write(Session.begin("k1", ""))
+        assert await sessions.read(cookie)
+        async with asyncio.timeout(20):
+            while await sessions.read(cookie):
+                await asyncio.sleep(0.05)
 
 
 async def test_another_configured_key_ends_the_sessions_of_the_old_one(redis_url, tmp_path):

@@ -220,7 +220,11 @@ def test_every_address_on_the_web_is_parsed(
         ("allowed_hosts", ["*", "*.x", "fettle.x", "::1"], ["https://fettle.x", "x/y"]),
         ("host", ["0.0.0.0", "::", "localhost"], ["http://0.0.0.0", "1.2.3.4:80"]),
         ("worker_metrics_host", ["0.0.0.0"], ["*"]),
-        ("forwarded_allow_ips", ["*", "10.0.0.0/8, ::1"], ["proxy.x", "10.0.0.0/99"]),
+        (
+            "forwarded_allow_ips",
+            ["", "10.0.0.7", "10.0.0.0/8, ::1"],
+            ["*", "proxy.x", "10.0.0.0/99", "10.0.0.7/8", "10.0.0.7,::/0"],
+        ),
         ("sandbox_engine", ["unix:///run/d.sock", "tcp://h:2376"], ["tcp://h", "tcp://h:99999"]),
     ],
 )
