@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from cli.client.service import Service
 from cli.errors import BadSettings
-from settings.base import FettleSettings
+from settings.base import FettleSettings, StoreSettings
 from settings.client import ClientSettings
 from settings.starting.provenance import complaints
+from settings.starting.unknown import refused_names
 
 Kind = TypeVar("Kind", bound=FettleSettings)
 
@@ -28,6 +29,12 @@ def load(kind: type[Kind], **flags: Any) -> Kind:
 def bad_settings(kind: type[FettleSettings], error: ValidationError) -> BadSettings:
     """What does not fit, by the name in the environment, and where its value came from."""
     return BadSettings("a setting does not fit", "; ".join(complaints(kind, error)))
+
+
+def refuse_names(settings: StoreSettings) -> None:
+    """Raises BadSettings if production refuses names in the environment or in the file."""
+    if reasons := refused_names(settings):
+        raise BadSettings("a setting does not fit", "; ".join(reasons))
 
 
 def open_service(flags: Mapping[str, Any]) -> Service:

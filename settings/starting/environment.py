@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 ALLOWED: Mapping[str, tuple[str, ...]] = {
     "Settings of Fettle": ("FETTLE_*",),
@@ -122,17 +123,26 @@ def sends_data(name: str) -> bool:
 
 def unusable_proxies() -> list[tuple[str, str]]:
     """The variables that name a proxy Fettle cannot use, each with the kind of its proxy."""
-    found = []
+    present = {name: value for name, value in os.environ.items() if name.upper() in _PROXIES}
     unused = _unused_proxies()
-    for name, value in sorted(os.environ.items()):
-        kind, named, _ = value.strip().partition("://")
-        usable = not named or kind.lower() in {"http", "https"}
-        if name.upper() in _PROXIES and name not in unused and not usable:
-            found.append((name, kind))
-    return found
+    kinds = {name: _kind_of(value) for name, value in present.items() if name not in unused}
+    return sorted((name, kind) for name, kind in kinds.items() if kind not in _USABLE)
 
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_USABLE = ("http", "https")
+
+
+def _kind_of(address: str) -> str:
+    """The scheme of a proxy's address; nothing else of it may be shown."""
+    if not address.strip():
+        return _USABLE[0]
+    try:
+        parts = urlsplit(address if "://" in address else f"http://{address}")
+        complete = parts.hostname and parts.port != 0
+    except ValueError:
+        return "malformed"
+    return parts.scheme if complete else "malformed"
 
 
 def _unused_proxies() -> list[str]:

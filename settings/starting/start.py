@@ -12,11 +12,11 @@ import structlog
 from pydantic import ValidationError
 
 from settings import logs
-from settings.base import Environment, StoreSettings
+from settings.base import StoreSettings
 from settings.reading.config_file import ConfigFileError
-from settings.starting.environment import library_variables, sends_data
+from settings.starting.environment import library_variables
 from settings.starting.provenance import complaints
-from settings.starting.unknown import unread_settings
+from settings.starting.unknown import refused_names, unread_settings
 
 Kind = TypeVar("Kind", bound=StoreSettings)
 BAD_SETTINGS = 2
@@ -38,16 +38,13 @@ def started(kind: type[Kind]) -> Kind:
     except ValidationError as error:
         _refuse(complaints(kind, error))
     logs.configure(settings.log_format, settings.log_level)
-    dropped = library_variables()
-    if settings.env is Environment.PRODUCTION:
-        refused = [*unread, *map(_unwanted, filter(sends_data, dropped))]
-        if refused:
-            _refuse(refused)
+    if reasons := refused_names(settings):
+        _refuse(reasons)
     _refuse_unwritable(settings)
     log = structlog.get_logger(kind.__module__)
     for each in unread:
         log.warning("unknown setting", what=each)
-    if dropped:
+    if dropped := library_variables():
         log.warning("variables of libraries dropped", names=dropped)
     return settings
 
@@ -66,13 +63,6 @@ def _refuse_unwritable(settings: StoreSettings) -> None:
             why = error.strerror or type(error).__name__
             advice = "let the user of this process write there, or name another directory"
             _refuse([f"{variable} is {directory}, which cannot be written ({why}): {advice}"])
-
-
-def _unwanted(name: str) -> str:
-    return (
-        f"{name} has a library send the content of jobs to another service, which Fettle does not "
-        "do: unset it where API and workers start"
-    )
 
 
 def _refuse(reasons: Iterable[str]) -> NoReturn:

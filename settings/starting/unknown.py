@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from settings.base import Origin
+from settings.base import Environment, Origin, StoreSettings
 from settings.reading.config_file import VARIABLE, named_file, read_file, unread_file
-from settings.starting.environment import DROPPED
+from settings.starting.environment import DROPPED, library_variables, sends_data
 from settings.starting.provenance import spellings, variable
 from settings.starting.sections import SECTIONS
 
@@ -75,6 +75,25 @@ def unknown_settings() -> list[Unknown]:
             if name not in known
         ),
     ]
+
+
+def refused_names(settings: StoreSettings) -> list[str]:
+    """Why production refuses to start: names that are no settings, a file that is not read, and
+    variables that have a library send the content of jobs to another service. Raises
+    ConfigFileError."""
+    if settings.env is not Environment.PRODUCTION:
+        return []
+    return [
+        *unread_settings(),
+        *(_unwanted(name) for name in library_variables() if sends_data(name)),
+    ]
+
+
+def _unwanted(name: str) -> str:
+    return (
+        f"{name} has a library send the content of jobs to another service, which Fettle does not "
+        "do: unset it where API and workers start"
+    )
 
 
 def _nearest(name: str, meant: Mapping[str, str]) -> str | None:

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from cli.context import load
+from cli.context import load, refuse_names
 from cli.errors import CliError
 from cli.local import ports
 from cli.local.deployment import flower_installed
@@ -24,7 +24,8 @@ def command(address: str, port: int | None) -> None:
     It shows hints: which worker looked at which job, and how many hints wait. It can also change
     queues, so it wants the password FETTLE_FLOWER_PASSWORD from the user `fettle`.
     """
-    settings = load(UpSettings)
+    settings, store = load(UpSettings), load(StoreSettings)
+    refuse_names(store)
     if settings.flower_password is None:
         raise CliError("Flower has no password", next_step="set FETTLE_FLOWER_PASSWORD")
     if not flower_installed():
@@ -38,4 +39,4 @@ def command(address: str, port: int | None) -> None:
         f"--conf={os.devnull}",  # else Flower runs a flowerconfig.py of the working directory
         "--logging=error",
     )
-    celery_app(load(StoreSettings).broker_url.url).start(["--quiet", "flower", *options])
+    celery_app(store.broker_url.url).start(["--quiet", "flower", *options])

@@ -14,7 +14,7 @@ from typing import IO, Any
 import click
 
 from cli.client.service import Service
-from cli.context import load
+from cli.context import load, refuse_names
 from cli.errors import DISK_FULL, BadSettings, CliError
 from cli.local import bubblewrap, orphans, ports, redis_server
 from cli.local.banner import Addresses, banner
@@ -48,6 +48,7 @@ def command(**flags: int | None) -> None:
     api = load(ApiSettings, **_of(ApiSettings, given))
     up = load(UpSettings, **_of(UpSettings, given))
     worker = load(WorkerSettings)
+    refuse_names(api)
     if api.port == 0:  # the banner has to name it
         api = api.model_copy(update={"port": ports.free(1)[0]})
     screen = Screen()

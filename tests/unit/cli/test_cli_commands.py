@@ -348,6 +348,14 @@ def test_config_and_doctor_name_dropped_variables(fettle, tiny, monkeypatch):
     assert "yes-please" not in "".join(fettle("config")[1:] + fettle("doctor")[1:])
 
 
+@pytest.mark.parametrize("command", ["up", "flower"])
+def test_in_production_a_variable_that_sends_data_is_refused(fettle, monkeypatch, command):
+    monkeypatch.setenv("FETTLE_ENV", "production")
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    code, _, err = fettle(command)
+    assert (code, "LANGSMITH_TRACING has a library send" in err) == (2, True)
+
+
 def test_a_proxy_that_cannot_be_used_is_named(fettle, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5://me:hush@proxy:1080")
     fettle("list")  # a service on this machine is reached without it

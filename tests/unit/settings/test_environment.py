@@ -137,8 +137,10 @@ def test_variables_of_libraries_are_named(
     [
         ({"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "https://proxy"}, []),
         ({"HTTPS_PROXY": "proxy:3128", "ALL_PROXY": ""}, []),
+        ({"HTTPS_PROXY": "http://me:a@b:hush@[::1"}, [("HTTPS_PROXY", "malformed")]),
+        ({"HTTPS_PROXY": "http://proxy:hush"}, [("HTTPS_PROXY", "malformed")]),
         ({"ALL_PROXY": "socks5://proxy:1080"}, [("ALL_PROXY", "socks5")]),
-        ({"https_proxy": "SOCKS://proxy:1080"}, [("https_proxy", "SOCKS")]),
+        ({"https_proxy": "SOCKS://proxy:1080"}, [("https_proxy", "socks")]),
         (
             {"all_proxy": "socks5h://proxy", "HTTPS_PROXY": "http://proxy"},
             [("all_proxy", "socks5h")],
