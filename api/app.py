@@ -31,6 +31,7 @@ from api.routes import (
 from api.services import opened
 from api.startup import check
 from settings.api import ApiSettings
+from settings.starting.release import release
 
 ROUTES = (
     jobs,
@@ -61,6 +62,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
             app.state.services = services
             yield
 
+    release()  # of the files that this process was started from
     app = FastAPI(
         title="Fettle",
         version=version("fettle"),

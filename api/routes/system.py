@@ -24,6 +24,7 @@ from jobs.model.credentials import Credential
 from jobs.redis.check import RedisReport
 from jobs.view.job import iso
 from settings.api import ApiSettings
+from settings.starting.release import release
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["system"])
@@ -51,6 +52,7 @@ async def read(services: Services, caller: Credential) -> System:
     jobs = await (store.counts() if caller.operates else store.standing(caller.tenant))
     return System(
         version=version("fettle"),
+        release=release(),
         environment=str(settings.env),
         serving=any(each.seen_seconds <= settings.worker_seen_seconds for each in workers),
         jobs={str(status): count for status, count in jobs.items()},

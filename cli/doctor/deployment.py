@@ -44,7 +44,8 @@ class Finding:
 def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     """Everything that a running service reports."""
     counts = ", ".join(f"{count} {status}" for status, count in system["jobs"].items() if count)
-    yield Finding("service", Health.GOOD, f"Fettle {system['version']}, {system['environment']}")
+    service = system.get("release") or system["version"]
+    yield Finding("service", Health.GOOD, f"Fettle {service}, {system['environment']}")
     yield Finding("jobs", Health.NOTE, counts.replace("_", " ") or "none yet")
     if system.get("workers") is None:
         if not system["serving"]:
@@ -63,6 +64,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("workers", Health.BAD, "none was seen lately", advice)
         return
     yield Finding("workers", Health.GOOD, _named(workers))
+    yield from _releases(workers, service)
     yield from _tools(workers)
     yield from _grace(workers, limits)
     yield from _room_for_files(workers, limits)
@@ -131,6 +133,20 @@ def _named(workers: list[Mapping[str, Any]]) -> str:
     ids = ", ".join(worker["id"] for worker in workers)
     slots = sum(worker["slots"] for worker in workers)
     return f"{ids}: {plural(slots, 'slot')}"
+
+
+def _releases(workers: list[Mapping[str, Any]], service: str) -> Iterator[Finding]:
+    """The workers of each release; a warning for each that is not the service's."""
+    found: dict[str, list[str]] = {}
+    for worker in workers:
+        name = worker.get("release") or worker.get("version") or "unknown"
+        found.setdefault(name, []).append(worker["id"])
+    for name, ids in sorted(found.items()):
+        if name == service:
+            yield Finding("release", Health.NOTE, f"{name}: {', '.join(ids)}")
+            continue
+        text = f"{name}: {', '.join(ids)}; the service runs {service}"
+        yield Finding("release", Health.WARN, text, "finish the upgrade of the fleet")
 
 
 def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:

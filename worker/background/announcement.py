@@ -17,6 +17,7 @@ from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS
 from agents.spending.pricing import Prices, Usage
+from settings.starting.release import release
 from settings.worker import WorkerSettings
 from worker.adapters.budget import prices
 from worker.adapters.model_choice import chains
@@ -39,6 +40,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "version": version("fettle"),
+        "release": release(),
         "graph": {"writes": WRITES, "reads": sorted(READS)},
         "slots": settings.concurrency,
         "blob_grace_seconds": settings.blob_grace_seconds,

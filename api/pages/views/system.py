@@ -51,7 +51,7 @@ def _worker(state: dict[str, Any], lately: float) -> dict[str, Any]:
     return {
         "id": state["id"],
         "host": state.get("host", ""),
-        "version": state.get("version", ""),
+        "release": state["release"] or state["version"],
         "seen_at": state["seen_at"],
         "late": state["seen_seconds"] > lately,
         "busy": state.get("busy"),

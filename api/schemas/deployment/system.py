@@ -30,6 +30,13 @@ class Worker(ResponseModel):
     """A worker's last announcement."""
 
     id: str
+    host: str = ""
+    version: str = ""
+    release: str | None = Field(
+        None,
+        description="its version, and a digest of its code; another than the API's `release`: it "
+        "runs other code. null: it runs a release that does not report it",
+    )
     seen_at: Time
     seen_seconds: float = Field(description="seconds since then")
 
@@ -46,6 +53,7 @@ class System(ResponseModel):
     """The deployment's state. Null fields are shown only to the operator."""
 
     version: str
+    release: str = Field("", description="of the API: its version, and a digest of its code")
     environment: Literal["development", "production"]
     serving: bool = Field(description="whether a worker was seen lately")
     redis: RedisState | None = None

@@ -11,6 +11,9 @@ from support.pages.api_front import client_of, settings_for, started
 from api import problems
 from jobs.store.outbox import entered
 from jobs.transitions.change import Delivery
+from settings.starting.release import release
+from settings.worker import WorkerSettings
+from worker.background.announcement import announcement
 
 
 @pytest.fixture
@@ -42,6 +45,12 @@ async def test_the_system_reports_what_a_doctor_wants(front):
     assert shown["jobs"]["awaiting_review"] == 1
     worker = shown["workers"][0]
     assert (worker["id"], worker["busy"], worker["sandbox"]) == ("w1", 2, {"layers": ["userns"]})
+    assert (worker["version"], worker["release"]) == ("0.1.0", None), "of an older release"
+    own = announcement(WorkerSettings())
+    await front.services.store.announce("w2", own, 10)
+    shown = (await front.client.get("/system")).json()
+    assert shown["workers"][1]["release"] == shown["release"] == own["release"] == release()
+    assert re.fullmatch(r"0\.1\.0\+[0-9a-f]{12}", shown["release"])
     assert worker["seen_seconds"] < 5
     assert shown["limits"]["max_files"] == 1_000
 

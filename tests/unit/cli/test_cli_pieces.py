@@ -50,6 +50,20 @@ def test_a_healthy_deployment_has_nothing_bad():
     assert shown["models"] == "keys for groq; default groq:x"
 
 
+def test_a_worker_of_another_release_is_named():
+    worker = SYSTEM["workers"][0]
+    own, other = {**worker, "release": "0.1.0+a"}, {**worker, "id": "v", "release": "0.1.0+b"}
+    system = {**SYSTEM, "release": "0.1.0+a", "workers": [own, other, {**own, "id": "u"}]}
+    found = [each for each in deployment.findings(system) if each.name == "release"]
+    assert [(each.health, each.text) for each in found] == [
+        (Health.NOTE, "0.1.0+a: w, u"),
+        (Health.WARN, "0.1.0+b: v; the service runs 0.1.0+a"),
+    ]
+    assert deployment.Finding("service", Health.GOOD, "Fettle 0.1.0+a, development") in list(
+        deployment.findings(system)
+    )
+
+
 def test_what_stops_jobs_is_bad():
     worker = SYSTEM["workers"][0]
     broken = {"backend": "local", "works": False, "why": "no bwrap", "layers": []}
