@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
@@ -13,7 +14,8 @@ from sandbox.protocol import Limits
 
 LONGEST_PATH = 240
 GIT = ".git"
-SANDBOX_PREFIX = "/work/"
+_ESCAPED = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+ROOT = "/work"
 """The workspace's directory in a sandbox. Code sees its files there, so models use it."""
 
 
@@ -23,17 +25,29 @@ def checked(path: str) -> str:
         raise PathOutside(f"a path has 1 to {LONGEST_PATH} bytes: {path[:80]!r}")
     if path.startswith("/") or "\\" in path:
         raise PathOutside(f"a path is relative to the workspace, with '/': {path!r}")
-    if not path.isprintable():
-        raise PathOutside(f"a path has printable characters only: {path!r}")
     parts = [part for part in path.split("/") if part != "."]
     if not parts or any(part in {"", ".."} for part in parts):
         raise PathOutside(f"a path has no empty parts and no '..': {path!r}")
+    if fault := sandbox_paths.fault("/".join(parts)):
+        raise PathOutside(f"{fault}: {path!r}")
     return "/".join(parts)
 
 
 def in_workspace(path: str) -> str:
-    """`path` without the sandbox's directory. The rest is not checked."""
-    return path.strip().removeprefix(SANDBOX_PREFIX)
+    """`path` without the sandbox's directory, and with the characters that `visible` has escaped.
+    The rest is not checked."""
+    return _ESCAPED.sub(_hidden, path.strip(" \t\r\n")).removeprefix(f"{ROOT}/")
+
+
+def visible(path: str) -> str:
+    """A path as a model reads it, and can send it back: characters that are not seen, such as a
+    narrow no-break space, are escaped as in Python. A path has no other backslashes."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in path)
+
+
+def _hidden(match: re.Match[str]) -> str:
+    character = chr(int(match[1][1:], 16) % 0x110000)
+    return match[0] if character.isprintable() else character
 
 
 def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) -> str | None:
@@ -56,23 +70,33 @@ def own_files(workspace: Workspace) -> dict[str, int]:
 def why_not(ports: Ports, new: Mapping[str, int]) -> str | None:
     """Why the job's workspace cannot take `new` files, or None. Only the job's own files count
     against its limits; those of a repository can be in the way."""
-    why = objection(own_files(ports.workspace), new, ports.limits)
-    if why or ports.repository is None:
-        return why
-    return _in_the_way(ports.workspace.list(), new)
+    workspace = ports.workspace
+    why = objection(own_files(workspace), new, ports.limits)
+    if why is None and ports.repository is not None and any(GIT in _parts(path) for path in new):
+        why = f"what lies in {GIT} belongs to git, and no change of it is kept"
+    return why or _in_the_way(workspace, new)
 
 
-def _in_the_way(files: Mapping[str, int], new: Iterable[str]) -> str | None:
+def _in_the_way(workspace: Workspace, new: Iterable[str]) -> str | None:
+    submodules = workspace.submodules()
+    entries = {*workspace.list(), *workspace.links(), *submodules}
     for path in new:
-        if GIT in path.lower().split("/"):
-            return f"what lies in {GIT} belongs to git, and no change of it is kept"
         parts = path.split("/")
-        above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
-        if taken := next((each for each in above if each in files), None):
+        above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+        if taken := next((each for each in (*above, path) if each in submodules), None):
+            return (
+                f"{taken!r} is a submodule: its files belong to another repository, and no change "
+                "of them can be kept"
+            )
+        if taken := next((each for each in above if each in entries), None):
             return f"a file and a directory at once: {taken!r}"
-        if any(each.startswith(f"{path}/") for each in files):
+        if any(each.startswith(f"{path}/") for each in entries):
             return f"a file and a directory at once: {path!r}"
     return None
+
+
+def _parts(path: str) -> list[str]:
+    return path.lower().split("/")
 
 
 def exceeded_limit(
@@ -140,4 +164,4 @@ def listing(files: Mapping[str, int], path: str, depth: int = 1) -> list[str] | 
 def _prefix(path: str) -> str:
     """What the paths in the directory `path` begin with."""
     bare = in_workspace(path).rstrip("/")
-    return "" if bare in {"", ".", SANDBOX_PREFIX.rstrip("/")} else checked(bare) + "/"
+    return "" if bare in {"", ".", ROOT} else checked(bare) + "/"

@@ -10,7 +10,7 @@ from sandbox.protocol import Command
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """`files` over the union of the `layers` without the paths `removed`.
+    """`files` and `links` over the union of the `layers` without the paths `removed`.
 
     A layer is a read-only directory of the worker's machine that the sandbox knows by name. The
     files of a job without a repository are all in `files`; those of a job with one are what it has
@@ -22,13 +22,28 @@ class Tree:
     layers: tuple[str, ...] = ()
     removed: frozenset[str] = frozenset()
     installed: tuple[str, ...] = ()
+    executable: Mapping[str, bool] = field(default_factory=dict)
+    """Which of `files` can be executed, where that is not as `sandbox.protocol.Command` has it."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Symbolic links: targets by path."""
 
     def over(self, changes: Mapping[str, bytes]) -> Tree:
         """This tree with `changes` in place of its files of the same paths."""
         if not changes:
             return self
-        return replace(self, files={**self.files, **changes}, removed=self.removed - set(changes))
+        links = {path: target for path, target in self.links.items() if path not in changes}
+        files = {**self.files, **changes}
+        return replace(self, files=files, links=links, removed=self.removed - set(changes))
 
     def command(self, argv: tuple[str, ...], stdin: bytes = b"") -> Command:
         """A command that starts in this tree."""
-        return Command(argv, self.files, stdin, layers=self.layers, removed=self.removed)
+        modes = {path: each for path, each in self.executable.items() if path in self.files}
+        return Command(
+            argv,
+            self.files,
+            stdin,
+            layers=self.layers,
+            removed=self.removed,
+            executable=modes,
+            links=self.links,
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 
 from sandbox import paths, policy
@@ -50,9 +50,10 @@ def order(
     module path, and `__file__` is `/run/main.py`.
 
     The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; `seed NUMBER` or
-    `seed random`; `removed PATH`; `collect no`; and with a blob each, `file SIZE PATH`,
-    `stdin SIZE`, `word SIZE` for each of the program's, or else `code SIZE`. Layers and a proxy are
-    not among them: they are chosen when a sandbox is made.
+    `seed random`; `removed PATH`; `mode 755 PATH` or `mode 644 PATH`; `collect no`; and with a blob
+    each, `file SIZE PATH`, `link SIZE PATH`, `stdin SIZE`, `word SIZE` for each of the program's,
+    or else `code SIZE`. Layers and a proxy are not among them: they are chosen when a sandbox is
+    made.
 
     Raises ValueError as `require` does.
     """
@@ -65,6 +66,8 @@ def order(
         **_numbers(limits),
     }
     blobs = [(f"file {len(data)} {path}", data) for path, data in command.files.items()]
+    links = ((path, target.encode()) for path, target in command.links.items())
+    blobs += [(f"link {len(target)} {path}", target) for path, target in links]
     blobs += [(f"stdin {len(command.stdin)}", command.stdin)]
     blobs += [(f"word {len(word)}", word) for word in argv]
     blobs += [] if code is None else [(f"code {len(code)}", code)]
@@ -80,6 +83,7 @@ def order(
         ),
         *(() if seed is None else (f"seed {seed}",)),
         *(f"removed {path}" for path in sorted(command.removed)),
+        *(f"mode {755 if each else 644} {path}" for path, each in command.executable.items()),
         *(() if command.collect else ("collect no",)),
         *(line for line, _ in blobs),
     )
@@ -99,7 +103,7 @@ def _require_bounds(command: Command, limits: Limits) -> None:
     _require_limits(limits)
     if command.seed is not None and not 0 <= command.seed < SEEDS:
         raise ValueError(f"a seed must be from 0 to {SEEDS - 1}: it is {command.seed}")
-    _require_files(command.files, limits)
+    _require_files(command, limits)
     _require_layers(command)
 
 
@@ -127,11 +131,19 @@ def _require_limits(limits: Limits) -> None:
             raise ValueError(f"a limit must be positive: {name} is {value}")
 
 
-def _require_files(files: Mapping[str, bytes], limits: Limits) -> None:
-    paths.require(files)
-    total = sum(map(len, files.values()))
-    if len(files) > limits.workspace_files:
-        raise ValueError(f"{len(files)} files; a workspace has at most {limits.workspace_files}")
+def _require_files(command: Command, limits: Limits) -> None:
+    files, links = command.files, command.links
+    paths.require([*files, *links])
+    if twice := files.keys() & links.keys():
+        raise ValueError(f"a file and a link at once: {min(twice)!r}")
+    if unknown := command.executable.keys() - files.keys():
+        raise ValueError(f"the mode of a file that is not there: {min(unknown)!r}")
+    for path, target in links.items():
+        if (reason := paths.target_fault(target)) is not None:
+            raise ValueError(f"not a link of a workspace: {path!r}: {reason}")
+    total = sum(map(len, (*files.values(), *links.values())))
+    if (count := len(files) + len(links)) > limits.workspace_files:
+        raise ValueError(f"{count} files; a workspace has at most {limits.workspace_files}")
     if total > limits.workspace_bytes:
         raise ValueError(
             f"{total} bytes of files; a workspace has at most {limits.workspace_bytes}"

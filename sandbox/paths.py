@@ -2,8 +2,9 @@
 
 A path is relative POSIX text: no empty, `.` or `..` parts, no control characters (C1's among them:
 U+009B begins an escape sequence), no sign that ends a line or turns the direction of what follows,
-valid UTF-8, and within the kernel's lengths. The same rule holds for what a caller puts in and for
-what comes out; a name that breaks it is refused, not changed.
+valid UTF-8, and within the kernel's lengths. Every other name that git takes is valid, with spaces
+of any kind and joined emoji. The same rule holds for what a caller puts in and for what comes out;
+a name that breaks it is refused, not changed. `jobs.blobs.manifest` repeats it; a test compares.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 PART_BYTES = 255
 PATH_BYTES = 1024
+TARGET_BYTES = 4095
+"""Of a symbolic link's target, as Linux takes it."""
 DEPTH = 32
+ELF = b"\x7fELF"
 REFUSALS = 20
 """How many files that were not collected are listed by name."""
 _DECEPTIVE = frozenset(map(chr, (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
@@ -23,11 +27,8 @@ _DECEPTIVE = frozenset(map(chr, (0x2028, 0x2029, *range(0x202A, 0x202F), *range(
 
 def fault(path: str) -> str | None:
     """Why `path` may not name a workspace file, in a few words; None where it may."""
-    if not path.isprintable():
-        if any(ord(sign) < 0x20 or 0x7F <= ord(sign) < 0xA0 for sign in path):
-            return "a control character in its name"
-        if any(sign in _DECEPTIVE for sign in path):
-            return "a sign in its name that would change how the rest is shown"
+    if (deceptive := _deceptive(path)) is not None:
+        return f"{deceptive} in its name"
     try:
         sizes = [len(part.encode()) for part in path.split("/")]
     except UnicodeEncodeError:
@@ -36,6 +37,33 @@ def fault(path: str) -> str | None:
         return "a path that is not plainly relative"
     if max(sizes) > PART_BYTES or sum(sizes) > PATH_BYTES or len(sizes) > DEPTH:
         return "too long or too deep a path"
+    return None
+
+
+def is_program(data: bytes) -> bool:
+    """Whether a file can be executed by default: it is compiled, or names its interpreter."""
+    return data.startswith((b"#!", ELF))
+
+
+def target_fault(target: str) -> str | None:
+    """Why a symbolic link of the workspace may not have this target; None where it may. It may lead
+    anywhere: only code in a sandbox follows it.
+    """
+    if (deceptive := _deceptive(target)) is not None:
+        return f"a symbolic link with {deceptive} in its target"
+    try:
+        size = len(target.encode())
+    except UnicodeEncodeError:
+        return "a symbolic link with a target that is not UTF-8"
+    return None if 0 < size <= TARGET_BYTES else "a symbolic link with too long a target, or none"
+
+
+def _deceptive(text: str) -> str | None:
+    if not text.isprintable():
+        if any(ord(sign) < 0x20 or 0x7F <= ord(sign) < 0xA0 for sign in text):
+            return "a control character"
+        if any(sign in _DECEPTIVE for sign in text):
+            return "a sign that would change how the rest is shown"
     return None
 
 

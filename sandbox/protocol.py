@@ -5,10 +5,10 @@ A run's expected ends are values (`End`); only broken infrastructure raises:
     SandboxError
       +-- SandboxUnavailable   the backend cannot work here, or broke; says what to do
 
-The workspace is a value too: regular files by relative path go in with the command, and what the
-run changed comes out with the result. No path of the host is shared with the code, but for layers.
-No network is there but the run's own loopback; where a command says so, one port of it is answered
-by the caller.
+The workspace is a value too: regular files and symbolic links by relative path go in with the
+command, and what the run changed comes out with the result. No path of the host is shared with the
+code, but for layers. No network is there but the run's own loopback; where a command says so, one
+port of it is answered by the caller.
 
 A *layer* is a directory tree on the worker's machine that many runs begin with: too large to go in
 with each command. It lies below the one directory of layers that the backend was given, is whole
@@ -77,13 +77,13 @@ class ConnectionHandler(Protocol):
 class Command:
     """One program to run in a fresh sandbox, in the directory `/work`.
 
-    `argv[0]` is looked up inside the sandbox; `python` is the sandbox's interpreter. `files` are
-    written to `/work` before it starts: relative POSIX paths without `..`, links or empty parts.
+    `argv[0]` is looked up inside the sandbox; `python` is the sandbox's interpreter. `files` and
+    `links` are written to `/work` before it starts: relative POSIX paths without `..` or empty
+    parts.
 
     With `layers`, `/work` begins as their union (the first lies on top), without the paths of
-    `removed`, and with `files` over that. A file takes the place of whatever has its path or is in
-    its way, a link among them, which is never followed; where it takes the place of a file, it has
-    that one's mode.
+    `removed`, and with `files` and `links` over that. Each takes the place of whatever has its path
+    or is in its way, a link among them, which is never followed.
     """
 
     argv: tuple[str, ...]
@@ -99,6 +99,11 @@ class Command:
     removed: frozenset[str] = frozenset()
     """Paths of the layers that are not there: a file, or a directory with all that is in it. A
     directory that this leaves empty is not there either."""
+    executable: Mapping[str, bool] = field(default_factory=dict)
+    """Which of `files` can be executed. By default a file can that takes the place of one that can,
+    or that is new and begins with `#!` or as a compiled program does."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Symbolic links: targets by path. A target may lead anywhere."""
     proxy: ConnectionHandler | None = None
     """Answers what the code connects to 127.0.0.1:`PROXY_PORT`, each connection in a task of its
     own. As many as a backend answers at a time (`local` 64, `docker` 16) are let in; further ones
@@ -106,7 +111,7 @@ class Command:
     A run that is made once more, because its sandbox was lost, connects once more. None: nobody
     listens there."""
     collect: bool = True
-    """False: nothing comes out of `/work`; `changed`, `deleted` and `refused` are empty."""
+    """False: nothing comes out of `/work`: no changes, and no refusals."""
 
     @classmethod
     def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:
@@ -146,12 +151,15 @@ class RunResult:
     """What is known of a run afterwards.
 
     `exit_code` is set for EXITED alone, `signal` for SIGNALED alone. `changed` holds the regular
-    files that are new or differ from those that `/work` began with: the command's, and those of its
-    layers that it neither removes nor replaces. `deleted` holds the paths of such files that are
-    gone; `refused` names the files that were not collected, and why (a link, too large, too many).
+    files that are new or differ, in their bytes or in whether they can be executed, from those that
+    `/work` began with: the command's, and those of its layers that it neither removes nor replaces.
+    Those of them that can be executed are in `executable`. `links` are the symbolic links that are
+    new or lead elsewhere, by path. `deleted` holds the paths of files, links and empty directories
+    that `/work` began with and that are gone; `refused` names the files that were not collected,
+    and why (too large, too many).
 
     The limits of a workspace (`Limits`) hold for the command's files and what has changed, not for
-    the layers. Of a run with layers nothing in `/work/.git` is collected, and no change of a mode.
+    the layers. Of a run with layers nothing in `/work/.git` is collected.
     """
 
     end: End
@@ -163,6 +171,8 @@ class RunResult:
     changed: Mapping[str, bytes] = field(default_factory=dict)
     deleted: frozenset[str] = frozenset()
     refused: tuple[str, ...] = ()
+    executable: frozenset[str] = frozenset()
+    links: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def succeeded(self) -> bool:

@@ -27,7 +27,7 @@ _FASTEST = 1.09
 while it is set right (chrony's `maxslewrate`).
 """
 _SINGLE = ("end", "status", "seconds", "cpu_seconds", "stdout", "stderr")
-_REPEATED = ("changed", "deleted", "refused")
+_REPEATED = ("changed", "link", "executable", "deleted", "refused")
 _LIMIT_ENDS = {End.TIMEOUT, End.CPU, End.MEMORY, End.OUTPUT, End.DISK, End.PROCESSES}
 
 
@@ -59,6 +59,8 @@ class Answer:
     changed: tuple[str, ...]
     deleted: frozenset[str]
     refused: tuple[str, ...]
+    executable: frozenset[str]
+    links: tuple[str, ...]
     sizes: tuple[int, ...]
 
 
@@ -71,8 +73,9 @@ def read_header(text: bytes, command: Command, limits: Limits, elapsed: float) -
 
 
 def build_result(answer: Answer, blobs: Sequence[bytes]) -> RunResult:
-    """The result, from a header and the blobs it announced."""
+    """The result, from a header and the blobs it announced. Raises Forged."""
     out_head, out_tail, err_head, err_tail, *files = blobs
+    targets = [_target(each) for each in files[len(answer.changed) :]]
     return RunResult(
         end=answer.end,
         exit_code=answer.exit_code,
@@ -80,9 +83,11 @@ def build_result(answer: Answer, blobs: Sequence[bytes]) -> RunResult:
         stdout=stream(out_head, out_tail, answer.dropped[0]),
         stderr=stream(err_head, err_tail, answer.dropped[1]),
         seconds=answer.seconds,
-        changed=dict(zip(answer.changed, files, strict=True)),
+        changed=dict(zip(answer.changed, files[: len(answer.changed)], strict=True)),
         deleted=answer.deleted,
         refused=answer.refused,
+        executable=answer.executable,
+        links=dict(zip(answer.links, targets, strict=True)),
     )
 
 
@@ -126,12 +131,16 @@ def _fields(text: bytes) -> dict[str, list[str]]:
 def _answer(
     fields: Mapping[str, list[str]], command: Command, limits: Limits, elapsed: float
 ) -> Answer:
-    changed, sizes = _files(fields["changed"], limits)
-    deleted, refused = fields["deleted"], fields["refused"]
+    names, sizes = _files([*fields["changed"], *fields["link"]], limits)
+    changed, links = names[: len(fields["changed"])], names[len(fields["changed"]) :]
+    deleted, refused, executable = fields["deleted"], fields["refused"], fields["executable"]
     if not command.collect:
-        _require(not (changed or deleted or refused), "files that nobody wants")
-    _require_deleted(deleted, changed, command)
-    paths.require((command.files.keys() - set(deleted)) | set(changed))
+        _require(not (names or deleted or refused), "files that nobody wants")
+    _require_deleted(deleted, names, command)
+    paths.require((_written(command) - set(deleted)) | set(names))
+    _require(all(size <= paths.TARGET_BYTES for size in sizes[len(changed) :]), "too long a link")
+    _require(set(executable) <= set(changed), "a mode without a file")
+    _require(len(set(executable)) == len(executable), "a mode twice")
     _require(len(refused) <= paths.REFUSALS + 1, "too many refusals")
     _require(all(len(line) <= _WORDS and line.isprintable() for line in refused), "odd words")
     streams = [_stream(fields[name][0], limits) for name in ("stdout", "stderr")]
@@ -147,6 +156,8 @@ def _answer(
         changed=changed,
         deleted=frozenset(deleted),
         refused=tuple(refused),
+        executable=frozenset(executable),
+        links=links,
         sizes=(*streams[0][:2], *streams[1][:2], *sizes),
     )
 
@@ -155,11 +166,25 @@ def _require_deleted(deleted: list[str], changed: tuple[str, ...], command: Comm
     """What the layers have is not known here: of it, any path may be gone that could be there."""
     gone = set(deleted)
     if not command.layers:
-        _require(gone <= command.files.keys(), "a deleted file that was not there")
-    removed = command.removed - command.files.keys()
+        _require(gone <= _written(command), "a deleted file that was not there")
+    removed = command.removed - _written(command)
     _require(len(gone) == len(deleted) <= REMOVED, "too many deleted files")
     _require(gone.isdisjoint(changed) and gone.isdisjoint(removed), "a deleted file twice")
     _require(all(paths.fault(path) is None for path in gone), "no path of a workspace")
+
+
+def _written(command: Command) -> set[str]:
+    return command.files.keys() | command.links.keys()
+
+
+def _target(data: bytes) -> str:
+    try:
+        target = data.decode()
+    except UnicodeDecodeError:
+        raise Forged("a link's target that is not UTF-8") from None
+    if paths.target_fault(target) is not None:
+        raise Forged("a link's target that no agent sends")
+    return target
 
 
 def _end(fields: Mapping[str, list[str]], limits: Limits) -> tuple[End, int | None, int | None]:

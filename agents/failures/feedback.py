@@ -17,7 +17,7 @@ from agents.executor.history import this_pass
 from agents.failures.escalation import Escalation, escalation, rounds, symptom
 from agents.failures.workspace_change import Change, change
 from agents.graph.state import Run, text_in
-from agents.ports import Ports
+from agents.ports import Ports, Version
 from agents.prompts import render
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR, kept_text, whole_program
@@ -120,7 +120,11 @@ async def _change(failed: Run, run: Run, ports: Ports) -> Change:
     return change(before, after)
 
 
-async def _bytes(name: str, digest: str | None, ports: Ports) -> bytes | None:
-    """Of a file without a digest what the repository has, if it has one."""
+async def _bytes(name: str, version: Version | None, ports: Ports) -> bytes | None:
+    """Of a file without a version what the repository has, if it has one; of a link its target."""
     workspace = ports.workspace
-    return await (workspace.original(name) if digest is None else workspace.kept(digest))
+    if version is None:
+        return await workspace.original(name)
+    if version.target is not None:
+        return version.target.encode()
+    return await workspace.kept(version.digest)

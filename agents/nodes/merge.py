@@ -15,7 +15,7 @@ from agents.graph.state import State
 from agents.parallel.events import emit_started
 from agents.parallel.merging import Merged, merged
 from agents.paths import exceeded_limit, own_files
-from agents.ports import Artifact, Event, Finished, Ports, Workspace
+from agents.ports import Artifact, Event, Finished, Ports, Version, Workspace
 from agents.runs.record import still_there
 
 
@@ -70,7 +70,7 @@ async def _gathered(ports: Ports, base: str | None, left: Mapping[int, str | Non
     """The branches that fit into one workspace, in the order of their steps."""
     began, sizes = await _files(ports.workspace, base)
     gathered = Gathered(merged(began, {}))
-    taken: dict[int, Mapping[str, str]] = {}
+    taken: dict[int, Mapping[str, Version]] = {}
     for step, workspace in sorted(left.items()):
         files, more = await _files(ports.workspace, workspace)
         sizes |= more
@@ -85,12 +85,14 @@ async def _gathered(ports: Ports, base: str | None, left: Mapping[int, str | Non
     return gathered
 
 
-async def _files(workspace: Workspace, at: str | None) -> tuple[Mapping[str, str], dict[str, int]]:
-    """The files of a workspace digest: path to content digest, and size in bytes by digest."""
+async def _files(
+    workspace: Workspace, at: str | None
+) -> tuple[Mapping[str, Version], dict[Version, int]]:
+    """The files and links of a workspace digest, and the size of each version in bytes."""
     there = workspace.fork()
     await there.checkout(at)
-    files = await there.manifest(at)
-    return files, {files[path]: size for path, size in there.list().items()}
+    files, sizes = await there.manifest(at), there.list()
+    return files, {each: sizes.get(path, len(each.target or "")) for path, each in files.items()}
 
 
 async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
@@ -100,8 +102,13 @@ async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
     deleted = frozenset(was.keys() - now.keys())
     made: Sequence[Artifact] = ()
     if changed or deleted:
-        contents = {path: await workspace.kept(now[path]) for path in changed}
-        made = await workspace.apply(contents, deleted)
+        targets = {path: now[path].target for path in changed}
+        links = {path: target for path, target in targets.items() if target is not None}
+        files = [path for path in changed if path not in links]
+        contents = {path: await workspace.kept(now[path].digest) for path in files}
+        kinds = {path: now[path].executable for path in files}
+        modes = {path: kind for path, kind in kinds.items() if kind is not None}
+        made = await workspace.apply(contents, deleted, executable=modes, links=links)
     return {
         "steps": gathered.steps,
         "files": sorted({*changed, *deleted}),

@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.paths import LONGEST_PATH
+from agents.ports import Version
 from agents.runs.installed import belongs_to_install
 
 ENDING = 12
 """Characters of a file's ending, which a copy keeps for tools and people."""
 
-Manifest = Mapping[str, str]
-"""Path to the digest of its bytes."""
+Manifest = Mapping[str, Version]
+"""The files and links of a workspace, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Conflict:
 class Merged:
     """The merged files, and the conflicts by path."""
 
-    files: dict[str, str]
+    files: dict[str, Version]
     conflicts: list[Conflict] = field(default_factory=list)
 
 
@@ -66,7 +67,7 @@ def merged(base: Manifest, branches: Mapping[int, Manifest]) -> Merged:
     found = Merged({})
     paths = set(base).union(*ordered.values())
     taken = paths | _folders(paths)
-    clashing: dict[str, dict[int, str | None]] = {}
+    clashing: dict[str, dict[int, Version | None]] = {}
     for path in sorted(paths):
         was = base.get(path)
         changes = {step: files.get(path) for step, files in ordered.items()}
@@ -84,10 +85,10 @@ def merged(base: Manifest, branches: Mapping[int, Manifest]) -> Merged:
 
 
 def _keep_versions(
-    found: Merged, path: str, changes: Mapping[int, str | None], taken: set[str]
+    found: Merged, path: str, changes: Mapping[int, Version | None], taken: set[str]
 ) -> None:
     """Put the first version at its path and the others next to it; None is a removed one."""
-    versions: dict[str, int] = {}
+    versions: dict[Version, int] = {}
     for step, now in changes.items():
         if now is not None:
             versions.setdefault(now, step)
@@ -107,11 +108,11 @@ def _move_aside(
     found: Merged, path: str, branches: Mapping[int, Manifest], taken: set[str]
 ) -> None:
     """Rename a file that has the name of a directory: no workspace can hold both."""
-    digest = found.files.pop(path)
-    makers = [step for step, files in branches.items() if files.get(path) == digest]
+    version = found.files.pop(path)
+    makers = [step for step, files in branches.items() if files.get(path) == version]
     others = [step for step, files in branches.items() if path in _folders(files)]
     copy = _copy_name(path, makers[0], taken)
-    found.files[copy] = digest
+    found.files[copy] = version
     steps = tuple(sorted({*makers, *others}))
     what = "a file in one step, a directory in another"
     found.conflicts.append(Conflict(path, steps, (copy,), what))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from agents.checks.checks import Checks
 from agents.executor.tool_call_sequencer import ToolCallSequencer
@@ -121,6 +121,15 @@ class Artifact:
     media_type: str
 
 
+class Version(NamedTuple):
+    """A version of a file: the digest of its bytes, and whether it can be executed (None: the
+    default). Of a symbolic link the `target`, and no digest."""
+
+    digest: str
+    executable: bool | None = None
+    target: str | None = None
+
+
 class Workspace(Protocol):
     """The job's files. One writer at a time: tool calls are ordered by `Ports.sequencer`.
 
@@ -136,12 +145,21 @@ class Workspace(Protocol):
         """Paths and sizes in bytes."""
         ...
 
+    def links(self) -> Mapping[str, str]:
+        """Symbolic links: targets by path. `list` has only files, and no method follows a link;
+        see `agents.links`."""
+        ...
+
+    def submodules(self) -> Collection[str]:
+        """Paths at which the job's repository has a commit of another one."""
+        ...
+
     async def read(self, path: str) -> bytes | None:
         """A file's bytes, or None."""
         ...
 
     def changed(self) -> Collection[str]:
-        """The paths of the files that differ from the job's repository; without one, of all."""
+        """The paths of files and links that differ from the job's repository; without one, all."""
         ...
 
     async def tree(self) -> Tree:
@@ -157,9 +175,16 @@ class Workspace(Protocol):
         ...
 
     async def apply(
-        self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
+        self,
+        changed: Mapping[str, bytes],
+        deleted: frozenset[str] = frozenset(),
+        *,
+        executable: Mapping[str, bool] | None = None,
+        links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
-        """Write and delete files; returns an Artifact for each changed file."""
+        """Write and delete files, make `links` (targets by path) and delete them; returns an
+        Artifact for each changed file. `executable` says which of the changed files can be
+        executed; the others keep what they are."""
         ...
 
     async def keep(self, content: bytes) -> str:
@@ -170,8 +195,8 @@ class Workspace(Protocol):
         """The bytes of a digest that this workspace returned."""
         ...
 
-    async def manifest(self, digest: str | None) -> Mapping[str, str]:
-        """The files of the workspace at `digest`: path to the digest of its bytes."""
+    async def manifest(self, digest: str | None) -> Mapping[str, Version]:
+        """The files and links of the workspace at `digest`, by path."""
         ...
 
     def fork(self) -> Workspace:

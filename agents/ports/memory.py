@@ -16,11 +16,12 @@ from decimal import Decimal
 from agents.errors import BudgetExhausted, PriceUnknown, Stopped
 from agents.models.role_models import RoleModels
 from agents.paths import checked
-from agents.ports import Artifact, Charge, Event, Finished, Ports
+from agents.ports import Artifact, Charge, Event, Finished, Ports, Version
 from agents.ports.repository import Patch
 from agents.spending.budget import MaxSpend
 from agents.tree import Tree
 from sandbox.media import media_type
+from sandbox.paths import is_program
 from sandbox.protocol import Sandbox
 
 
@@ -149,12 +150,12 @@ class MemoryWorkspace:
 
     def __init__(self, record: MemoryRecord, files: Mapping[str, bytes] | None = None) -> None:
         self._record = record
-        self._manifest: dict[str, tuple[str, int]] = {}
+        self._manifest: dict[str, Version] = {}
         self._digest = record.workspace
         if record.workspace is not None:
-            self._manifest = json.loads(record.blobs[record.workspace])
+            self._manifest = self._loaded(record.workspace)
         elif files:
-            self._write(files, frozenset())
+            self._write(files, frozenset(), {}, {})
 
     @property
     def digest(self) -> str | None:
@@ -163,12 +164,20 @@ class MemoryWorkspace:
 
     def list(self) -> Mapping[str, int]:
         """See `agents.ports.Workspace`."""
-        return {path: size for path, (_, size) in sorted(self._manifest.items())}
+        return {path: len(content) for path, content in sorted(self._files().items())}
+
+    def links(self) -> Mapping[str, str]:
+        """See `agents.ports.Workspace`."""
+        entries = self._manifest.items()
+        return {path: each.target for path, each in entries if each.target is not None}
+
+    def submodules(self) -> Collection[str]:
+        """See `agents.ports.Workspace`: there is no repository."""
+        return ()
 
     async def read(self, path: str) -> bytes | None:
         """See `agents.ports.Workspace`."""
-        entry = self._manifest.get(checked(path))
-        return None if entry is None else self._record.blobs[entry[0]]
+        return self._files().get(checked(path))
 
     def changed(self) -> Collection[str]:
         """See `agents.ports.Workspace`."""
@@ -176,8 +185,9 @@ class MemoryWorkspace:
 
     async def tree(self) -> Tree:
         """See `agents.ports.Workspace`."""
-        blobs = self._record.blobs
-        return Tree({path: blobs[digest] for path, (digest, _) in self._manifest.items()})
+        entries = self._manifest.items()
+        modes = {path: each.executable for path, each in entries if each.executable is not None}
+        return Tree(self._files(), executable=modes, links=self.links())
 
     async def original(self, path: str) -> bytes | None:  # noqa: ARG002
         """See `agents.ports.Workspace`: there is no repository."""
@@ -188,10 +198,16 @@ class MemoryWorkspace:
         return None
 
     async def apply(
-        self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
+        self,
+        changed: Mapping[str, bytes],
+        deleted: frozenset[str] = frozenset(),
+        *,
+        executable: Mapping[str, bool] | None = None,
+        links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
         """See `agents.ports.Workspace`."""
-        return self._write({checked(path): content for path, content in changed.items()}, deleted)
+        named = {checked(path): content for path, content in changed.items()}
+        return self._write(named, deleted, executable or {}, links or {})
 
     async def keep(self, content: bytes) -> str:
         """See `agents.ports.Workspace`."""
@@ -201,10 +217,9 @@ class MemoryWorkspace:
         """See `agents.ports.Workspace`."""
         return self._record.blobs[digest]
 
-    async def manifest(self, digest: str | None) -> Mapping[str, str]:
+    async def manifest(self, digest: str | None) -> Mapping[str, Version]:
         """See `agents.ports.Workspace`."""
-        files = json.loads(self._record.blobs[digest]) if digest else {}
-        return {path: content for path, (content, _) in files.items()}
+        return self._loaded(digest) if digest else {}
 
     def fork(self) -> MemoryWorkspace:
         """See `agents.ports.Workspace`."""
@@ -214,17 +229,34 @@ class MemoryWorkspace:
 
     async def checkout(self, digest: str | None) -> None:
         """See `agents.ports.Workspace`."""
-        self._manifest = json.loads(self._record.blobs[digest]) if digest else {}
+        self._manifest = self._loaded(digest) if digest else {}
         self._digest = digest
 
-    def _write(self, changed: Mapping[str, bytes], deleted: frozenset[str]) -> Sequence[Artifact]:
+    def _loaded(self, digest: str) -> dict[str, Version]:
+        plain = json.loads(self._record.blobs[digest])
+        return {path: Version(*each) for path, each in plain.items()}
+
+    def _files(self) -> dict[str, bytes]:
+        blobs, entries = self._record.blobs, self._manifest.items()
+        return {path: blobs[each.digest] for path, each in entries if each.target is None}
+
+    def _write(
+        self,
+        changed: Mapping[str, bytes],
+        deleted: frozenset[str],
+        executable: Mapping[str, bool],
+        links: Mapping[str, str],
+    ) -> Sequence[Artifact]:
         for path in deleted:
             self._manifest.pop(path, None)
         artifacts = []
         for path, content in changed.items():
-            digest = self._put(content)
-            self._manifest[path] = (digest, len(content))
+            digest, old = self._put(content), self._manifest.get(path)
+            mode = executable.get(path, old.executable if old else None)
+            self._manifest[path] = Version(digest, None if mode == is_program(content) else mode)
             artifacts.append(Artifact(path, digest, len(content), media_type(path, content)))
+        for path, target in links.items():
+            self._manifest[path] = Version("", target=target)
         self._digest = self._put(json.dumps(self._manifest, sort_keys=True).encode())
         return artifacts
 

@@ -116,7 +116,7 @@ def placed(program: Program, tree: Tree) -> Command:
     files = with_packages(tree.files)
     if not tree.installed:
         return replace(tree, files=files).command(program.argv, program.stdin)
-    whole = Tree(with_setup(files), (*tree.installed, *tree.layers), tree.removed)
+    whole = replace(tree, files=with_setup(files), layers=(*tree.installed, *tree.layers))
     return whole.command(found_first(program.argv), program.stdin)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -10,6 +11,7 @@ from agents.errors import PathOutside
 from agents.failures.classify import classify
 from agents.failures.failure import FailureClass
 from agents.graph.state import ArtifactFields, Run
+from agents.links import below_submodule
 from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
 from agents.runs.installed import belongs_to_install
@@ -18,6 +20,8 @@ from agents.texts import head_and_tail
 from sandbox.protocol import RunResult, Stream
 
 EXECUTOR: Final = "executor"
+Entry = bytes | str
+"""A file's bytes, or the target of a symbolic link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +50,14 @@ async def recorded(
 ) -> RecordedRun:
     """Store what a run left; returns its record."""
     result, on = seen.result, ports.workspace.digest
-    changed, nameless = _storable(result.changed)
+    entries, unkept = _storable(ports.workspace, {**result.changed, **result.links})
+    changed = {path: entry for path, entry in entries.items() if isinstance(entry, bytes)}
+    links = {path: entry for path, entry in entries.items() if isinstance(entry, str)}
     deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
     artifacts: Sequence[Artifact] = ()
-    if changed or deleted:
-        artifacts = await ports.workspace.apply(changed, deleted)
+    if changed or deleted or links:
+        modes = {path: path in result.executable for path in changed}
+        artifacts = await ports.workspace.apply(changed, deleted, executable=modes, links=links)
     kept = ports.bounds.kept
     run: Run = {
         "id": f"r{number}",
@@ -70,7 +77,7 @@ async def recorded(
         "on": on,
         "workspace": ports.workspace.digest,
         "artifacts": [asdict(artifact) for artifact in artifacts],
-        "refused": [*result.refused, *nameless],
+        "refused": [*result.refused, *unkept],
     }
     if program.seconds is not None:
         run["wall_seconds"] = program.within(ports.limits).wall_seconds
@@ -99,19 +106,30 @@ def failure(result: RunResult, program: Program, problem: str | None = None) -> 
     )
 
 
-def _storable(changed: Mapping[str, bytes]) -> tuple[dict[str, bytes], list[str]]:
-    """The files that a workspace can hold, and the reasons for the others."""
-    files: dict[str, bytes] = {}
+def _storable(
+    workspace: Workspace, changed: Mapping[str, Entry]
+) -> tuple[dict[str, Entry], list[str]]:
+    """The files or links that a workspace can hold, and the reasons for the others."""
+    kept: dict[str, Entry] = {}
     refused: list[str] = []
-    for path, content in changed.items():
+    in_submodules = Counter[str]()
+    for path, entry in changed.items():
         if belongs_to_install(path):
             refused.append(f"{path}: what is installed stays as it is")
-            continue
-        try:
-            files[checked(path)] = content
-        except PathOutside as error:
-            refused.append(str(error))
-    return files, refused
+        elif submodule := below_submodule(workspace, path):
+            in_submodules[submodule] += 1
+        elif isinstance(entry, str) and path.rpartition("/")[2].lower() == ".gitmodules":
+            refused.append(f"{path}: git takes no symbolic link of this name")
+        else:
+            try:
+                kept[checked(path)] = entry
+            except PathOutside as error:
+                refused.append(str(error))
+    refused += [
+        f"{submodule}: {count} changes in this submodule, which belong to another repository"
+        for submodule, count in in_submodules.items()
+    ]
+    return kept, refused
 
 
 async def kept_text(workspace: Workspace, text: str, limit: int) -> dict[str, Any]:

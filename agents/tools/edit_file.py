@@ -1,9 +1,9 @@
 """The tool `edit_file`: one exact replacement in a text file (ADR 45).
 
 The old text must occur exactly once; nothing is guessed. Otherwise the answer shows the places or
-the most similar lines. Models write line feeds, so in a file whose lines all end with CR LF their
-texts are converted. The search is linear in the file's size and works on the manifest, so it needs
-no sandbox.
+the most similar lines. Models write line feeds, which stand for the file's own line ends; all other
+lines stay as they are, byte for byte. The search is linear in the file's size and works on the
+manifest, so it needs no sandbox.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import re
 from dataclasses import dataclass
 
 from agents.errors import ToolRefused
-from agents.paths import checked, in_workspace, why_not
+from agents.line_ends import LF, kept, places_of
+from agents.links import place_to_write
+from agents.paths import why_not
 from agents.ports import Ports
 from agents.texts import lines_of
 from agents.tools.call import Answer, Runtime
@@ -37,14 +39,14 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
         new_text: The new text.
     """
     ports: Ports = runtime.context
-    name = checked(in_workspace(path))
+    name = place_to_write(ports.workspace, path)
     there = ports.workspace.list()
     if (size := there.get(name, 0)) > MOST_BYTES:
         raise ToolRefused(
             f"{name!r} is too large to edit here: {size} bytes of at most {MOST_BYTES}; change it "
             "with a program"
         )
-    edit = replaced(await text_of(ports.workspace, name), old_text, new_text, name)
+    edit = replaced(await text_of(ports.workspace, path), old_text, new_text, name)
     data = edit.text.encode(errors="replace")
     if why := why_not(ports, {name: len(data)}):
         raise ToolRefused(f"{why}; nothing was changed")
@@ -66,25 +68,15 @@ def replaced(text: str, old: str, new: str, name: str) -> Replaced:
         raise ToolRefused("old_text is empty; write_file writes a whole file")
     if old == new:
         raise ToolRefused("old_text and new_text are the same: nothing would change")
-    if _has_only_crlf(text):
-        old, new = _as_crlf(old), _as_crlf(new)
-    places = _places(text, old)
+    places = list(places_of(old, text, PLACES_SHOWN + 1))
     if len(places) == 1:
-        (place,) = places
-        return Replaced(text[:place] + new + text[place + len(old) :], _line(text, place))
+        ((start, end),) = places
+        rest = text[end:]
+        new = kept(new, text[start:end], rest if LF in rest else text[:start])
+        return Replaced(text[:start] + new + rest, _line(text, start))
     if places:
-        raise ToolRefused(_told_apart(text, places, name))
+        raise ToolRefused(_told_apart(text, [start for start, _ in places], name))
     raise ToolRefused(f"old_text is not in {name!r}. {_nearest(text, old)}")
-
-
-def _places(text: str, old: str) -> list[int]:
-    """The first places of `old`, overlapping ones included."""
-    places: list[int] = []
-    place = text.find(old)
-    while place >= 0 and len(places) <= PLACES_SHOWN:
-        places.append(place)
-        place = text.find(old, place + 1)
-    return places
 
 
 def _line(text: str, place: int) -> int:
@@ -133,12 +125,3 @@ def _alike(lines: list[str], wanted: list[str]) -> int | None:
 
 def _share(some: set[str], others: set[str]) -> float:
     return len(some & others) / len(some | others) if some and others else 0.0
-
-
-def _has_only_crlf(text: str) -> bool:
-    ends = text.count("\n")
-    return 0 < ends == text.count("\r\n")
-
-
-def _as_crlf(text: str) -> str:
-    return re.sub(r"(?<!\r)\n", "\r\n", text)

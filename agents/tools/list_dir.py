@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.paths import listing, outline
-from agents.ports import Ports
+from agents.links import below_submodule, located
+from agents.paths import ROOT, in_workspace, listing, outline, visible
+from agents.ports import Ports, Workspace
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 
@@ -25,16 +26,27 @@ async def list_dir(
         depth: How many levels to list.
     """
     ports: Ports = runtime.context
-    files = ports.workspace.list()
+    workspace = ports.workspace
+    at = located(workspace, path) if in_workspace(path) not in {"", ".", ROOT} else "."
+    marks = {link: f" -> {target}" for link, target in workspace.links().items()}
+    marks |= dict.fromkeys(workspace.submodules(), " (a submodule, without its files)")
+    entries = {**workspace.list(), **dict.fromkeys(marks, 0)}
     if ports.repository is None:
-        names = listing(files, path, depth)
+        names = listing(entries, at or ".", depth)
     else:
-        names = outline(files, path, depth, SHOWN)
+        names = outline(entries, at or ".", depth, SHOWN)
     if names is None:
-        raise ToolRefused(f"there is no directory {path!r}")
-    shown = names[:SHOWN]
+        raise ToolRefused(_why_none(workspace, path, at))
+    prefix = f"{at}/" if at not in {"", "."} else ""
+    shown = [visible(name + marks.get(prefix + name, "")) for name in names[:SHOWN]]
     if len(names) > SHOWN:
         shown.append(
             f"[{len(names) - SHOWN} more: list one of these directories, or use a smaller depth]"
         )
     return "\n".join(shown) or "(empty)", of_use("list_dir", path, ok=True)
+
+
+def _why_none(workspace: Workspace, path: str, at: str) -> str:
+    if submodule := below_submodule(workspace, at):
+        return f"{submodule!r} is a submodule, another repository, whose files are not here"
+    return f"there is no directory {path!r}"

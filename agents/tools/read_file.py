@@ -1,7 +1,7 @@
 """The tool `read_file`.
 
 Like all file tools except `search` it works on the workspace's manifest and never on a file system.
-There are no links to follow and no paths of the host, so it needs no sandbox.
+There are no paths of the host, so it needs no sandbox.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agents.errors import ToolRefused
+from agents.links import located, why_missing
 from agents.paths import in_workspace
 from agents.ports import Ports, Workspace
 from agents.texts import excerpt, lines_of, numbered
@@ -32,7 +33,7 @@ async def read_file(
     """
     ports: Ports = runtime.context
     name = in_workspace(path)
-    text = await text_of(ports.workspace, name)
+    text = await text_of(ports.workspace, path)
     if ports.repository is not None:
         text = numbered(text)
     shown = excerpt(text, offset, limit, ports.bounds.read)
@@ -42,12 +43,14 @@ async def read_file(
     return shown or "(an empty file)", of_use("read_file", name, ok=True)
 
 
-async def text_of(workspace: Workspace, name: str) -> str:
-    """The text of a file. Raises ToolRefused if there is none, or it is not text."""
-    content = await workspace.read(name)
+async def text_of(workspace: Workspace, path: str) -> str:
+    """The text of the file at a tool's `path`, by the links on its way. Raises ToolRefused if there
+    is none, or it is not text."""
+    content = await workspace.read(located(workspace, path))
     if content is None:
-        raise ToolRefused(f"there is no file {name!r}; list_dir shows the files")
+        raise ToolRefused(why_missing(workspace, path))
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise ToolRefused(f"{name!r} is not text: {len(content)} bytes") from None
+        size = f"{len(content)} bytes, which are not UTF-8"
+        raise ToolRefused(f"{in_workspace(path)!r} is not text: {size}") from None

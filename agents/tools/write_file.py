@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from agents.errors import ToolRefused
 from agents.failures.workspace_change import change
-from agents.paths import checked, in_workspace, why_not
+from agents.line_ends import BOM, appended, kept
+from agents.links import place_to_write
+from agents.paths import why_not
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 
 
 async def write_file(path: str, content: str, runtime: Runtime, append: bool = False) -> Answer:
-    """Write a new text file, or replace a whole one.
+    """Write a new text file, or replace a whole one, which keeps its line ends.
 
     Args:
         content: Its complete content.
         append: Add the content to the end of the file instead.
     """
     ports: Ports = runtime.context
-    name = checked(in_workspace(path))
+    name = place_to_write(ports.workspace, path)
     before = await ports.workspace.read(name)
-    data = content.encode(errors="replace")
-    if append:
-        data = (before or b"") + data
+    data = _added(name, before or b"", content) if append else _whole(before or b"", content)
     if why := why_not(ports, {name: len(data)}):
         raise ToolRefused(why)
     made = await ports.workspace.apply({name: data})
@@ -31,6 +31,23 @@ async def write_file(path: str, content: str, runtime: Runtime, append: bool = F
     else:
         text = f"wrote {name} ({len(data)} bytes){_instead(name, before, data)}"
     return text, of_use("write_file", name, ok=True, made=made)
+
+
+def _whole(before: bytes, content: str) -> bytes:
+    """The new bytes of a file, with the line ends and the byte order mark that it has."""
+    old = before.decode(errors="surrogateescape")
+    mark = BOM if old.startswith(BOM) and not content.startswith(BOM) else ""
+    return (mark + kept(content, old)).encode(errors="replace")
+
+
+def _added(name: str, before: bytes, content: str) -> bytes:
+    try:
+        text = appended(content, before.decode())
+    except UnicodeDecodeError:
+        raise ToolRefused(
+            f"{name!r} is not UTF-8 text, and `content` would be: add to it with a program"
+        ) from None
+    return before + text.encode(errors="replace")
 
 
 def _instead(name: str, before: bytes | None, data: bytes) -> str:

@@ -1,7 +1,9 @@
-"""Manifest: a workspace as a value, path -> (digest, size). Only what changed is stored anew.
+"""Manifest: a workspace as a value: files by path as (digest, size), symbolic links by path with
+their targets. Only what changed is stored anew.
 
-There is no directory of a job on any host, so there are no links to follow: a path is a name in a
-manifest, and its bytes are a blob. Of a job on a repository it has what differs from a commit.
+There is no directory of a job on any host: a path is a name in a manifest, and a file's bytes are a
+blob. A link is a text, which code in a sandbox follows, and on a host nothing does. Of a job on a
+repository the manifest has what differs from a commit.
 
 Why: docs/decisions/0001-workspace-is-a-value.md
 """
@@ -10,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -23,20 +26,26 @@ LONGEST_PATH = 240
 DEEPEST_PATH = 32
 """Parts of a path, and so levels of directories: what a sandbox takes."""
 
+_REFUSED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""As `sandbox.paths.fault` has it: all other characters can be in names of files."""
+
 
 class FileEntry(NamedTuple):
-    """A file: sha256 of its bytes, and how many there are."""
+    """A file: sha256 of its bytes, and how many there are. `executable`: whether it can be run as
+    a program; None is the default, as `sandbox.protocol.Command` has it."""
 
     digest: str
     size: int
+    executable: bool | None = None
 
 
 def checked_path(path: str) -> str:
     """`path` in its one normal form: relative, `/` between the parts; raises PathRefused."""
     shown = path[:80]
     known = path[: LONGEST_PATH + 1]  # it may be as long as a body, and has lost by then
-    if any(not character.isprintable() for character in known):
-        raise PathRefused(f"a path has printable characters only: {shown!r}")
+    if _REFUSED.search(known):
+        why = "a control character, a line end, a sign that turns the direction of text, or no text"
+        raise PathRefused(f"a path has {why}: {shown!r}")
     if not path or len(known.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in known:
         said = f"a path is relative, with '/', up to {LONGEST_PATH} bytes"
         raise PathRefused(f"{said}: {shown!r}")
@@ -50,34 +59,41 @@ def checked_path(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of a workspace by path. With `base`, the commit (hexadecimal) of a repository, they
-    lie over its files, of which the paths in `removed` are gone."""
+    """The files and `links` (targets) of a workspace by path. With `base`, the commit (hexadecimal)
+    of a repository, they lie over its entries, of which the paths in `removed` are gone."""
 
     files: Mapping[str, FileEntry] = field(default_factory=dict)
     removed: frozenset[str] = frozenset()
     base: str | None = None
+    links: Mapping[str, str] = field(default_factory=dict)
 
     def with_files(
         self,
         changed: Mapping[str, FileEntry],
         deleted: frozenset[str],
         in_base: Container[str] | None = None,
+        links: Mapping[str, str] | None = None,
     ) -> Manifest:
-        """This manifest after a run: with `changed`, without `deleted`.
+        """This manifest after a run: with `changed` and new `links`, without `deleted`.
 
         Over a base, what is deleted is in `removed` until it is written again; `in_base` are the
         base's paths, so that other ones are forgotten (None: all are taken as the base's).
         """
-        kept = {path: entry for path, entry in self.files.items() if path not in deleted}
+        new = links or {}
+        old = deleted | changed.keys() | new.keys()
+        files = {path: entry for path, entry in self.files.items() if path not in old}
+        links = {path: target for path, target in self.links.items() if path not in old}
+        after = replace(self, files={**files, **changed}, links={**links, **new})
         if self.base is None:
-            return Manifest({**kept, **changed})
+            return after
         gone = {path for path in deleted if in_base is None or path in in_base}
-        removed = (self.removed | gone) - changed.keys()
-        return Manifest({**kept, **changed}, removed, self.base)
+        return replace(after, removed=(self.removed | gone) - changed.keys() - new.keys())
 
     def dump(self) -> bytes:
         """Its bytes: sorted, so that the same files have the same digest."""
-        plain: dict[str, Any] = {path: list(entry) for path, entry in sorted(self.files.items())}
+        entries = {path: _plain(entry) for path, entry in self.files.items()}
+        links = {path: {"link": target} for path, target in self.links.items()}
+        plain: dict[str, Any] = dict(sorted({**entries, **links}.items()))
         if self.base is not None:
             plain = {"base": self.base, "files": plain, "removed": sorted(self.removed)}
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
@@ -91,7 +107,13 @@ class Manifest:
             plain, removed = plain["files"], frozenset(plain["removed"])
         else:
             base = None
-        return cls({path: FileEntry(*entry) for path, entry in plain.items()}, removed, base)
+        files = {path: FileEntry(*each) for path, each in plain.items() if isinstance(each, list)}
+        links = {path: each["link"] for path, each in plain.items() if isinstance(each, dict)}
+        return cls(files, removed, base, links)
+
+
+def _plain(entry: FileEntry) -> list[Any]:
+    return [*entry] if entry.executable is not None else [entry.digest, entry.size]
 
 
 async def load(blobs: Blobs, digest: str | None) -> Manifest:

@@ -1,4 +1,4 @@
-"""What a run did to `/work`: the files that come out of it.
+"""What a run did to `/work`: the files and symbolic links that come out of it.
 
 Collecting happens when every other process of the sandbox is dead, so nothing moves while it looks;
 it opens each name below its directory's descriptor and never follows a link all the same.
@@ -10,14 +10,14 @@ import os
 import stat
 
 from sandbox.agent.walk import Base, Beginning, Found, walk
-from sandbox.paths import REFUSALS, fault
+from sandbox.agent.write import Written
+from sandbox.paths import REFUSALS, fault, target_fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _KINDS = {
-    stat.S_IFLNK: "a symbolic link",
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
@@ -30,6 +30,8 @@ class Collected:
 
     def __init__(self) -> None:
         self.changed: dict[str, bytes] = {}
+        self.executable: list[str] = []
+        self.links: dict[str, str] = {}
         self.deleted: list[str] = []
         self.refused: list[str] = []
         self.more_refused = 0
@@ -44,22 +46,22 @@ class Collected:
 
 def collect(
     work: str,
-    before: Mapping[str, bytes],
+    before: Written,
     limits: Mapping[str, float],
     base: Base | None = None,
     removed: Iterable[str] = (),
 ) -> Collected:
     """Compare `work` with what was written there, over a `base` without what was `removed`: new and
-    changed regular files, within limits.
+    changed regular files and symbolic links, within limits.
     """
     result = Collected()
     kept: dict[str, int] = {}
     places: set[str] | None = None
-    if before or base is not None:
-        beginning = Beginning(before, removed)
+    if before.paths or base is not None:
+        beginning = Beginning(before.paths, removed)
         kept, places = _look_for_deleted(work, before, base, beginning, result), beginning.places
     total = sum(kept.values())
-    for found in walk(work, Beginning(before, removed), base, places):
+    for found in walk(work, Beginning(before.paths, removed), base, places):
         if found.is_unchanged():
             continue
         grown = total - kept.get(found.path, 0) + found.size
@@ -73,38 +75,57 @@ def collect(
             result.refuse(found.path, why)
             continue
         try:
-            data = _read(found)
+            if _take(found, before, result):
+                kept[found.path], total = found.size, grown
         except OSError as error:
             result.refuse(found.path, f"not to be read: {error.strerror}")
-            continue
-        if data != before.get(found.path):
-            result.changed[found.path] = data
-            kept[found.path], total = found.size, grown
     if result.more_refused:
         result.refused.append(f"and {result.more_refused} more")
     return result
 
 
+def _take(found: Found, before: Written, result: Collected) -> bool:
+    """Whether it is new, or not as it was written; it is in the result then."""
+    path = found.path
+    if stat.S_ISLNK(found.mode):
+        target = found.target()
+        if target == before.links.get(path):
+            return False
+        if (why := target_fault(target)) is not None:
+            result.refuse(path, why)
+            return False
+        result.links[path] = target
+        return True
+    data = _read(found)
+    if data == before.files.get(path) and found.is_executable == before.is_executable(path):
+        return False
+    result.changed[path] = data
+    if found.is_executable:
+        result.executable.append(path)
+    return True
+
+
 def _look_for_deleted(
     work: str,
-    before: Mapping[str, bytes],
+    before: Written,
     base: Base | None,
     beginning: Beginning,
     result: Collected,
 ) -> dict[str, int]:
     """Note which files are gone; returns the sizes of those that were written and are there."""
-    present = {found.path for found in walk(work, beginning, base) if stat.S_ISREG(found.mode)}
-    result.deleted = sorted([*(before.keys() - present), *beginning.gone])
+    present = {found.path for found in walk(work, beginning, base) if found.is_entry}
+    result.deleted = sorted([*(before.paths - present), *beginning.gone])
     if beginning.more_gone:
         result.refuse(f"{beginning.more_gone} paths", "deleted, more than can be reported")
-    return {path: len(data) for path, data in before.items() if path in present}
+    sizes = {path: len(data) for path, data in (*before.files.items(), *before.links.items())}
+    return {path: size for path, size in sizes.items() if path in present}
 
 
 def _refusal(found: Found, file_bytes: float) -> str | None:
     why = fault(found.path)
     if why is not None:
         return why
-    if not stat.S_ISREG(found.mode):
+    if not found.is_entry:
         return _KINDS.get(stat.S_IFMT(found.mode), "not a regular file")
     if found.size > file_bytes:
         return f"{found.size} bytes, more than {file_bytes:.0f}"

@@ -16,7 +16,7 @@ from sandbox.agent.collect import Collected, collect
 from sandbox.agent.resource_monitor import ResourceMonitor
 from sandbox.agent.supervise import Observed, RunSupervisor
 from sandbox.agent.walk import Base
-from sandbox.agent.write import write_files, write_over
+from sandbox.agent.write import Written, write_files, write_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class Order:
     def __init__(self, control: int) -> None:
         self.words: list[str] = []
         self.files: dict[str, bytes] = {}
+        self.executable: dict[str, bool] = {}
+        self.links: dict[str, str] = {}
         self.removed: list[str] = []
         self.stdin = b""
         self.code: bytes | None = None
@@ -61,10 +63,10 @@ class Order:
             first, _, rest = value.partition(" ")
             if key == "word":
                 self.words.append(wire.receive(control, int(first)).decode(errors="replace"))
-            elif key == "file":
-                self.files[rest] = wire.receive(control, int(first))
             elif key == "removed":
                 self.removed.append(value)
+            elif key in {"file", "link", "mode"}:
+                self._take_entry(control, key, first, rest)
             elif key == "stdin":
                 self.stdin = wire.receive(control, int(first))
             elif key == "code":
@@ -78,6 +80,15 @@ class Order:
                 self.collect = False
             else:
                 self.limits[key] = float(value)
+
+    def _take_entry(self, control: int, key: str, first: str, path: str) -> None:
+        """Note a file or a link, whose size is `first`, or the mode of a file."""
+        if key == "mode":
+            self.executable[path] = first == "755"
+        elif key == "link":
+            self.links[path] = wire.receive(control, int(first)).decode()
+        else:
+            self.files[path] = wire.receive(control, int(first))
 
 
 def main(control: int, given_path: str) -> None:
@@ -113,14 +124,15 @@ def serve(
     except EOFError:
         return
     top: Iterable[str] = order.files
+    written = Written(order.files, order.executable, order.links)
     if base is None:
-        write_files(program.WORK, order.files)
+        write_files(program.WORK, written)
     else:
-        write_over(program.WORK, order.files, order.removed)
+        write_over(program.WORK, written, order.removed)
         top = sources(program.WORK)
     running = _start(waiting, order, given, modules(top))
     seen = RunSupervisor(running, monitor, order.limits, order.stdin, read_fd).follow()
-    _answer(write_fd, seen, order, base)
+    _answer(write_fd, seen, order, written, base)
 
 
 def harden() -> None:
@@ -168,11 +180,14 @@ def modules(paths: Iterable[str]) -> set[str]:
     return found
 
 
-def _answer(control: int, seen: Observed, order: Order, base: Base | None) -> None:
+def _answer(
+    control: int, seen: Observed, order: Order, written: Written, base: Base | None
+) -> None:
     left = Collected()
     if order.collect:
-        left = collect(program.WORK, order.files, order.limits, base, order.removed)
+        left = collect(program.WORK, written, order.limits, base, order.removed)
     kept = (seen.stdout, seen.stderr)
+    links = {path: target.encode() for path, target in left.links.items()}
 
     def header() -> Iterator[str]:
         yield f"end {seen.end or '-'}"
@@ -183,8 +198,11 @@ def _answer(control: int, seen: Observed, order: Order, base: Base | None) -> No
             yield f"{name} {len(stream.head)} {len(stream.tail)} {stream.dropped}"
         for path, data in left.changed.items():
             yield f"changed {len(data)} {path}"
+        for path, target in links.items():
+            yield f"link {len(target)} {path}"
+        yield from (f"executable {path}" for path in left.executable)
         yield from (f"deleted {path}" for path in left.deleted)
         yield from (f"refused {line}" for line in left.refused)
 
     outputs = [part for stream in kept for part in (bytes(stream.head), stream.tail)]
-    wire.send(control, header(), [*outputs, *left.changed.values()])
+    wire.send(control, header(), [*outputs, *left.changed.values(), *links.values()])

@@ -93,11 +93,26 @@ class Found:
             if stat.S_IFMT(old.st_mode) != stat.S_IFMT(self.mode):
                 return False
             if stat.S_ISLNK(self.mode):
-                both = (os.readlink(self.name, dir_fd=fd) for fd in (self.directory, self.layers))
-                return next(both) == next(both)
-            return stat.S_ISREG(self.mode) and old.st_size == self.size and self._is_same()
+                return os.readlink(self.name, dir_fd=self.layers) == self.target()
+            if not stat.S_ISREG(self.mode) or (old.st_mode ^ self.mode) & stat.S_IXUSR:
+                return False
+            return old.st_size == self.size and self._is_same()
         except OSError:
             return False
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether a workspace has such entries: regular files and symbolic links."""
+        return stat.S_ISREG(self.mode) or stat.S_ISLNK(self.mode)
+
+    @property
+    def is_executable(self) -> bool:
+        """Whether git takes the file for executable."""
+        return bool(self.mode & stat.S_IXUSR)
+
+    def target(self) -> str:
+        """The target of a symbolic link."""
+        return os.readlink(self.name, dir_fd=self.directory)
 
     def open(self) -> int:
         """A descriptor to read it from; it is unlocked first."""
@@ -170,14 +185,15 @@ class _Walk:
             below = _open_directory(name, directory, status.st_mode)
             yield from self.below(below, path + "/", _opened(name, layers), _opened(name, upper))
             return
+        was = old is not None and self._beginning.has(path)
+        found = Found(path, directory, status, layers if was else None)
         if layers is not None and old is not None:
             if stat.S_IFMT(old.st_mode) != stat.S_IFMT(status.st_mode):
-                self._lose(layers, name, path)
+                self._lose(layers, name, path, replaced=found.is_entry)
             elif self._is_untouched(status, old):
                 return
-        was = old is not None and self._beginning.has(path)
         self._beginning.places.update(above(path))
-        yield Found(path, directory, status, layers if was else None)
+        yield found
 
     def _is_untouched(self, status: os.stat_result, old: os.stat_result) -> bool:
         """Whether a file of a copy is as it was copied. Nobody can set a change time; the rest is
@@ -189,19 +205,24 @@ class _Walk:
         same = (status.st_size, status.st_mtime_ns) == (old.st_size, old.st_mtime_ns)
         return same and status.st_ctime_ns < self._since
 
-    def _lose(self, layers: int, name: str, path: str) -> None:
-        """Note each regular file that was there at `path` and below."""
+    def _lose(self, layers: int, name: str, path: str, *, replaced: bool = False) -> None:
+        """Note each file, link and empty directory that was there at `path` and below; not at
+        `path` itself where an entry has `replaced` it.
+        """
         status = _status(name, layers)
         if status is None or path == _OWN or fault(path) is not None:
             return
-        if stat.S_ISREG(status.st_mode) and self._beginning.has(path):
-            self._beginning.lose(path)
-        elif (below := _opened(name, layers)) is not None:
+        if (below := _opened(name, layers)) is not None:
             try:
-                for each in sorted(os.listdir(below)):
+                names = sorted(os.listdir(below))
+                for each in names:
                     self._lose(below, each, f"{path}/{each}")
             finally:
                 os.close(below)
+            if names:
+                return
+        if not replaced and self._beginning.has(path):
+            self._beginning.lose(path)
 
 
 def above(path: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Files into `/work`, before anything of the run has started: nothing moves meanwhile."""
 
-# ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH108, PTH118, PTH120, PTH123, PTH208
+# ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH108, PTH118, PTH120, PTH123, PTH208, PTH211
 
 from __future__ import annotations
 
@@ -8,54 +8,83 @@ import os
 import stat
 
 from sandbox.agent.walk import above
+from sandbox.paths import ELF, is_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-_ELF = b"\x7fELF"
+_PROGRAM_MODE = 0o755
 
 
-def write_files(work: str, files: Mapping[str, bytes]) -> None:
-    """Write `files` below `work`, which is empty."""
-    for path, data in files.items():
-        place = f"{work}/{path}"
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        _write(place, data)
+class Written:
+    """What is written to `/work` before a run: regular files, which of them are executable (by
+    default those that take the place of an executable file, or begin as a program does), and
+    symbolic links by their targets.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, bytes],
+        executable: Mapping[str, bool] | None = None,
+        links: Mapping[str, str] | None = None,
+    ) -> None:
+        self.files = files
+        self.executable = dict(executable or {})
+        self.links = links or {}
+
+    @property
+    def paths(self) -> set[str]:
+        """All paths that are written."""
+        return {*self.files, *self.links}
+
+    def is_executable(self, path: str) -> bool:
+        """Whether a written file can be executed."""
+        known = self.executable.get(path)
+        return is_program(self.files[path]) if known is None else known
 
 
-def write_over(work: str, files: Mapping[str, bytes], removed: Iterable[str]) -> None:
-    """Remove from `work`, then write `files` to it; whatever is in their way makes room. A file
-    that takes the place of another has its mode.
+def write_files(work: str, written: Written) -> None:
+    """Write to `work`, which is empty."""
+    for path in written.paths:
+        os.makedirs(os.path.dirname(f"{work}/{path}"), exist_ok=True)
+    for path in written.files:
+        _write(f"{work}/{path}", written, path)
+    for path, target in written.links.items():
+        os.symlink(target, f"{work}/{path}")
+
+
+def write_over(work: str, written: Written, removed: Iterable[str]) -> None:
+    """Remove from `work`, then write to it; whatever is in the way makes room. Notes in `written`
+    which files take the place of an executable file.
     """
     _remove(work, removed)
     directories = {""}
-    for path, data in files.items():
+    for path in written.files:
         _make_way(work, os.path.dirname(path), directories)
-        place = f"{work}/{path}"
-        mode = _clear(place)
-        _write(place, data)
+        mode = _clear(f"{work}/{path}")
         if mode is not None:
-            os.chmod(place, mode)
+            written.executable.setdefault(path, bool(mode & stat.S_IXUSR))
+        _write(f"{work}/{path}", written, path)
+    for path, target in written.links.items():
+        _make_way(work, os.path.dirname(path), directories)
+        _clear(f"{work}/{path}")
+        os.symlink(target, f"{work}/{path}")
 
 
-def mode_of(data: bytes) -> int:
-    """The mode of a new file. A workspace holds none; what can be executed may be."""
-    return 0o755 if data.startswith((b"#!", _ELF)) else 0o644
-
-
-def _write(place: str, data: bytes) -> None:
+def _write(place: str, written: Written, path: str) -> None:
     """Write one file.
 
-    A workspace does not hold times either: what was compiled is older than its sources, so that
-    `make` does not take it for up to date.
+    A workspace does not hold times: what was compiled is older than its sources, so that `make`
+    does not take it for up to date.
     """
+    data = written.files[path]
     with open(place, "wb") as file:
         file.write(data)
-    if (mode := mode_of(data)) != 0o644:
-        os.chmod(place, mode)
-    if data.startswith(_ELF):
+    if written.is_executable(path):
+        os.chmod(place, _PROGRAM_MODE)
+    if data.startswith(ELF):
         os.utime(place, (0, 0))
 
 

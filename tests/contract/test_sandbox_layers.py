@@ -48,6 +48,8 @@ def top() -> Iterator[Path]:
         place.mkdir(mode=0o755)
         make(place, "base", BASE)
         make(place, "over", {"a.txt": b"over", "only": b"over"})
+        make(place, "hollow", {})
+        (place / f"hollow-{TOKEN}" / "empty").mkdir()
         make(place, "other", {"secret": b"of another job"})
         make(place, "shadow", {"json/__init__.py": b"MINE = 1", "string.py": b"MINE = 2"})
         yield place
@@ -117,9 +119,11 @@ Path('fresh/deep/file').write_text('f')
         assert result.succeeded, result.stderr
         assert result.changed == {
             "a.txt": b"changed",
+            "app/core.py": b"VALUE = 'base'\n",
             "app/data/new": b"new",
             "fresh/deep/file": b"f",
         }
+        assert result.executable == {"app/core.py"}
         assert (result.deleted, result.refused) == (frozenset({"b.txt"}), ())
     assert (top / f"base-{TOKEN}" / "a.txt").read_bytes() == b"a"
     assert {path.name for path in (top / f"base-{TOKEN}" / "app/data").iterdir()} == {"one", "two"}
@@ -153,8 +157,36 @@ os.remove('b.txt'); os.symlink('link', 'b.txt')
     result = await run(sandbox, code)
     assert result.changed == {"a.txt/in": b"in", "app": b"a file", "link": b"a file"}
     whole = {"app/__init__.py", "app/core.py", "app/data/one", "app/data/two"}
-    assert result.deleted == {"a.txt", "b.txt", *whole}
-    assert result.refused == ("b.txt: a symbolic link",)
+    assert result.links == {"b.txt": "link"}
+    assert result.deleted == {"a.txt", *whole}
+    assert result.refused == ()
+
+
+async def test_links_modes_and_empty_directories_come_out(sandbox: Sandbox) -> None:
+    code = """
+import os, stat
+print(sorted(name for name in os.listdir() if os.path.islink(name)), os.access('b.txt', os.X_OK))
+os.remove('link'); os.symlink('b.txt', 'link')
+os.remove('folder'); os.mkdir('folder'); open('folder/in', 'w').write('in')
+os.remove('outside'); os.remove('mine'); os.chmod('run.sh', 0o644)
+os.rmdir('empty')
+os.symlink('../app', 'app/up'); os.symlink('nowhere', 'dangling'); os.symlink('loop', 'loop')
+"""
+    named = (f"base-{TOKEN}", f"hollow-{TOKEN}")
+    command = Command(
+        ("python", "-c", code),
+        {"b.txt": b"b"},
+        layers=named,
+        executable={"b.txt": True},
+        links={"mine": "a.txt", "kept": "/etc"},
+    )
+    result = await sandbox.run(command, QUICK)
+    assert result.stdout.text == "['folder', 'kept', 'link', 'mine', 'outside'] True\n"
+    script = BASE["run.sh"]
+    assert (result.changed, result.executable) == ({"folder/in": b"in", "run.sh": script}, set())
+    links = {"app/up": "../app", "dangling": "nowhere", "link": "b.txt", "loop": "loop"}
+    assert result.links == links
+    assert (result.deleted, result.refused) == ({"empty", "folder", "mine", "outside"}, ())
 
 
 async def test_the_commands_files_lie_over_the_layer_without_what_is_removed(

@@ -1,15 +1,20 @@
-"""Base: the files of a repository's commit, over which a job's own files lie."""
+"""Base: the entries of a repository's commit, over which a job's own files and links lie."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from agents.errors import ToolRefused
+from agents.links import follow
 from agents.ports.repository import Patch
 from jobs.blobs.manifest import checked_path
 from jobs.errors import PathRefused
+from sandbox.paths import is_program
+from worker.repositories.patches import PLAIN, Kinds
 
 
 class Entry(Protocol):
@@ -24,6 +29,16 @@ class Entry(Protocol):
     @property
     def is_file(self) -> bool:
         """Whether it is a regular file."""
+        ...
+
+    @property
+    def is_executable(self) -> bool:
+        """Whether it is a regular file that can be executed."""
+        ...
+
+    @property
+    def is_submodule(self) -> bool:
+        """Whether it is a commit of another repository."""
         ...
 
 
@@ -43,17 +58,24 @@ class Base(Protocol):
         """By path, without directories."""
         ...
 
+    @property
+    def links(self) -> Mapping[str, str]:
+        """The symbolic links: targets by path."""
+        ...
+
     async def read(self, path: str) -> bytes | None:
         """A file's bytes; None where there is no regular file."""
         ...
 
     async def ignored(
-        self, changed: Mapping[str, bytes], removed: frozenset[str]
+        self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds = PLAIN
     ) -> frozenset[str]:
-        """Which of the changed files are new, and ignored by git."""
+        """Which of the changed files and links are new, and ignored by git."""
         ...
 
-    async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> Patch:
+    async def patch(
+        self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds = PLAIN
+    ) -> Patch:
         """The change in git's format."""
         ...
 
@@ -61,6 +83,7 @@ class Base(Protocol):
         self,
         changed: Mapping[str, bytes],
         removed: frozenset[str],
+        kinds: Kinds = PLAIN,
         *,
         branch: str,
         message: str,
@@ -73,16 +96,38 @@ class Base(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BaseFiles:
-    """The regular files of a base that a workspace can name: sizes by path."""
+    """The entries of a base that a workspace can name: sizes of the regular files, targets of the
+    symbolic links, and submodules, by path."""
 
     base: Base
     sizes: Mapping[str, int] = field(init=False)
+    links: Mapping[str, str] = field(init=False)
+    submodules: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         """Look at each name once for all attempts of the job in this process."""
-        entries = self.base.entries.items()
-        sizes = {path: each.size for path, each in entries if each.is_file and nameable(path)}
+        entries = {path: each for path, each in self.base.entries.items() if nameable(path)}
+        sizes = {path: each.size for path, each in entries.items() if each.is_file}
+        links = {path: target for path, target in self.base.links.items() if path in entries}
+        submodules = frozenset(path for path, each in entries.items() if each.is_submodule)
         object.__setattr__(self, "sizes", sizes)
+        object.__setattr__(self, "links", links)
+        object.__setattr__(self, "submodules", submodules)
+
+    def followed(self) -> Mapping[str, int]:
+        """The sizes of all files that a run can open, those that links lead to among them."""
+        found = dict(self.sizes)
+        for link in self.links:
+            with suppress(ToolRefused):
+                if (size := self.sizes.get(follow(link, self.links))) is not None:
+                    found[link] = size
+        return found
+
+    async def read(self, path: str) -> bytes | None:
+        """The bytes of a file, by the links on its way; None where there is none."""
+        with suppress(ToolRefused):
+            return await self.base.read(follow(path, self.links))
+        return None
 
     def has(self, path: str, content: bytes) -> bool:
         """Whether the commit has a file with just this content."""
@@ -91,6 +136,13 @@ class BaseFiles:
             return False
         blob = b"blob %d\0%b" % (len(content), content)
         return hashlib.sha1(blob, usedforsecurity=False).hexdigest() == entry.oid
+
+
+def special_mode(entry: Entry | None, content: bytes, executable: bool | None) -> bool | None:
+    """Whether a file with this content, in the place of the commit's `entry`, can be executed; None
+    where it can, or cannot, by default."""
+    usual = entry.is_executable if entry is not None and entry.is_file else is_program(content)
+    return None if executable == usual else executable
 
 
 def nameable(path: str) -> bool:

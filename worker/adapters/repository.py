@@ -78,14 +78,15 @@ async def facts_of(
     files = workspace.base
     if files is None:
         return None
-    texts = {name: await _text(files, name) for name in wanted(files.sizes)}
+    sizes = files.followed()
+    texts = {name: await _text(files, name, sizes) for name in wanted(sizes)}
     programs = (*environment.programs, *environment.runners)
     return RepositoryFacts(
         commit=files.base.commit,
         files=len(files.base.entries),
         layout=_layout(files.sizes),
-        guidance=await _guidance(files),
-        verify=project_tests(files.sizes, texts, programs),
+        guidance=await _guidance(files, sizes),
+        verify=project_tests(sizes, texts, programs),
         setup=setup.command if setup else "",
         installed=isinstance(setup, Installed),
     )
@@ -97,23 +98,23 @@ def _layout(sizes: Mapping[str, int]) -> tuple[str, ...]:
     return (*names[:LAYOUT_SHOWN], *more)
 
 
-async def _guidance(files: BaseFiles) -> tuple[tuple[str, str], ...]:
+async def _guidance(files: BaseFiles, sizes: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     left = 2 * GUIDANCE_SHOWN
     for name in GUIDANCE:
-        if name not in files.sizes or left <= 0:
+        if name not in sizes or left <= 0:
             continue
-        text = head_and_tail(await _text(files, name), min(GUIDANCE_SHOWN, left))
+        text = head_and_tail(await _text(files, name, sizes), min(GUIDANCE_SHOWN, left))
         if text.strip() and text not in found.values():
             found[name] = text
             left -= len(text)
     return tuple(found.items())
 
 
-async def _text(files: BaseFiles, name: str) -> str:
-    if files.sizes[name] > CONFIGURATION_BYTES:
+async def _text(files: BaseFiles, name: str, sizes: Mapping[str, int]) -> str:
+    if sizes[name] > CONFIGURATION_BYTES:
         return ""
-    return (await files.base.read(name) or b"").decode(errors="replace")
+    return (await files.read(name) or b"").decode(errors="replace")
 
 
 async def delivered(

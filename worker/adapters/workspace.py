@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
-from agents.errors import PathOutside
-from agents.ports import Artifact
+from agents.errors import PathOutside, ToolRefused
+from agents.links import follow
+from agents.ports import Artifact, Version
 from agents.ports.repository import Patch
 from agents.runs.installed import belongs_to_install
 from agents.tree import Tree
@@ -19,12 +22,15 @@ from jobs.blobs.directory import Blobs, hashed
 from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
 from jobs.errors import PathRefused
 from sandbox.media import media_type
-from worker.adapters.base import Base, BaseFiles, nameable, of_git
+from worker.adapters.base import Base, BaseFiles, nameable, of_git, special_mode
+from worker.repositories.patches import Kinds
 from worker.repositories.setups.setup import Installed
 
 KEPT_BYTES = 1024 * 1024
 """A longer file is read again for each run: a worker holds dozens of jobs, most of which wait for a
 model, and each may have a hundred MiB of input."""
+
+_Kind = TypeVar("_Kind")
 
 
 class ManifestWorkspace:
@@ -58,7 +64,8 @@ class ManifestWorkspace:
         manifest = await load(blobs, digest)
         if manifest.base is None:  # the files of the request
             files = {path: entry for path, entry in manifest.files.items() if not of_git(path)}
-            manifest = Manifest(files, base=base.commit)
+            files = {_placed(path, base): entry for path, entry in files.items()}
+            manifest = replace(manifest, files=files, base=base.commit)
             digest = await blobs.put(manifest.dump())
         if manifest.base != base.commit:
             raise ValueError(f"the workspace is of commit {manifest.base}, not {base.commit}")
@@ -82,11 +89,18 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         if self._sizes is None:
             own = {path: entry.size for path, entry in self._manifest.files.items()}
-            below = self._base.sizes if self._base else {}
-            removed = self._manifest.removed
-            there = {path: size for path, size in below.items() if path not in removed}
+            there = self._left_of(self._base.sizes) if self._base else {}
             self._sizes = dict(sorted({**there, **own}.items()))
         return self._sizes
+
+    def links(self) -> Mapping[str, str]:
+        """See agents.ports.Workspace."""
+        there = self._left_of(self._base.links) if self._base else {}
+        return {**there, **self._manifest.links}
+
+    def submodules(self) -> Collection[str]:
+        """See agents.ports.Workspace."""
+        return self._base.submodules - self._manifest.removed if self._base else frozenset()
 
     async def read(self, path: str) -> bytes | None:
         """See agents.ports.Workspace."""
@@ -94,7 +108,8 @@ class ManifestWorkspace:
         entry = self._manifest.files.get(name)
         if entry is not None:
             return await self._bytes(entry)
-        return None if name in self._manifest.removed else await self.original(name)
+        gone = name in self._manifest.removed or name in self._manifest.links
+        return None if gone else await self.original(name)
 
     async def original(self, path: str) -> bytes | None:
         """See agents.ports.Workspace."""
@@ -104,13 +119,21 @@ class ManifestWorkspace:
 
     def changed(self) -> Collection[str]:
         """See agents.ports.Workspace."""
-        return self._manifest.files.keys() | self._manifest.removed
+        manifest = self._manifest
+        return manifest.files.keys() | manifest.links.keys() | manifest.removed
 
     async def tree(self) -> Tree:
         """See agents.ports.Workspace."""
         layers = (self._base.base.layer,) if self._base else ()
         installed = (self._installed.layer,) if self._installed else ()
-        return Tree(await self._files(), layers, self._manifest.removed, installed)
+        return Tree(
+            await self._files(),
+            layers,
+            self._manifest.removed,
+            installed,
+            self._executable(),
+            self._manifest.links,
+        )
 
     def install(self, installed: Installed) -> None:
         """Have programs find these dependencies, which are kept as long as the workspace."""
@@ -121,7 +144,8 @@ class ManifestWorkspace:
         if self._base is None:
             return None
         base = self._base.base
-        return await base.patch(await self._own(base), self._manifest.removed)
+        files, kinds = await self._own(base)
+        return await base.patch(files, self._manifest.removed, kinds)
 
     async def bundle(self, *, branch: str, message: str, author: str, at: int) -> bytes | None:
         """The same change as a git bundle, with one commit on `branch` by `author` (`Name <mail>`)
@@ -129,9 +153,11 @@ class ManifestWorkspace:
         if self._base is None:
             return None
         base = self._base.base
+        files, kinds = await self._own(base)
         return await base.bundle(
-            await self._own(base),
+            files,
             self._manifest.removed,
+            kinds,
             branch=branch,
             message=message,
             author=author,
@@ -139,18 +165,28 @@ class ManifestWorkspace:
         )
 
     async def apply(
-        self, changed: Mapping[str, bytes], deleted: frozenset[str] = frozenset()
+        self,
+        changed: Mapping[str, bytes],
+        deleted: frozenset[str] = frozenset(),
+        *,
+        executable: Mapping[str, bool] | None = None,
+        links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
         """See agents.ports.Workspace."""
         named = {_inside(path): content for path, content in changed.items()}
+        links = {_inside(path): target for path, target in (links or {}).items()}
         if self._base is not None:
             named = {path: content for path, content in named.items() if not of_git(path)}
+            links = {path: target for path, target in links.items() if not of_git(path)}
         entries = {
-            path: FileEntry(await hashed(content), len(content)) for path, content in named.items()
+            path: FileEntry(
+                await hashed(content), len(content), self._mode(path, content, executable or {})
+            )
+            for path, content in named.items()
         }
         # The blobs and the manifest that names them are written side by side: a digest is known
         # before its bytes are stored, and nobody reads the manifest before this returns.
-        manifest = self._after(named, entries, deleted)
+        manifest = self._after(named, entries, deleted, links)
         writes = [self._blobs.put(content) for content in named.values()]
         digest, *_ = await asyncio.gather(self._blobs.put(manifest.dump()), *writes)
         self._set(manifest, digest)
@@ -169,10 +205,14 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         return await self._blobs.get(digest)
 
-    async def manifest(self, digest: str | None) -> Mapping[str, str]:
+    async def manifest(self, digest: str | None) -> Mapping[str, Version]:
         """See agents.ports.Workspace."""
         manifest = await load(self._blobs, digest)
-        return {path: entry.digest for path, entry in manifest.files.items()}
+        files = {
+            path: Version(each.digest, each.executable) for path, each in manifest.files.items()
+        }
+        links = {path: Version("", target=target) for path, target in manifest.links.items()}
+        return {**files, **links}
 
     def fork(self) -> ManifestWorkspace:
         """See agents.ports.Workspace."""
@@ -197,26 +237,53 @@ class ManifestWorkspace:
         named: Mapping[str, bytes],
         entries: Mapping[str, FileEntry],
         deleted: frozenset[str],
+        links: Mapping[str, str],
     ) -> Manifest:
-        """The manifest with these changes. A file that is as the commit has it is no change."""
+        """The manifest with these changes. An entry that is as the commit has it is no change."""
         if self._base is None:
-            return self._manifest.with_files(entries, deleted)
+            return self._manifest.with_files(entries, deleted, links=links)
+        base = self._base
         gone = frozenset(path for path in deleted if nameable(path))
-        after = self._manifest.with_files(entries, gone, self._base.base.entries)
-        same = {path for path, content in named.items() if self._base.has(path, content)}
+        after = self._manifest.with_files(entries, gone, base.base.entries, links)
+        same = {
+            path
+            for path, content in named.items()
+            if entries[path].executable is None and base.has(path, content)
+        }
         files = {path: entry for path, entry in after.files.items() if path not in same}
-        return replace(after, files=files)
+        own = {path: each for path, each in after.links.items() if base.links.get(path) != each}
+        return replace(after, files=files, links=own)
+
+    def _mode(self, path: str, content: bytes, executable: Mapping[str, bool]) -> bool | None:
+        """Of a new version of a file: what is said of it, else what the old one was."""
+        old = self._manifest.files.get(path)
+        mode = executable.get(path, old.executable if old else None)
+        entry = self._base.base.entries.get(path) if self._base else None
+        return special_mode(entry, content, mode)
+
+    def _executable(self) -> dict[str, bool]:
+        entries = self._manifest.files.items()
+        return {path: each.executable for path, each in entries if each.executable is not None}
+
+    def _left_of(self, entries: Mapping[str, _Kind]) -> dict[str, _Kind]:
+        """Those of the base's entries that the job has neither removed nor replaced by another
+        kind."""
+        gone = self._manifest.removed | self._manifest.files.keys() | self._manifest.links.keys()
+        return {path: each for path, each in entries.items() if path not in gone}
 
     async def _files(self) -> dict[str, bytes]:
         entries = self._manifest.files.items()
         return {path: await self._bytes(entry) for path, entry in entries}
 
-    async def _own(self, base: Base) -> dict[str, bytes]:
-        """What the job delivers of its files: no installed packages, nothing that git ignores."""
-        files = await self._files()
+    async def _own(self, base: Base) -> tuple[dict[str, bytes], Kinds]:
+        """What the job delivers: no installed packages, nothing that git ignores."""
+        files, removed = await self._files(), self._manifest.removed
         own = {path: data for path, data in files.items() if not belongs_to_install(path)}
-        ignored = await base.ignored(own, self._manifest.removed)
-        return {path: data for path, data in own.items() if path not in ignored}
+        kinds = Kinds(self._executable(), self._manifest.links)
+        ignored = await base.ignored(own, removed, kinds)
+        links = {path: each for path, each in kinds.links.items() if path not in ignored}
+        own = {path: data for path, data in own.items() if path not in ignored}
+        return own, replace(kinds, links=links)
 
     async def _bytes(self, entry: FileEntry) -> bytes:
         content = self._kept.get(entry.digest)
@@ -228,6 +295,13 @@ class ManifestWorkspace:
     def _keep(self, digest: str, content: bytes) -> None:
         if len(content) <= KEPT_BYTES:
             self._kept[digest] = content
+
+
+def _placed(path: str, base: Base) -> str:
+    """Where a file of the request goes by the commit's links."""
+    with suppress(ToolRefused):
+        return follow(path, base.links)
+    return path
 
 
 def _inside(path: str) -> str:

@@ -12,46 +12,48 @@ from worker.repositories.git import Git
 from worker.repositories.ignored import ignored
 from worker.repositories.merges import Merged
 from worker.repositories.mirrors import Mirror
-from worker.repositories.patches import Change, Patch
+from worker.repositories.patches import PLAIN, Change, Kinds, Patch
 from worker.repositories.places import Lock, Places
 from worker.repositories.snapshots import Entry
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """`entries` by path, without directories. The layer stays on this machine until `release`, or
-    until the Base is dropped."""
+    """`entries` by path, without directories, and the targets of the symbolic `links` among them.
+    The layer stays on this machine until `release`, or until the Base is dropped."""
 
     layer: str
     commit: str
     entries: Mapping[str, Entry]
+    links: Mapping[str, str]
     mirror: Mirror = field(repr=False)
     places: Places = field(repr=False)
     use: Lock = field(repr=False)
 
     async def read(self, path: str) -> bytes | None:
         """A file's bytes; None where the commit has no regular file there. Raises GitFailed."""
-        entry = self.entries.get(path)
-        if entry is None or not entry.is_file:
-            return None
-        return await self.mirror.git().run("cat-file", "blob", entry.oid, most_bytes=entry.size)
+        return await patches.committed(self._change({}, frozenset(), PLAIN), path)
 
     async def ignored(
-        self, changed: Mapping[str, bytes], removed: frozenset[str]
+        self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds = PLAIN
     ) -> frozenset[str]:
-        """Which of the job's files are new, and ignored by git. Raises RepositoryRefused."""
-        return await ignored(self._change(changed, removed))
-
-    async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> Patch:
-        """What the job changed, in git's format: the same input gives the same bytes. Files keep
-        their executable bit, and new programs have it; names below `.git` are dropped. Raises
+        """Which of the job's files and links are new, and ignored by git. Raises
         RepositoryRefused."""
-        return await patches.patch(self._change(changed, removed))
+        return await ignored(self._change(changed, removed, kinds))
+
+    async def patch(
+        self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds = PLAIN
+    ) -> Patch:
+        """What the job changed, in git's format: the same input gives the same bytes. Unless
+        `kinds` says more, files keep their executable bit, and new programs have it; names below
+        `.git` and below submodules are dropped. Raises RepositoryRefused."""
+        return await patches.patch(self._change(changed, removed, kinds))
 
     async def bundle(
         self,
         changed: Mapping[str, bytes],
         removed: frozenset[str],
+        kinds: Kinds = PLAIN,
         *,
         branch: str,
         message: str,
@@ -62,7 +64,7 @@ class Base:
         fetches it has to have. `author` is `Name <mail>`, `at` seconds since 1970 (UTC).
         Raises RepositoryRefused."""
         signed = patches.Signature(message, author, at)
-        return await patches.bundle(self._change(changed, removed), branch, signed)
+        return await patches.bundle(self._change(changed, removed, kinds), branch, signed)
 
     @asynccontextmanager
     async def unpacked(self, bundle: bytes) -> AsyncIterator[Git]:
@@ -82,5 +84,8 @@ class Base:
         self.use.release()
         self.mirror.use.release()
 
-    def _change(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> Change:
-        return Change(self.places, self.mirror, self.commit, self.entries, changed, removed)
+    def _change(
+        self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds
+    ) -> Change:
+        places, mirror = self.places, self.mirror
+        return Change(places, mirror, self.commit, self.entries, changed, removed, kinds)

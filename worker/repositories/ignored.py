@@ -20,8 +20,9 @@ _NONE = 1
 
 
 async def ignored(change: Change) -> frozenset[str]:
-    """The paths of `changed` that are new and ignored. Raises RepositoryRefused."""
-    new = [path for path in change.changed if path not in change.entries]
+    """The paths of changed files and links that are new and ignored. Raises RepositoryRefused."""
+    files = (*change.changed, *change.kinds.links)
+    new = [path for path in files if path not in change.entries]
     rules = await _rules(change) if new else {}
     if not rules:
         return frozenset()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from worker.repositories.errors import RepositoryRefused, printable
@@ -22,18 +22,22 @@ NOW, CHANGE = "repository", "approved-change"
 """What conflict markers, and git's words on conflicts, call the two sides."""
 _CONFLICTS = 1
 _OURS, _THEIRS = "2", "3"
-_REGULAR, _GONE = ("100644", "100755"), "000000"
+_EXECUTABLE, _LINK, _GONE = "100755", "120000", "000000"
+_FILES = ("100644", _EXECUTABLE, _LINK)
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What differs from the commit that the change was merged onto: regular files, and paths that
-    are gone. `conflicts` is what git says of each conflict; a file that has one holds its markers,
-    or is the change's own where git cannot merge it (a binary file)."""
+    """What differs from the commit that the change was merged onto: regular files, those of them
+    that are `executable`, targets of symbolic `links`, and paths that are gone. `conflicts` is what
+    git says of each conflict; a file that has one holds its markers, or is the change's own where
+    git cannot merge it (a binary file)."""
 
     files: Mapping[str, bytes]
     removed: frozenset[str]
     conflicts: tuple[str, ...]
+    executable: frozenset[str] = frozenset()
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Blob(NamedTuple):
@@ -53,10 +57,12 @@ async def merged(git: Git, began: str, onto: str, change: str) -> Merged:
     files = {
         path: await git.run("cat-file", "blob", blob.oid, most_bytes=git.file_bytes)
         for path, blob in sorted(after.items())
-        if blob.mode in _REGULAR
+        if blob.mode in _FILES
     }
+    links = {path: os.fsdecode(files.pop(path)) for path in [*files] if after[path].mode == _LINK}
+    executable = frozenset(path for path in files if after[path].mode == _EXECUTABLE)
     gone = frozenset(path for path, blob in after.items() if blob.mode == _GONE)
-    return Merged(files, gone, conflicts)
+    return Merged(files, gone, conflicts, executable, links)
 
 
 async def _merge(git: Git, began: str, onto: str, change: str) -> bytes:
@@ -75,8 +81,8 @@ def _read(said: bytes) -> tuple[str, dict[str, _Blob], tuple[str, ...]]:
     tree, *fields = map(os.fsdecode, said.split(b"\0")[:-1])
     end = fields.index("") if "" in fields else len(fields)
     sides: dict[str, dict[str, _Blob]] = {}
-    for field in fields[:end]:
-        place, _, path = field.partition("\t")
+    for row in fields[:end]:
+        place, _, path = row.partition("\t")
         mode, oid, stage = place.split()
         sides.setdefault(path, {})[stage] = _Blob(mode, oid)
     unmerged = {path: each[_THEIRS] for path, each in sides.items() if {_OURS, _THEIRS} <= {*each}}

@@ -7,10 +7,10 @@ import os
 import stat
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sandbox.agent.write import mode_of
+from sandbox.paths import is_program
 from sandbox.protocol import MIB
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed
@@ -20,6 +20,8 @@ from worker.repositories.places import Places
 from worker.repositories.snapshots import Entry
 
 _NO_OBJECT = "0" * 40
+_LINK = stat.S_IFLNK
+_MODULES = ".gitmodules"
 _COMPARE = (
     *("diff-tree", "-r", "--find-renames=50%", "-l200", "--no-ext-diff", "--no-textconv"),
     *("--diff-algorithm=histogram", "--no-indent-heuristic", "--no-relative"),
@@ -50,6 +52,19 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
+class Kinds:
+    """What a change has beside the bytes of regular files: which of them are `executable` (others
+    are as the file that they replace, or by their bytes), and new symbolic `links`, with their
+    targets."""
+
+    executable: Mapping[str, bool] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+
+
+PLAIN = Kinds()
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """What changed over the commit of a mirror."""
 
@@ -59,6 +74,7 @@ class Change:
     entries: Mapping[str, Entry]
     changed: Mapping[str, bytes]
     removed: frozenset[str]
+    kinds: Kinds = PLAIN
 
 
 async def patch(change: Change) -> Patch:
@@ -136,29 +152,114 @@ def _make_scratch(folder: Path, mirror: Path) -> None:
 
 
 async def _tree(git: Git, change: Change) -> str:
-    """The tree after the change: files keep the commit's mode, new ones have that of a run."""
-    contents = {path: text for path, text in change.changed.items() if not _in_git(path)}
-    oids = await _stored(git, contents)
-    rows = [f"0 {_NO_OBJECT}\t{path}" for path in sorted(change.removed) if path in change.entries]
+    """The tree after the change."""
+    removed = await _removed(change)
+    kept = frozenset(_submodules(change) - removed)
+    links = {path: os.fsencode(target) for path, target in change.kinds.links.items()}
+    files = {**change.changed, **links}
+    contents = {path: text for path, text in files.items() if not _is_foreign(path, kept)}
+    to_convert = [path for path in contents.keys() - links if await _may_convert(change, path)]
+    oids = await _stored(git, {path: contents[path] for path in contents if path not in to_convert})
+    rows = [f"0 {_NO_OBJECT}\t{path}" for path in sorted(removed)]
     for path in sorted(oids):
-        mode = _mode(change.entries.get(path), contents[path])
+        mode = _LINK if path in links else _mode(change, path)
         rows.append(f"{mode:o} {oids[path]}\t{path}")
     await git.run("read-tree", change.commit)
     await git.run(
         *("update-index", "--add", "--replace", "-z", "--index-info"),
         stdin=b"".join(os.fsencode(row) + b"\0" for row in rows),
     )
+    if to_convert:
+        await _add_converted(git, change, sorted(to_convert))
     return (await git.run("write-tree")).decode().strip()
 
 
-def _in_git(path: str) -> bool:
-    return any(part.lower() == ".git" for part in path.split("/"))
+async def _may_convert(change: Change, path: str) -> bool:
+    """Whether git may have to convert the line ends of a file, by the attributes of the tree. A
+    file that the commit has with CR LF keeps its bytes: else each of its lines would differ."""
+    if b"\r\n" not in change.changed[path]:
+        return False
+    old = await committed(change, path)
+    return old is None or b"\r\n" not in old
 
 
-def _mode(entry: Entry | None, content: bytes) -> int:
-    if entry is not None and entry.is_file:
+async def _add_converted(git: Git, change: Change, paths: list[str]) -> None:
+    """Add files as `git add` does, from a work tree that has them alone. The rest of the commit is
+    as its layer has it: encoded in UTF-8, and not filtered."""
+    tree, rules = git.folder / "converted", git.folder / "info" / "attributes"
+
+    def write() -> None:
+        rules.parent.mkdir(exist_ok=True)
+        rules.write_text("* -filter -ident !working-tree-encoding\n")
+        for path in paths:
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (tree / path).write_bytes(change.changed[path])
+            (tree / path).chmod(stat.S_IMODE(_mode(change, path)))
+
+    await asyncio.to_thread(write)
+    await replace(git, tree=tree).run(
+        *("update-index", "--add", "--replace", "-z", "--stdin"),
+        stdin=b"".join(os.fsencode(path) + b"\0" for path in paths),
+    )
+
+
+async def _removed(change: Change) -> set[str]:
+    """The commit's entries that are gone. A submodule goes with its lines in `.gitmodules`, as by
+    `git rm`, or where something takes its place: its empty directory is often removed by a run that
+    cleans up, and a user's clone has files in it."""
+    gone = {path for path in change.removed if path in change.entries}
+    if not (submodules := gone & _submodules(change)):
+        return gone
+    new = [*change.changed, *change.kinds.links]
+    declared = await _declared(change)
+    return gone - {
+        each
+        for each in submodules & declared
+        if not any(path == each or path.startswith(f"{each}/") for path in new)
+    }
+
+
+async def _declared(change: Change) -> set[str]:
+    """The paths of submodules in the `.gitmodules` that the job has left."""
+    text = change.changed.get(_MODULES)
+    if text is None and _MODULES not in change.removed:
+        text = await committed(change, _MODULES)
+    rows = (line.partition(b"=") for line in (text or b"").splitlines())
+    return {
+        os.fsdecode(path.strip().strip(b'"'))
+        for key, _, path in rows
+        if key.strip().lower() == b"path"
+    }
+
+
+async def committed(change: Change, path: str) -> bytes | None:
+    """A regular file's bytes in the commit; None where it has none."""
+    entry = change.entries.get(path)
+    if entry is None or not entry.is_file:
+        return None
+    git = change.mirror.git()
+    return await git.run("cat-file", "blob", entry.oid, most_bytes=entry.size)
+
+
+def _submodules(change: Change) -> set[str]:
+    return {path for path, entry in change.entries.items() if entry.is_submodule}
+
+
+def _is_foreign(path: str, submodules: frozenset[str]) -> bool:
+    """Whether a path belongs to git, or to another repository."""
+    return any(part.lower() == ".git" for part in path.split("/")) or any(
+        path == each or path.startswith(f"{each}/") for each in submodules
+    )
+
+
+def _mode(change: Change, path: str) -> int:
+    """A file's mode: files keep the commit's, new ones have that of a run."""
+    entry, executable = change.entries.get(path), change.kinds.executable.get(path)
+    if executable is None and entry is not None and entry.is_file:
         return entry.mode
-    return stat.S_IFREG | mode_of(content)
+    if executable is None:
+        executable = is_program(change.changed[path])
+    return stat.S_IFREG | (0o755 if executable else 0o644)
 
 
 async def _stored(git: Git, contents: Mapping[str, bytes]) -> dict[str, str]:

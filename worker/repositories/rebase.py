@@ -9,7 +9,7 @@ from jobs.blobs.directory import Blobs
 from jobs.blobs.manifest import FileEntry, Manifest, load
 from jobs.model.record import JobRecord
 from jobs.model.spec import Rebase, Repo
-from worker.adapters.base import nameable
+from worker.adapters.base import nameable, special_mode
 from worker.repositories.base import Base
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.merges import Merged
@@ -51,12 +51,14 @@ async def begun(record: JobRecord, repositories: Repositories, blobs: Blobs) -> 
 
 async def _merged(base: Base, repo: Repo, change: Rebase, bundle: bytes) -> Merged:
     merged = await base.merged(change.base, bundle)
-    if not (merged.files or merged.removed or merged.conflicts):
+    if not (merged.files or merged.links or merged.removed or merged.conflicts):
         raise RepositoryRefused(
             f"{_named(repo)} has all of the change of job {change.job_id} already, at "
             f"{base.commit[:12]}: nothing is left to rebase"
         )
-    if lost := [path for path in (*merged.files, *merged.removed) if not nameable(path)]:
+    if lost := [
+        path for path in (*merged.files, *merged.links, *merged.removed) if not nameable(path)
+    ]:
         raise RepositoryRefused(
             f"{_named(repo)} has renamed a file of the change to {lost[0][:80]!r}, which no job "
             "can name: rebase it with git"
@@ -70,11 +72,10 @@ async def _workspace(record: JobRecord, base: Base, merged: Merged, blobs: Blobs
     sent = {path: await blobs.get(entry.digest) for path, entry in asked.items()}
     ignored = await base.ignored(sent, frozenset())
     files = {path: asked[path] for path in ignored}
-    files |= {
-        path: FileEntry(await blobs.put(content), len(content))
-        for path, content in merged.files.items()
-    }
-    return await blobs.put(Manifest(files, merged.removed, base.commit).dump())
+    for path, content in merged.files.items():
+        mode = special_mode(base.entries.get(path), content, path in merged.executable)
+        files[path] = FileEntry(await blobs.put(content), len(content), mode)
+    return await blobs.put(Manifest(files, merged.removed, base.commit, merged.links).dump())
 
 
 def _named(repo: Repo) -> str:

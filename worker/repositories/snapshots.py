@@ -13,6 +13,7 @@ import os
 import shutil
 import stat
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +46,8 @@ _CONFIG = """\
 \tdetachedHead = false
 """
 _ATTRIBUTES = "* -text !eol -crlf -ident -filter !working-tree-encoding\n"
+SUBMODULE = 0o160000
+"""The type that git gives to a commit of another repository."""
 _EARLIEST = 315_619_200  # 1980: older times do not go into a zip file
 _FRESH_SECONDS = 60
 
@@ -61,7 +64,38 @@ class Entry:
     @property
     def is_file(self) -> bool:
         """Whether it is a regular file."""
-        return self.mode & 0o170000 == 0o100000
+        return stat.S_ISREG(self.mode)
+
+    @property
+    def is_executable(self) -> bool:
+        """Whether it is a regular file that can be executed."""
+        return self.is_file and bool(self.mode & stat.S_IXUSR)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return stat.S_ISLNK(self.mode)
+
+    @property
+    def is_submodule(self) -> bool:
+        """Whether it is a commit of another repository."""
+        return stat.S_IFMT(self.mode) == SUBMODULE
+
+
+async def links(git: Git, entries: Mapping[str, Entry]) -> dict[str, str]:
+    """The targets of the tree's symbolic links, by path. Raises RepositoryRefused."""
+    found = {path: entry for path, entry in entries.items() if entry.is_link}
+    if not found:
+        return {}
+    asked = "".join(f"{entry.oid}\n" for entry in found.values())
+    most = sum(entry.size + _ROW_BYTES for entry in found.values())
+    said = await git.run("cat-file", "--batch", stdin=asked.encode(), most_bytes=most)
+    targets, at = {}, 0
+    for path, entry in found.items():  # each a line with its size, the target, and a line's end
+        at = said.index(b"\n", at) + 1
+        targets[path] = os.fsdecode(said[at : at + entry.size])
+        at += entry.size + 1
+    return targets
 
 
 async def entries(git: Git, commit: str, settings: RepositorySettings) -> dict[str, Entry]:

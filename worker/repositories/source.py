@@ -76,6 +76,7 @@ class Repositories:
         try:
             await mirror.ensure(origin, commit)
             entries = await snapshots.entries(mirror.git(), commit, self.settings)
+            links = await snapshots.links(mirror.git(), entries)
             tags = await snapshots.tags(mirror.git(), commit)
             layer = _layer(origin, commit, tags)
             use = await self._checked_out(mirror, commit, tags, layer)
@@ -83,7 +84,7 @@ class Repositories:
         except BaseException:
             mirror.use.release()
             raise
-        return Base(layer, commit, entries, mirror, self.places, use)
+        return Base(layer, commit, entries, links, mirror, self.places, use)
 
     async def _checked_out(self, mirror: Mirror, commit: str, tags: bytes, name: str) -> Lock:
         """The layer, in use."""

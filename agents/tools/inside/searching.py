@@ -40,12 +40,12 @@ def _fits(parts: Sequence[str], globs: Sequence[str]) -> bool:
 
 
 def paths(glob: str | None) -> Iterator[str]:
-    """The files to search, in order."""
+    """The files to search, in order. A link leads to one of them, or out of the workspace."""
     for folder, folders, names in os.walk("."):
         folders[:] = sorted(each for each in folders if each != ".git")
         for name in sorted(names):
             path = f"{folder}/{name}".removeprefix("./")
-            if glob is None or fits(path, glob):
+            if not Path(path).is_symlink() and (glob is None or fits(path, glob)):
                 yield path
 
 

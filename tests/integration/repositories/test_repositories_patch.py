@@ -43,9 +43,6 @@ def full(project: Repository) -> Repository:
 def expected(full: Repository, folder: Path) -> str:
     """The tree that a user of git gets by the same changes."""
     clone = cloned(full, folder)
-    clone.git("config", "core.attributesFile", "/dev/null")
-    (folder / ".git/info").mkdir(exist_ok=True)
-    (folder / ".git/info/attributes").write_text("* -text -ident\n")
     clone.git("rm", "--quiet", "--force", *REMOVED)
     clone.commit(CHANGED)
     return clone.tree()

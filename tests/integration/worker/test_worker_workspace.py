@@ -16,7 +16,7 @@ from worker.adapters.repository import facts_of
 from worker.adapters.workspace import ManifestWorkspace
 
 FILES = {"app/main.py": b"print(1)\n", "app/old.py": b"", "README.md": b"# App\n"}
-BASE = FixedBase(FILES, links=("docs",))
+BASE = FixedBase(FILES, links={"docs": "src"})
 
 
 @pytest.fixture

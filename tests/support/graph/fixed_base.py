@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from worker.repositories.patches import PLAIN, Kinds
+
 COMMIT = "c" * 40
 
 
@@ -14,6 +16,8 @@ class FixedEntry:
     size: int
     oid: str
     is_file: bool = True
+    is_executable: bool = False
+    is_submodule: bool = False
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class FixedBase:
     """`texts` are its files, `links` its symbolic links. A patch only names what changed."""
 
     texts: Mapping[str, bytes]
-    links: tuple[str, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+    submodules: tuple[str, ...] = ()
     layer: str = "repo-fixed"
     commit: str = COMMIT
     entries: Mapping[str, FixedEntry] = field(init=False)
@@ -37,31 +42,39 @@ class FixedBase:
     def __post_init__(self) -> None:
         entries = {path: FixedEntry(len(text), _oid(text)) for path, text in self.texts.items()}
         entries |= {path: FixedEntry(1, _oid(b"x"), is_file=False) for path in self.links}
+        entries |= {
+            path: FixedEntry(0, "", is_file=False, is_submodule=True) for path in self.submodules
+        }
         object.__setattr__(self, "entries", entries)
 
     async def read(self, path: str) -> bytes | None:
         return self.texts.get(path)
 
     async def ignored(
-        self, changed: Mapping[str, bytes], removed: frozenset[str]
+        self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds = PLAIN
     ) -> frozenset[str]:
-        return frozenset(path for path in changed if path.endswith(".log"))
+        return frozenset(path for path in (*changed, *kinds.links) if path.endswith(".log"))
 
-    async def patch(self, changed: Mapping[str, bytes], removed: frozenset[str]) -> FixedPatch:
+    async def patch(
+        self, changed: Mapping[str, bytes], removed: frozenset[str], kinds: Kinds = PLAIN
+    ) -> FixedPatch:
         rows = [f"M {path}\n" for path in sorted(changed)] + [f"D {path}\n" for path in removed]
+        rows += [f"L {path} {target}\n" for path, target in sorted(kinds.links.items())]
+        rows += [f"X {path} {each}\n" for path, each in sorted(kinds.executable.items())]
         return FixedPatch("".join(rows).encode(), len(rows))
 
     async def bundle(
         self,
         changed: Mapping[str, bytes],
         removed: frozenset[str],
+        kinds: Kinds = PLAIN,
         *,
         branch: str,
         message: str,
         author: str,
         at: int,
     ) -> bytes:
-        patch = await self.patch(changed, removed)
+        patch = await self.patch(changed, removed, kinds)
         return f"{branch}\n{message}\n{author}\n{at}\n".encode() + patch.content
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ToolRefused
+from agents.line_ends import appended, kept
 from agents.tools.edit_file import replaced
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
@@ -37,7 +38,41 @@ def test_line_ends_stay_as_they_are() -> None:
     crlf = "one\r\ntwo\r\nthree\r\n"
     assert replaced(crlf, "one\ntwo\n", "1\n2\n", "a.txt").text == "1\r\n2\r\nthree\r\n"
     mixed = "one\r\ntwo\nthree\r\n"
-    with pytest.raises(ToolRefused, match="is not in"):
-        replaced(mixed, "one\ntwo\n", "1\n2\n", "a.txt")
+    assert replaced(mixed, "one\ntwo\n", "1\n2\n", "a.txt").text == "1\r\n2\nthree\r\n"
+    assert replaced(mixed, "two", "2\ntwo", "a.txt").text == "one\r\n2\ntwo\nthree\r\n"
+    assert replaced(mixed, "one", "0\none", "a.txt").text == "0\r\none\r\ntwo\nthree\r\n"
+    assert replaced(mixed, "\nthree", "\n2\n3", "a.txt").text == "one\r\ntwo\n2\n3\r\n"
     assert replaced(mixed, "one\r\ntwo\n", "1\n", "a.txt").text == "1\nthree\r\n"
     assert replaced("no newline", "newline", "end", "a.txt").text == "no end"
+
+
+@pytest.mark.parametrize("ends", ["\n\n\n\n", "\r\r\r\r", "\r\n\r\n", "\n\r\n\r"])
+def test_untouched_lines_stay_byte_for_byte(ends: str) -> None:
+    """`ends`: an LF stands for itself, a CR for CR LF."""
+    file = "".join(f"line {n}" + end.replace("\r", "\r\n") for n, end in enumerate(ends))
+    file = "\ufeff" + file + "no end"
+    lines = file.splitlines(keepends=True)
+    for number in range(4):
+        text = replaced(file, f"line {number}", "new\nlines", "a.txt").text
+        after = text.splitlines(keepends=True)
+        assert (after[:number], after[number + 2 :]) == (lines[:number], lines[number + 1 :])
+        end = lines[number].removeprefix("\ufeff").removeprefix(f"line {number}")
+        mark = "\ufeff" if number == 0 else ""
+        assert after[number : number + 2] == [f"{mark}new{end}", f"lines{end}"]
+
+
+def test_the_same_lines_with_other_ends_are_two_places() -> None:
+    with pytest.raises(ToolRefused, match="2 times"):
+        replaced("a\r\nb\r\na\nb\n", "a\nb\n", "c\n", "a.txt")
+    assert replaced("a\r\nb\na\nb\n", "a\r\nb", "c", "a.txt").text == "c\na\nb\n"
+
+
+def test_a_written_file_keeps_the_line_ends_of_its_lines() -> None:
+    old = "a\r\n\r\nb\n\nc\r\n"
+    assert kept("a\n\nb\n\nc\n", old) == old
+    assert kept("a\n\nnew\nb\n\nc\n", old) == "a\r\n\r\nnew\r\nb\n\nc\r\n"
+    assert kept("x\ny\n", "a\r\nb\r\n") == "x\r\ny\r\n"
+    assert kept("x\ny", "a\r\nb\r\n") == "x\r\ny"
+    assert kept("x\r\ny\n", "a\nb\n") == "x\r\ny\n"
+    assert kept("x\ny\n", "a") == "x\ny\n"
+    assert (appended("x\n", "a\r\nb"), appended("x\n", "a\r\nb\n")) == ("x\r\n", "x\n")

@@ -10,34 +10,57 @@ from hypothesis import strategies as st
 
 from sandbox.agent.collect import collect
 from sandbox.agent.supervise import CHUNK, Kept
-from sandbox.agent.write import write_files
+from sandbox.agent.write import Written, write_files
 
 WIDE = {"file_bytes": 100.0, "workspace_bytes": 1000.0, "workspace_files": 10.0}
 
 
 def test_laid_files_that_stay_are_no_change(tmp_path: Path) -> None:
-    files = {"a": b"1", "d/e/f": b"2"}
-    write_files(str(tmp_path), files)
-    found = collect(str(tmp_path), files, WIDE)
-    assert (found.changed, found.deleted, found.refused) == ({}, [], [])
+    written = Written(
+        {"a": b"1", "d/e/f": b"2", "tool": b"x", "text": b"#!"},
+        {"tool": True, "text": False},
+        {"link": "a", "out": "/nowhere", "folder": "d"},
+    )
+    write_files(str(tmp_path), written)
+    found = collect(str(tmp_path), written, WIDE)
+    assert (found.changed, found.links, found.deleted, found.refused) == ({}, {}, [], [])
+
+
+def test_modes_and_links_that_change_are_collected(tmp_path: Path) -> None:
+    written = Written({"a": b"1", "b": b"2"}, {"b": True}, {"link": "a", "gone": "a", "file": "a"})
+    write_files(str(tmp_path), written)
+    (tmp_path / "a").chmod(0o744)
+    (tmp_path / "b").chmod(0o644)
+    for name in ("link", "gone", "file"):
+        (tmp_path / name).unlink()
+    (tmp_path / "link").symlink_to("b")
+    (tmp_path / "file").write_bytes(b"3")
+    (tmp_path / "new").symlink_to("../out")
+    (tmp_path / "odd").symlink_to("\u202eb")
+    (tmp_path / "bytes").symlink_to(b"\xff".decode(errors="surrogateescape"))
+    found = collect(str(tmp_path), written, WIDE)
+    assert (found.changed, found.executable) == ({"a": b"1", "b": b"2", "file": b"3"}, ["a"])
+    assert (found.links, found.deleted) == ({"link": "b", "new": "../out"}, ["gone"])
+    assert [line.partition(":")[0] for line in found.refused] == ["bytes", "odd"]
 
 
 def test_a_file_behind_a_link_is_gone(tmp_path: Path) -> None:
     work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "f").write_bytes(b"secret")
-    write_files(str(work), {"d/f": b"1"})
+    written = Written({"d/f": b"1"})
+    write_files(str(work), written)
     (work / "d" / "f").unlink()
     (work / "d").rmdir()
     (work / "d").symlink_to(elsewhere)
-    found = collect(str(work), {"d/f": b"1"}, WIDE)
+    found = collect(str(work), written, WIDE)
     assert (found.changed, found.deleted) == ({}, ["d/f"])
-    assert found.refused == ["d: a symbolic link"]
+    assert found.links == {"d": str(elsewhere)}
 
 
 def test_a_file_that_grew_too_large_is_refused_not_gone(tmp_path: Path) -> None:
-    write_files(str(tmp_path), {"a": bytes(101)})
-    found = collect(str(tmp_path), {"a": b"1"}, WIDE)
+    write_files(str(tmp_path), Written({"a": bytes(101)}))
+    found = collect(str(tmp_path), Written({"a": b"1"}), WIDE)
     assert (found.changed, found.deleted) == ({}, [])
     assert found.refused == ["a: 101 bytes, more than 100"]
 
@@ -45,7 +68,7 @@ def test_a_file_that_grew_too_large_is_refused_not_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0, 0o111, 0o444, 0o600])
 def test_directories_are_unlocked_first_the_top_one_too(tmp_path: Path, mode: int) -> None:
     work = tmp_path / "work"
-    write_files(str(work), {"d/e/f": b"1", "g": b"2"})
+    write_files(str(work), Written({"d/e/f": b"1", "g": b"2"}))
     (work / "g").chmod(mode & 0o111)
     for place in (work / "d" / "e", work / "d", work):
         place.chmod(mode)
@@ -66,7 +89,7 @@ def _as_nobody(top: str, work: str) -> dict[str, bytes]:
                 os.chroot(top)
                 os.setresuid(65534, 65534, 65534)
                 work = work.removeprefix(top)
-            found = collect(work, {}, WIDE)
+            found = collect(work, Written({}), WIDE)
             os.write(write, repr(found.changed).encode())
         finally:
             os._exit(0)

@@ -40,15 +40,21 @@ def read(text: bytes, limits: Limits = LIMITS) -> Answer:
 
 def test_a_good_answer_is_read() -> None:
     text = header("changed 3 in", "changed 0 new/é", "deleted d/in", "refused l: a link",
+                  "executable in", "link 5 to",
                   status=str(3 << 8), stdout="6 4 90")  # fmt: skip
     answer = read(text)
-    assert answer.sizes == (6, 4, 0, 0, 3, 0)
-    result = build_result(answer, [b"abcdef", b"wxyz", b"", b"", b"new", b""])
+    assert answer.sizes == (6, 4, 0, 0, 3, 0, 5)
+    blobs = [b"abcdef", b"wxyz", b"", b"", b"new", b"", b"../in"]
+    result = build_result(answer, blobs)
     assert (result.end, result.exit_code, result.signal) == (End.EXITED, 3, None)
     assert result.stdout.text == "abcdef\n[... 90 bytes left out ...]\nwxyz"
     assert result.stdout.dropped_bytes == 90
     assert result.changed == {"in": b"new", "new/é": b""}
+    assert (result.executable, result.links) == ({"in"}, {"to": "../in"})
     assert (result.deleted, result.refused) == ({"d/in"}, ("l: a link",))
+    for target in (b"\xff", b"a\0b", b"", b"a\nb"):
+        with pytest.raises(Forged):
+            build_result(answer, [*blobs[:-1], target])
     assert result.seconds == 0.25
 
 
@@ -89,6 +95,12 @@ def test_a_limit_that_was_hit_comes_before_the_status(end: str) -> None:
         header("changed 1 x", "changed 1 x"),
         header(*(f"changed 0 f{n}" for n in range(4))),
         header("changed 1 in/x"),
+        header("link 1 in/x"),
+        header("link 1 ../x"),
+        header("link 5000 x"),
+        header("changed 1 x", "link 1 x"),
+        header("executable x"),
+        header("changed 1 x", "executable x", "executable x"),
         header("deleted other"),
         header("refused \x1b[2J"),
         header(*("refused x" for _ in range(22))),

@@ -77,12 +77,12 @@ async def _setup(record: JobRecord, files: BaseFiles, environment: Environment) 
     asked = record.spec.setup
     if asked is not None:
         return Setup(asked) if asked.strip() else None
+    sizes = files.followed()
     texts = {
-        path: (await files.base.read(path) or b"").decode(errors="replace")
-        for path in wanted(files.sizes)
+        path: (await files.read(path) or b"").decode(errors="replace") for path in wanted(sizes)
     }
     programs = (*environment.programs, *environment.runners)
-    return await asyncio.to_thread(detected, files.sizes, texts, programs)
+    return await asyncio.to_thread(detected, sizes, texts, programs)
 
 
 def _why(record: JobRecord, setup: Setup, error: SetupFailed, setups: Setups) -> str:

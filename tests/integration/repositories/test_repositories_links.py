@@ -1,0 +1,284 @@
+"""Links, submodules and modes of a repository: what tools see, and the patch that comes of a run.
+
+The measure is git: the same commands in a clone, added by `git add`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from support.graph.graphs import call
+from support.graph.tool_runs import Used, use
+from support.servers.git_repositories import Repository, cloned, made
+
+from agents.ports.repository import RepositoryFacts
+from jobs.blobs.directory import DirectoryBlobs
+from jobs.blobs.manifest import Manifest
+from sandbox.local import LocalSandbox
+from sandbox.protocol import Limits
+from worker.adapters.workspace import ManifestWorkspace
+
+from .conftest import Uploads
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
+FILES = {
+    "src/app.py": b"VALUE = 1\n",
+    "docs/guide.md": b"guide\n",
+    "tool.sh": b"echo tool\n",
+    "old/kept.txt": b"kept\n",
+}
+LINKS = {
+    "app": "src/app.py",
+    "manual": "docs",
+    "docs/up": "../src/app.py",
+    "deep": "manual/up",
+    "passwd": "/etc/passwd",
+    "parent": "../outside",
+    "here": "/work/src/app.py",
+    "nowhere": "missing.txt",
+    "nofolder": "missing",
+    "ping": "pong",
+    "pong": "ping",
+}
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """A repository with links of all kinds, and a submodule that has one itself."""
+    folder = tmp_path_factory.mktemp("linked")
+    project, inner, outer = (made(folder / name) for name in ("project", "inner", "outer"))
+    inner.commit({"inner.txt": b"inner\n"})
+    allowed = ("-c", "protocol.file.allow=always")
+    outer.git(*allowed, "submodule", "--quiet", "add", str(inner.folder), "deeper/inner")
+    outer.commit({"outer.txt": b"outer\n"})
+    project.write(FILES)
+    for path, target in LINKS.items():
+        (project.folder / path).symlink_to(target)
+    project.git(*allowed, "submodule", "--quiet", "add", str(outer.folder), "vendor/outer")
+    project.git(*allowed, "submodule", "--quiet", "update", "--init", "--recursive")
+    project.commit()
+    return project
+
+
+@pytest.fixture(scope="module")
+def uploads(tmp_path_factory: pytest.TempPathFactory) -> Uploads:
+    return Uploads(tmp_path_factory.mktemp("uploads") / "repositories")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandbox(uploads: Uploads) -> AsyncIterator[LocalSandbox]:
+    backend = LocalSandbox(PYTHON, layers=uploads.repositories().layers)
+    yield backend
+    await backend.close()
+
+
+class Job:
+    """A job on the repository, whose calls the test chooses."""
+
+    def __init__(
+        self, repository: Repository, uploads: Uploads, sandbox: LocalSandbox, folder: Path
+    ):
+        self.repository, self.uploads, self.sandbox = repository, uploads, sandbox
+        self.folder = folder
+        self.workspace: ManifestWorkspace
+
+    async def use(self, *calls: object) -> Used:
+        base = await self.uploads.base(self.repository.bundle())
+        self.workspace = await ManifestWorkspace.over(
+            DirectoryBlobs(self.folder / "blobs"), None, base
+        )
+        return await use(
+            self.folder / "recording",
+            self.sandbox,
+            *calls,  # type: ignore[arg-type]
+            limits=Limits(wall_seconds=60.0),
+            workspace=self.workspace,
+            repository=RepositoryFacts(base.commit, len(base.entries)),
+        )
+
+    async def applied(self) -> Repository:
+        """A clone with its submodules, to which the patch is applied."""
+        patch = await self.workspace.patch()
+        assert patch is not None
+        clone = cloned(self.repository, self.folder / "clone")
+        allowed = ("-c", "protocol.file.allow=always")
+        clone.git(*allowed, "submodule", "--quiet", "update", "--init", "--recursive")
+        if patch.content:
+            clone.git("apply", "--index", "--3way", "-", stdin=patch.content)
+        return clone
+
+    def expected(self, *commands: str) -> str:
+        """The tree of a clone in which these commands have run."""
+        clone = cloned(self.repository, self.folder / "expected")
+        for command in commands:
+            subprocess.run(["bash", "-ec", command], cwd=clone.folder, check=True)
+        clone.git("add", "--all")
+        return clone.git("write-tree")
+
+
+@pytest.fixture
+def job(linked: Repository, uploads: Uploads, sandbox: LocalSandbox, tmp_path: Path) -> Job:
+    return Job(linked, uploads, sandbox, tmp_path)
+
+
+def shell(command: str) -> object:
+    return call("shell", command=command)
+
+
+async def test_tools_see_what_runs_see(job: Job) -> None:
+    readable = ("app", "manual/guide.md", "docs/up", "deep", "here", "/work/manual/up")
+    used = await job.use(
+        *(call("read_file", path=path) for path in readable),
+        call("list_dir"),
+        call("list_dir", path="manual"),
+        call("search", pattern="VALUE|guide"),
+    )
+    assert used.texts[:6] == [
+        "1\tVALUE = 1\n" if path != "manual/guide.md" else "1\tguide\n" for path in readable
+    ]
+    top, below, found = used.texts[6:]
+    assert "manual -> docs" in top.splitlines()
+    assert "passwd -> /etc/passwd" in top.splitlines()
+    assert "vendor/outer (a submodule, without its files)" in (await _deep(job, "vendor"))
+    assert below.splitlines() == ["guide.md", "up -> ../src/app.py"]
+    assert found.splitlines() == ["docs/guide.md:1: guide", "src/app.py:1: VALUE = 1"]
+
+
+async def _deep(job: Job, path: str) -> list[str]:
+    used = await job.use(call("list_dir", path=path))
+    return [f"{path}/{line}" for line in used.texts[0].splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("passwd", "'passwd' -> '/etc/passwd' leads out of the working directory"),
+        ("parent/x", "'parent' -> '../outside' leads out of the working directory"),
+        ("ping", "leads in a circle"),
+        ("nowhere", "'nowhere' -> 'missing.txt' leads to 'missing.txt'"),
+        ("nofolder/x", "'nofolder' -> 'missing' leads to 'missing/x'"),
+        ("vendor/outer/outer.txt", "'vendor/outer' is a submodule"),
+        ("vendor/outer/deeper/inner/inner.txt", "'vendor/outer' is a submodule"),
+        ("vendor/outer", "'vendor/outer' is a submodule"),
+    ],
+)
+async def test_what_leads_to_no_file_of_the_job_is_refused(job: Job, path: str, words: str) -> None:
+    used = await job.use(
+        call("read_file", path=path),
+        call("write_file", path=path, content="x"),
+        call("write_file", path=path, content="x", append=True),
+        call("edit_file", path=path, old_text="a", new_text="b"),
+    )
+    assert [words in text for text in used.texts] == [True] * 4, used.texts
+    assert {message.status for message in used.messages} == {"error"}
+    assert (await job.workspace.patch()).content == b""  # type: ignore[union-attr]
+
+
+async def test_a_write_through_a_link_changes_its_target(job: Job) -> None:
+    used = await job.use(
+        call("write_file", path="app", content="VALUE = 2\n"),
+        call("edit_file", path="deep", old_text="2", new_text="3"),
+        call("write_file", path="manual/new.md", content="new\n"),
+        call("write_file", path="here", content="more\n", append=True),
+        shell("cat src/app.py manual/new.md; test -L app -a -L deep -a -L manual -a -L here"),
+    )
+    assert used.texts[0].startswith("wrote src/app.py")
+    assert used.runs[0]["stdout"]["text"] == "VALUE = 3\nmore\nnew\n"
+    expected = job.expected("printf 'VALUE = 3\\nmore\\n' > app; echo new > manual/new.md")
+    assert (await job.applied()).git("write-tree") == expected
+
+
+COMMANDS = {
+    "links are made": "ln -s src/app.py 1; ln -s ../docs src/2; ln -s /etc/hosts 3; ln -s no 4",
+    "links are removed and lead elsewhere": "rm app manual; ln -sfn docs/guide.md deep",
+    "a link becomes a file": "rm app; echo text > app; echo more > docs/guide.md",
+    "a link becomes a directory": "rm manual; mkdir manual; echo text > manual/in",
+    "a file becomes a link": "rm tool.sh; ln -s src/app.py tool.sh",
+    "a directory becomes a link": "rm -r old; ln -s docs old",
+    "a directory becomes a file": "rm -r old; echo text > old",
+    "a file becomes a directory": "rm tool.sh; mkdir tool.sh; echo text > tool.sh/in",
+    "modes change": "chmod +x tool.sh; printf '#!/bin/sh\\n' > new.sh; echo x > run; chmod +x run",
+    "a program changes and its mode too": "echo more >> src/app.py; chmod 755 src/app.py",
+    "a submodule is removed": "git rm -q --cached vendor/outer; rm -r vendor; rm .gitmodules",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+async def test_a_runs_changes_are_those_that_git_has(job: Job, command: str) -> None:
+    inside = command.replace("git rm -q --cached vendor/outer; ", "")
+    used = await job.use(shell(inside), shell("git status --short"), shell("true"))
+    assert [run["refused"] for run in used.runs] == [[], [], []], used.runs
+    clone = await job.applied()
+    assert clone.git("write-tree") == job.expected(command)
+
+
+async def test_files_can_take_the_place_of_a_removed_submodule(job: Job) -> None:
+    files = "mkdir -p vendor/outer; echo own > vendor/outer/own.txt"
+    await job.use(shell("rmdir vendor/outer"), shell(files))
+    expected = job.expected("git rm -q --cached vendor/outer; rm -r vendor/outer", files)
+    assert (await job.applied()).git("write-tree") == expected
+
+
+async def test_later_runs_see_the_links_and_modes_of_earlier_ones(job: Job) -> None:
+    look = "ls -l one tool.sh new | cut -c1-10; readlink one; test ! -e app; cat one"
+    used = await job.use(
+        shell("ln -s src/app.py one; chmod +x tool.sh; rm app; cp tool.sh new"),
+        call("edit_file", path="tool.sh", old_text="tool", new_text="edited"),
+        shell(look),
+        shell("rm one; chmod -x tool.sh new"),
+        shell("ls; ls -l tool.sh new | cut -c1-10"),
+    )
+    lines = used.runs[1]["stdout"]["text"].splitlines()
+    assert [line[0] + line[3] for line in lines[:3]] == ["-x", "lx", "-x"]
+    assert lines[3:] == ["src/app.py", "VALUE = 1"]
+    assert "one" not in used.runs[3]["stdout"]["text"].split()
+    assert [line[3] for line in used.runs[3]["stdout"]["text"].splitlines()[-2:]] == ["-", "-"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd vendor/outer; mkdir -p a/b; echo x | tee 1 a/b/2; ln -s 1 3; cd ../..",
+        "rmdir vendor/outer; echo x > vendor/outer",
+        "rmdir vendor/outer; ln -s ../docs vendor/outer",
+    ],
+)
+async def test_changes_in_a_submodule_are_named_and_never_remove_it(job: Job, command: str) -> None:
+    used = await job.use(shell(command + "; echo y > docs/guide.md"))
+    (refused,) = used.runs[0]["refused"]
+    assert refused.startswith("vendor/outer: ")
+    assert "submodule" in used.texts[0]
+    clone = await job.applied()
+    assert clone.git("write-tree") == job.expected("echo y > docs/guide.md")
+    assert (clone.folder / "vendor/outer/deeper/inner/inner.txt").read_bytes() == b"inner\n"
+
+
+async def test_a_submodule_stays_when_only_its_empty_directory_goes(job: Job) -> None:
+    await job.use(shell("find . -mindepth 1 -type d -empty -not -path './.git/*' -delete"))
+    patch = await job.workspace.patch()
+    assert patch is not None
+    assert patch.content == b""
+
+
+async def test_files_of_the_request_go_where_the_links_lead(
+    linked: Repository, uploads: Uploads, tmp_path: Path
+) -> None:
+    base = await uploads.base(linked.bundle())
+    blobs = DirectoryBlobs(tmp_path / "blobs")
+    first = ManifestWorkspace(blobs, Manifest(), None)
+    sent = {"app": b"VALUE = 2\n", "manual/new.md": b"new\n", "vendor/outer/outer.txt": b"outer\n"}
+    await first.apply(sent)
+    workspace = await ManifestWorkspace.over(blobs, first.digest, base)
+    assert await workspace.read("src/app.py") == b"VALUE = 2\n"
+    assert await workspace.read("vendor/outer/outer.txt") == b"outer\n"
+    patch = await workspace.patch()
+    assert patch is not None
+    assert patch.files == 2
+    assert b"vendor" not in patch.content
