@@ -18,6 +18,13 @@ def visible(text: Any) -> str:
     return _HIDDEN.sub(_spelled, shown.replace("\r\n", "\n"))
 
 
+def visible_path(path: Any) -> str:
+    """A path with every character escaped that is not seen, wide and narrow spaces among them: two
+    paths that differ never look the same. '' for None."""
+    shown = "" if path is None else str(path)
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in shown)
+
+
 def first_line(text: str, width: int = 72) -> str:
     """The first line of safe text, cut to a width."""
     line = next((part.strip() for part in text.splitlines() if part.strip()), "")
@@ -25,7 +32,11 @@ def first_line(text: str, width: int = 72) -> str:
 
 
 def _spelled(match: re.Match[str]) -> str:
-    code = ord(match.group())
+    return _escaped(match.group())
+
+
+def _escaped(sign: str) -> str:
+    code = ord(sign)
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

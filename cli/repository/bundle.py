@@ -6,12 +6,13 @@ committed, and that one's objects: nothing of the user's repository is written t
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from cli.errors import CliError
-from cli.repository.git import Git, GitFailed, apart, inside, read_also
+from cli.repository.git import Git, GitFailed, apart, inside, read_also, top_of
 
 MOST_TAGS = 1_000
 """The newest tags of the history: `git describe` wants the nearest one."""
@@ -26,8 +27,8 @@ _WHO = {
 def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> bytes:
     """The bundle of the repository that `folder` is in: its HEAD is `ref`, else the repository's.
 
-    `dirty`: with one more commit, of what is changed and new in the work tree and not ignored.
-    Raises CliError.
+    `dirty`: with one more commit, of what is changed and new in the work tree and not ignored;
+    without the `nested_repositories`. Raises CliError.
     """
     git = replace(inside(folder), environment=_WHO)
     commit = _commit(git, ref)
@@ -55,6 +56,20 @@ def not_committed(folder: Path) -> int:
     return len(listed.splitlines())
 
 
+def nested_repositories(folder: Path) -> tuple[str, ...]:
+    """The paths of repositories in the work tree that git does not track, ignored ones aside: git
+    would add each as a submodule without an address, and none of its files."""
+    try:
+        return _nested(top_of(folder))
+    except CliError:  # a bare repository has no files
+        return ()
+
+
+def _nested(top: Git) -> tuple[str, ...]:
+    rows = top.run("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")
+    return tuple(os.fsdecode(row[:-1]) for row in rows if row.endswith(b"/"))
+
+
 def _commit(git: Git, ref: str | None) -> str:
     asked = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref or 'HEAD'}^{{commit}}")
     try:
@@ -78,7 +93,9 @@ def _with_changes(work: Git, commit: str) -> str:
     """A commit on top of `commit` with the files as they are; itself where nothing is changed."""
     if work.run("ls-files", "--unmerged"):
         raise CliError("the repository has unmerged files", "", "resolve or abort the merge")
-    work.run("add", "--all")
+    top = replace(work, folder=top_of(work.folder).folder)
+    left_out = (f":(top,exclude,literal){path}" for path in _nested(top))
+    top.run("add", "--all", "--", ":/", *left_out)
     tree = work.text("write-tree")
     if tree == work.text("rev-parse", f"{commit}^{{tree}}"):
         return commit

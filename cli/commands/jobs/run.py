@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from api.http.foreign_text import visible_path
 from api.quantities import plural
 from cli.client.files import save_recording
 from cli.client.input_files import InputFiles, collect
@@ -81,6 +82,9 @@ def _say_left_out(files: InputFiles, repository: Source) -> None:
     if repository.left_out:
         what = plural(repository.left_out, "file")
         click.echo(f"left out: {what} with changes not committed; --dirty sends them", err=True)
+    for path in repository.nested:
+        why = "a repository of its own that git does not track: --file sends its files"
+        click.echo(f"left out: {visible_path(path)} ({why})", err=True)
 
 
 def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:

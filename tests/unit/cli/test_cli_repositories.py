@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -176,6 +177,25 @@ def test_what_is_not_committed_goes_as_a_commit_of_its_own(sent, theirs, monkeyp
     ]  # fmt: skip
     assert clone.git("show", "HEAD:a.py") == "A = 2"
     assert clone.git("describe").startswith("v1.0-2-g")
+
+
+def test_nested_repositories_are_left_out_by_name(fettle, finished, sent, theirs):
+    for name in ("nested", "deep/we[ird\u202f", "empty", "ignored.log"):
+        nested = Repository(theirs.folder / name)
+        if name != "empty":
+            nested.commit({"inner.py": "I = 1\n"})
+    theirs.write({"deep/plain.py": "P = 1\n", "Screenshot\u202fPM.txt": "s\n"})
+    before = theirs.state()
+    clone, _ = sent("--repo", str(theirs.folder / "pkg"), "--dirty")
+    assert theirs.state() == before
+    files = clone.git("ls-files", "-z", "--stage").split("\0")
+    assert not [row for row in files if row.startswith("160000")]
+    paths = {row.partition("\t")[2] for row in files}
+    assert {"deep/plain.py", "Screenshot\u202fPM.txt"} <= paths
+    assert not [path for path in paths if path.endswith("inner.py")]
+    said = fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
+    left_out = re.findall(r"^left out: (.*) \(a repository of its own", said, re.MULTILINE)
+    assert left_out == ["deep/we[ird\\u202f", "empty", "nested"]
 
 
 def test_a_clean_repository_has_no_extra_commit(sent, theirs):
