@@ -12,7 +12,7 @@ LF, CRLF = "\n", "\r\n"
 BOM = "\ufeff"
 
 
-def kept(new: str, old: str, after: str = "") -> str:
+def keep_line_ends(new: str, old: str, after: str = "") -> str:
     """`new`, which replaces the text `old`, with its line ends.
 
     CR LF in `new` stays. A line that ends with LF ends as the line of `old` that it repeats; a new
@@ -36,10 +36,10 @@ def kept(new: str, old: str, after: str = "") -> str:
     return "".join(text + own for text, own in made)
 
 
-def appended(text: str, old: str) -> str:
+def adapt_appended(text: str, old: str) -> str:
     """`text`, which is added to the end of `old`, with the line ends of its last line."""
     last = old.rfind(LF)
-    return kept(text, "", CRLF if last > 0 and old[last - 1] == "\r" else "")
+    return keep_line_ends(text, "", CRLF if last > 0 and old[last - 1] == "\r" else "")
 
 
 def places_of(part: str, text: str, most: int) -> Iterator[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
@@ -14,6 +15,8 @@ from sandbox.protocol import Limits
 
 LONGEST_PATH = 240
 GIT = ".git"
+_FILLERS = "\u115f\u1160\u3164\uffa0"
+"""Letters without a shape, of Hangul."""
 _ESCAPED = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 ROOT = "/work"
 """The workspace's directory in a sandbox. Code sees its files there, so models use it."""
@@ -42,12 +45,22 @@ def in_workspace(path: str) -> str:
 def visible(path: str) -> str:
     """A path as a model reads it, and can send it back: characters that are not seen, such as a
     narrow no-break space, are escaped as in Python. A path has no other backslashes."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in path)
+    return "".join(each if _is_seen(each) else _escaped(ord(each)) for each in path)
+
+
+def _is_seen(character: str) -> bool:
+    return character.isprintable() and character not in _FILLERS
+
+
+def _escaped(code: int) -> str:
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _hidden(match: re.Match[str]) -> str:
-    character = chr(int(match[1][1:], 16) % 0x110000)
-    return match[0] if character.isprintable() else character
+    code = int(match[1][1:], 16)
+    return match[0] if code > sys.maxunicode or _is_seen(chr(code)) else chr(code)
 
 
 def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) -> str | None:

@@ -57,7 +57,7 @@ class Limits:
     """For each process."""
     file_bytes: int = 32 * MIB
     workspace_bytes: int = 64 * MIB
-    workspace_files: int = 1_000
+    workspace_files: int = 10_000
     output_bytes: int = 64 * 1024
     """Kept of each stream, head and tail together."""
 

@@ -18,8 +18,8 @@ from sandbox.agent.wire import lines
 from sandbox.order import REMOVED
 from sandbox.protocol import Command, End, Limits, RunResult, Stream
 
-HEADER_BYTES = 8 * 1024 * 1024
-"""A thousand paths of a KiB, twice; what is deleted of layers; and some."""
+HEADER_BYTES = 32 * 1024 * 1024
+"""Ten thousand paths of a KiB, twice; what is deleted of layers; and some."""
 _WORDS = 1024
 _MOST = 1 << 40
 _FASTEST = 1.09

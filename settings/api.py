@@ -51,7 +51,7 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     )
     max_body_bytes: int = Field(1 * MIB, gt=0, description="largest request body, without files")
     max_files: int = Field(
-        1_000, ge=0, le=1_000, description="files with a job, at most; a sandbox takes 1,000"
+        1_000, ge=0, le=10_000, description="files with a job, at most; a sandbox takes 10,000"
     )
     max_files_bytes: int = Field(
         100 * MIB,

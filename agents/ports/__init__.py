@@ -162,6 +162,10 @@ class Workspace(Protocol):
         """The paths of files and links that differ from the job's repository; without one, all."""
         ...
 
+    async def ignored(self, files: Mapping[str, bytes]) -> frozenset[str]:
+        """Which of these files are new, and ignored by git as the job's repository has it."""
+        ...
+
     async def tree(self) -> Tree:
         """All files, for a sandbox."""
         ...

@@ -183,6 +183,10 @@ class MemoryWorkspace:
         """See `agents.ports.Workspace`."""
         return self._manifest.keys()
 
+    async def ignored(self, files: Mapping[str, bytes]) -> frozenset[str]:  # noqa: ARG002
+        """See `agents.ports.Workspace`: there is no repository."""
+        return frozenset()
+
     async def tree(self) -> Tree:
         """See `agents.ports.Workspace`."""
         entries = self._manifest.items()

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from agents.errors import PathOutside
 from agents.failures.classify import classify
 from agents.failures.failure import FailureClass
 from agents.graph.state import ArtifactFields, Run
-from agents.links import below_submodule
-from agents.paths import checked
 from agents.ports import Artifact, Ports, Workspace
 from agents.runs.installed import belongs_to_install
+from agents.runs.kept_files import storable
 from agents.runs.program import Program, ProgramResult, execute
 from agents.texts import head_and_tail
 from sandbox.protocol import RunResult, Stream
 
 EXECUTOR: Final = "executor"
-Entry = bytes | str
-"""A file's bytes, or the target of a symbolic link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +45,8 @@ async def recorded(
 ) -> RecordedRun:
     """Store what a run left; returns its record."""
     result, on = seen.result, ports.workspace.digest
-    entries, unkept = _storable(ports.workspace, {**result.changed, **result.links})
-    changed = {path: entry for path, entry in entries.items() if isinstance(entry, bytes)}
-    links = {path: entry for path, entry in entries.items() if isinstance(entry, str)}
+    left = await storable(ports, {**result.changed, **result.links})
+    changed, links = left.files, left.links
     deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
     artifacts: Sequence[Artifact] = ()
     if changed or deleted or links:
@@ -77,13 +71,13 @@ async def recorded(
         "on": on,
         "workspace": ports.workspace.digest,
         "artifacts": [asdict(artifact) for artifact in artifacts],
-        "refused": [*result.refused, *unkept],
+        "refused": [*result.refused, *left.unkept],
     }
     if program.seconds is not None:
         run["wall_seconds"] = program.within(ports.limits).wall_seconds
     if seen.report is not None:
         run["tests"] = seen.report.fields()
-    return RecordedRun(run, result)
+    return RecordedRun(run, replace(result, changed=changed, links=links))
 
 
 def last_number(runs: Sequence[Run]) -> int:
@@ -104,32 +98,6 @@ def failure(result: RunResult, program: Program, problem: str | None = None) -> 
     return (
         {**found, "cause": problem} if problem and found["class"] == FailureClass.UNKNOWN else found
     )
-
-
-def _storable(
-    workspace: Workspace, changed: Mapping[str, Entry]
-) -> tuple[dict[str, Entry], list[str]]:
-    """The files or links that a workspace can hold, and the reasons for the others."""
-    kept: dict[str, Entry] = {}
-    refused: list[str] = []
-    in_submodules = Counter[str]()
-    for path, entry in changed.items():
-        if belongs_to_install(path):
-            refused.append(f"{path}: what is installed stays as it is")
-        elif submodule := below_submodule(workspace, path):
-            in_submodules[submodule] += 1
-        elif isinstance(entry, str) and path.rpartition("/")[2].lower() == ".gitmodules":
-            refused.append(f"{path}: git takes no symbolic link of this name")
-        else:
-            try:
-                kept[checked(path)] = entry
-            except PathOutside as error:
-                refused.append(str(error))
-    refused += [
-        f"{submodule}: {count} changes in this submodule, which belong to another repository"
-        for submodule, count in in_submodules.items()
-    ]
-    return kept, refused
 
 
 async def kept_text(workspace: Workspace, text: str, limit: int) -> dict[str, Any]:

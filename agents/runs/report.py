@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agents.paths import visible
 from agents.texts import fitting, head_and_tail
 from sandbox.protocol import MIB, End, Limits, RunResult, Stream
 
@@ -24,11 +25,13 @@ def run_report(result: RunResult, refused: Sequence[str], limits: Limits, width:
     for name, stream in (("stdout", result.stdout), ("stderr", result.stderr)):
         if stream.text.strip() or stream.dropped_bytes:
             parts.append(f"{name}:\n{_shown(stream, width)}")
-    if result.changed:
-        names = _names(sorted(result.changed), ", ", width, " (list_dir)")
+    links = (f"{visible(path)} -> {visible(target)}" for path, target in result.links.items())
+    if changed := sorted([*map(visible, result.changed), *links]):
+        names = _names(changed, ", ", width, " (list_dir)")
         parts.append(f"new or changed files: {names}")
     if result.deleted:
-        parts.append("deleted files: " + _names(sorted(result.deleted), ", ", width))
+        deleted = list(map(visible, sorted(result.deleted)))
+        parts.append("deleted files: " + _names(deleted, ", ", width))
     if refused:
         parts.append("not kept: " + _names(refused, "; ", width))
     if len(parts) == 1:

@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 
 from agents.errors import ToolRefused
-from agents.line_ends import LF, kept, places_of
+from agents.line_ends import LF, keep_line_ends, places_of
 from agents.links import place_to_write
-from agents.paths import why_not
+from agents.paths import visible, why_not
 from agents.ports import Ports
 from agents.texts import lines_of
 from agents.tools.call import Answer, Runtime
@@ -51,7 +51,9 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
     if why := why_not(ports, {name: len(data)}):
         raise ToolRefused(f"{why}; nothing was changed")
     made = await ports.workspace.apply({name: data})
-    return f"edited {name} (line {edit.line})", of_use("edit_file", name, ok=True, made=made)
+    return f"edited {visible(name)} (line {edit.line})", of_use(
+        "edit_file", name, ok=True, made=made
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def replaced(text: str, old: str, new: str, name: str) -> Replaced:
     if len(places) == 1:
         ((start, end),) = places
         rest = text[end:]
-        new = kept(new, text[start:end], rest if LF in rest else text[:start])
+        new = keep_line_ends(new, text[start:end], rest if LF in rest else text[:start])
         return Replaced(text[:start] + new + rest, _line(text, start))
     if places:
         raise ToolRefused(_told_apart(text, [start for start, _ in places], name))

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.paths import in_workspace
+from agents.paths import in_workspace, visible
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import ARGV, helper_limits, run_helper, source
@@ -67,7 +67,7 @@ def _answer(result: RunResult, limits: Limits) -> dict[str, Any]:
 
 
 def _formatted(answer: dict[str, Any]) -> str:
-    lines = [f"{path}:{number}: {text}" for path, number, text in answer["matches"]]
+    lines = [f"{visible(path)}:{number}: {text}" for path, number, text in answer["matches"]]
     if not lines:
         return f"no match in {answer['files']} files"
     if answer["more"]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agents.errors import ToolRefused
 from agents.failures.workspace_change import change
-from agents.line_ends import BOM, appended, kept
+from agents.line_ends import BOM, adapt_appended, keep_line_ends
 from agents.links import place_to_write
-from agents.paths import why_not
+from agents.paths import visible, why_not
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
@@ -27,9 +27,9 @@ async def write_file(path: str, content: str, runtime: Runtime, append: bool = F
         raise ToolRefused(why)
     made = await ports.workspace.apply({name: data})
     if append and before is not None:
-        text = f"added to {name}: it has {len(data)} bytes now"
+        text = f"added to {visible(name)}: it has {len(data)} bytes now"
     else:
-        text = f"wrote {name} ({len(data)} bytes){_instead(name, before, data)}"
+        text = f"wrote {visible(name)} ({len(data)} bytes){_instead(name, before, data)}"
     return text, of_use("write_file", name, ok=True, made=made)
 
 
@@ -37,12 +37,12 @@ def _whole(before: bytes, content: str) -> bytes:
     """The new bytes of a file, with the line ends and the byte order mark that it has."""
     old = before.decode(errors="surrogateescape")
     mark = BOM if old.startswith(BOM) and not content.startswith(BOM) else ""
-    return (mark + kept(content, old)).encode(errors="replace")
+    return (mark + keep_line_ends(content, old)).encode(errors="replace")
 
 
 def _added(name: str, before: bytes, content: str) -> bytes:
     try:
-        text = appended(content, before.decode())
+        text = adapt_appended(content, before.decode())
     except UnicodeDecodeError:
         raise ToolRefused(
             f"{name!r} is not UTF-8 text, and `content` would be: add to it with a program"

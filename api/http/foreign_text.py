@@ -19,9 +19,9 @@ def visible(text: Any) -> str:
 
 
 def visible_path(path: Any) -> str:
-    """A path with every character escaped that is not seen, wide and narrow spaces among them: two
-    paths that differ never look the same. '' for None."""
-    shown = "" if path is None else str(path)
+    """A path with every character escaped that `visible` escapes or that is not seen, such as wide
+    and narrow spaces; '' for None. `agents.paths.visible` shows models the same."""
+    shown = visible(path)
     return "".join(sign if sign.isprintable() else _escaped(sign) for sign in shown)
 
 

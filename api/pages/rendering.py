@@ -30,6 +30,7 @@ HEADERS = {
 }
 _FILTERS = (
     foreign_text.visible,
+    foreign_text.visible_path,
     foreign_text.signature,
     words.first_line,
     quantities.plural,

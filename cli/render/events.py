@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from api.http.foreign_text import first_line, signature
+from api.http.foreign_text import first_line, signature, visible_path
 from api.line_comments import place
 from api.quantities import duration, money, plural
 from cli.client.events import Event
@@ -178,7 +178,7 @@ def _repaired(data: Data, detail: Detail) -> Iterator[Part]:
 
 def _tool_used(data: Data, _detail: Detail) -> Iterator[Part]:
     note = f": {first_line(printable(data['note']))}" if data["note"] else ""
-    path = f" {printable(data['path'])}" if data["path"] else ""
+    path = f" {visible_path(data['path'])}" if data["path"] else ""
     text = f"{data['tool']}{path}{note}"
     yield Line("tool", text, Tone.QUIET if data["ok"] else Tone.WARN)
 

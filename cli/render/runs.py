@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from api.http.foreign_text import visible_path
 from api.quantities import duration, plural, size
 from cli.render.parts import Code, Line, Output, Part, Tone
 from cli.render.words import clip, printable
@@ -63,7 +64,7 @@ def failure_label(failure: Data) -> str:
 
 def artifact_text(artifact: Data) -> str:
     """`plot.png (image/png, 34.1 KiB)`."""
-    name = printable(artifact["name"])
+    name = visible_path(artifact["name"])
     return f"{name} ({artifact['media_type']}, {size(artifact['size'])})"
 
 
@@ -92,10 +93,12 @@ def merged_parts(data: Data, _detail: object) -> Iterator[Part]:
     steps = ", ".join(str(step) for step in data["steps"])
     yield Line("merged", f"{plural(len(data['files']), 'file')} of steps {steps}")
     for conflict in data["conflicts"]:
-        copies = ", ".join(conflict["copies"])
+        copies = ", ".join(map(visible_path, conflict["copies"]))
         where = f"; {copies} beside it" if copies else ""
         yield Line(
-            "conflict", printable(f"{conflict['path']}: {conflict['what']}{where}"), Tone.WARN
+            "conflict",
+            printable(f"{visible_path(conflict['path'])}: {conflict['what']}{where}"),
+            Tone.WARN,
         )
     for left in data["left_out"]:
         yield Line("left out", printable(f"step {left['step']}: {left['why']}"), Tone.WARN)

@@ -15,7 +15,7 @@ from sandbox.paths import REFUSALS, fault, target_fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -61,7 +61,8 @@ def collect(
         beginning = Beginning(before.paths, removed)
         kept, places = _look_for_deleted(work, before, base, beginning, result), beginning.places
     total = sum(kept.values())
-    for found in walk(work, Beginning(before.paths, removed), base, places):
+    # What was there before comes first: however many files are new, its changes are collected.
+    for found in _old_first(work, before, base, removed, places):
         if found.is_unchanged():
             continue
         grown = total - kept.get(found.path, 0) + found.size
@@ -82,6 +83,19 @@ def collect(
     if result.more_refused:
         result.refused.append(f"and {result.more_refused} more")
     return result
+
+
+def _old_first(
+    work: str,
+    before: Written,
+    base: Base | None,
+    removed: Iterable[str],
+    places: set[str] | None,
+) -> Iterator[Found]:
+    for old in (True, False):
+        for found in walk(work, Beginning(before.paths, removed), base, places):
+            if old == (found.path in before.paths or found.layers is not None):
+                yield found
 
 
 def _take(found: Found, before: Written, result: Collected) -> bool:

@@ -165,6 +165,32 @@ async def test_changes_are_laid_over_the_files(harness: Harness) -> None:
     assert set(workspace.changed()) == set(files)
 
 
+async def test_links_and_modes_are_kept(harness: Harness) -> None:
+    workspace = (await harness.attempt()).workspace
+    script, text = b"#!/bin/sh\n", b"text"
+    await workspace.apply(
+        {"run.sh": script, "plain.sh": script, "tool": text, "a.txt": text},
+        executable={"run.sh": True, "plain.sh": False, "tool": True, "a.txt": False},
+        links={"link": "a.txt", "out": "/etc"},
+    )
+    tree = await workspace.tree()
+    assert (tree.executable, tree.links) == (
+        {"plain.sh": False, "tool": True},
+        {"link": "a.txt", "out": "/etc"},
+    )
+    assert (dict(workspace.links()), set(workspace.submodules())) == (tree.links, set())
+    assert set(workspace.list()) == {"run.sh", "plain.sh", "tool", "a.txt"}
+    assert set(workspace.changed()) == {*workspace.list(), "link", "out"}
+    assert await workspace.read("link") is None
+    versions = await workspace.manifest(workspace.digest)
+    assert (versions["link"].target, versions["tool"].executable) == ("a.txt", True)
+    await workspace.apply({"tool": b"more", "link": b"a file"}, frozenset({"out"}))
+    again = await workspace.tree()
+    assert (again.executable, again.links) == ({"plain.sh": False, "tool": True}, {})
+    await workspace.apply({}, links={"tool": "a.txt"})
+    assert "tool" not in workspace.list()
+
+
 async def test_the_same_files_have_the_same_digest(harness: Harness) -> None:
     workspace = (await harness.attempt()).workspace
     await workspace.apply({"a": b"1", "b": b"2"})

@@ -122,6 +122,13 @@ class ManifestWorkspace:
         manifest = self._manifest
         return manifest.files.keys() | manifest.links.keys() | manifest.removed
 
+    async def ignored(self, files: Mapping[str, bytes]) -> frozenset[str]:
+        """See agents.ports.Workspace."""
+        if self._base is None:
+            return frozenset()
+        whole = {**await self._files(), **files}
+        return await self._base.base.ignored(whole, self._manifest.removed)
+
     async def tree(self) -> Tree:
         """See agents.ports.Workspace."""
         layers = (self._base.base.layer,) if self._base else ()

@@ -131,3 +131,34 @@ async def test_a_file_written_anew_is_told_from_a_new_one(tmp_path: Path) -> Non
         ),
         "wrote new.py (12 bytes)",
     ]
+
+
+async def test_line_ends_and_names_stay_as_they_are(tmp_path: Path) -> None:
+    shot = "Shot 9.41\u202fPM.txt"
+    used = await use(
+        tmp_path,
+        NONE,
+        call("write_file", path="dos.txt", content="one\n2\nthree\n"),
+        call("write_file", path="dos.txt", content="four\n", append=True),
+        call("edit_file", path="dos.txt", old_text="one\n2", new_text="1\n2\n2.5"),
+        call("write_file", path="latin.txt", content="more", append=True),
+        call("edit_file", path="latin.txt", old_text="caf", new_text="x"),
+        call("list_dir"),
+        call("write_file", path="Shot 9.41\\u202fPM.txt", content="seen\n"),
+        call("read_file", path=shot),
+        call("write_file", path="\u3000\U0001f468\u200d\U0001f469.md", content=""),
+        files={
+            "dos.txt": b"\xef\xbb\xbfone\r\ntwo\r\n",
+            "latin.txt": b"caf\xe9\r\n",
+            shot: b"s\r\n",
+        },
+    )
+    files = await used.files()
+    assert files["dos.txt"] == b"\xef\xbb\xbf1\r\n2\r\n2.5\r\nthree\r\nfour\r\n"
+    assert files["latin.txt"] == b"caf\xe9\r\n"
+    assert "is not UTF-8 text" in used.texts[3]
+    assert "which are not UTF-8" in used.texts[4]
+    assert used.texts[5] == "Shot 9.41\\u202fPM.txt\ndos.txt\nlatin.txt"
+    assert used.texts[6].startswith("wrote Shot 9.41\\u202fPM.txt")
+    assert (files[shot], used.texts[7]) == (b"seen\r\n", "seen\r\n")
+    assert used.texts[8] == "wrote \\u3000\U0001f468\\u200d\U0001f469.md (0 bytes)"

@@ -217,3 +217,61 @@ async def test_files_are_searched(tmp_path: Path, sandbox: LocalSandbox) -> None
     )
     assert result.texts[7].startswith("error: the pattern is no regular expression: missing )")
     assert result.runs == []
+
+
+async def test_links_of_a_job_without_a_repository_stay_and_are_followed(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    result = await use(
+        tmp_path,
+        sandbox,
+        call(
+            "shell", command="ln -s data/a.txt one; ln -s data all; ln -s /etc/hosts out; ln -s x x"
+        ),
+        call("read_file", path="one"),
+        call("write_file", path="all/b.txt", content="b"),
+        call("list_dir"),
+        call("search", pattern="."),
+        call("shell", command="cat one all/b.txt; readlink out; ln -sfn data/b.txt one; rm all"),
+        call("edit_file", path="one", old_text="b", new_text="c"),
+        call("read_file", path="out"),
+        call("shell", command="cat data/b.txt; ls"),
+        files={"data/a.txt": b"a\n"},
+    )
+    assert (
+        "new or changed files: all -> data, one -> data/a.txt, out -> /etc/hosts" in result.texts[0]
+    )
+    assert result.texts[1] == "a\n"
+    assert result.texts[2].startswith("wrote data/b.txt")
+    assert result.texts[3] == "all -> data\ndata/\none -> data/a.txt\nout -> /etc/hosts\nx -> x"
+    assert result.texts[4] == "data/a.txt:1: a\ndata/b.txt:1: b"
+    assert result.runs[1]["stdout"]["text"] == "a\nb/etc/hosts\n"
+    assert result.texts[6] == "edited data/b.txt (line 1)"
+    assert result.texts[7].startswith("error: the symbolic link 'out' -> '/etc/hosts' leads out")
+    assert result.runs[2]["stdout"]["text"] == "cdata\none\nout\nx\n"
+
+
+async def test_a_run_that_leaves_many_files_blocks_no_write_and_no_run(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    make = "mkdir -p {0}; cd {0}; for n in $(seq 1300); do : > $n; done"
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("shell", command=make.format("build") + "; cd ..; echo 2 > src.txt"),
+        call("write_file", path="a.txt", content="a"),
+        call("shell", command=make.format("node_modules/x") + "; cd ../..; echo z > z.txt"),
+        call("shell", command="cat a.txt src.txt z.txt; ls build | wc -l; ls node_modules"),
+        files={"src.txt": b"1\n"},
+        limits=Limits(wall_seconds=120.0, cpu_seconds=120),
+    )
+    assert (
+        result.runs[0]["refused"]
+        == ["build/999 and 299 more: of one run at most 1000 new files are kept"]
+        or "299 more" in result.runs[0]["refused"][0]
+    )
+    assert result.texts[1].startswith("wrote a.txt")
+    (refused,) = result.runs[1]["refused"]
+    assert refused.startswith("node_modules/x/1 and 1299 more, that git ignores or package")
+    assert result.runs[2]["stdout"]["text"] == "a2\nz\n1000\n"
+    assert not result.runs[2]["succeeded"]  # there is no node_modules

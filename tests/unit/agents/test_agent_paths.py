@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import PathOutside
-from agents.paths import checked, listing, objection
+from agents.paths import checked, in_workspace, listing, objection, visible
+from api.http.foreign_text import visible_path
 from sandbox.protocol import Limits
 
 FILES = {"a.py": 1, "out/x.txt": 2, "out/deep/y.txt": 3}
@@ -52,3 +53,14 @@ def test_what_would_stop_the_next_run_is_refused() -> None:
     assert "14 bytes" in str(objection(FILES, {"b.py": 9}, limits))
     assert "4 files" in str(objection({**FILES, "c": 1}, {"b.py": 1}, limits))
     assert "too deep" in str(objection(FILES, {"/".join("d" * 40): 1}, limits))
+
+
+def test_what_is_not_seen_is_shown_escaped_and_taken_so() -> None:
+    for code in [*range(0xA0, 0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200)]:
+        name = f"a{chr(code)}b"
+        assert visible(name) == visible_path(name), hex(code)
+        assert in_workspace(visible(name)) == name, hex(code)
+    assert visible("Shot 9.41\u202fPM.png") == "Shot 9.41\\u202fPM.png"
+    assert visible("\U0001f468\u200d\U0001f469") == "\U0001f468\\u200d\U0001f469"
+    assert in_workspace("/work/a\\x2db") == "a\\x2db"  # a character that is seen
+    assert in_workspace("\\Uffffffff") == "\\Uffffffff"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ToolRefused
-from agents.line_ends import appended, kept
+from agents.line_ends import adapt_appended, keep_line_ends
 from agents.tools.edit_file import replaced
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
@@ -69,10 +69,10 @@ def test_the_same_lines_with_other_ends_are_two_places() -> None:
 
 def test_a_written_file_keeps_the_line_ends_of_its_lines() -> None:
     old = "a\r\n\r\nb\n\nc\r\n"
-    assert kept("a\n\nb\n\nc\n", old) == old
-    assert kept("a\n\nnew\nb\n\nc\n", old) == "a\r\n\r\nnew\r\nb\n\nc\r\n"
-    assert kept("x\ny\n", "a\r\nb\r\n") == "x\r\ny\r\n"
-    assert kept("x\ny", "a\r\nb\r\n") == "x\r\ny"
-    assert kept("x\r\ny\n", "a\nb\n") == "x\r\ny\n"
-    assert kept("x\ny\n", "a") == "x\ny\n"
-    assert (appended("x\n", "a\r\nb"), appended("x\n", "a\r\nb\n")) == ("x\r\n", "x\n")
+    assert keep_line_ends("a\n\nb\n\nc\n", old) == old
+    assert keep_line_ends("a\n\nnew\nb\n\nc\n", old) == "a\r\n\r\nnew\r\nb\n\nc\r\n"
+    assert keep_line_ends("x\ny\n", "a\r\nb\r\n") == "x\r\ny\r\n"
+    assert keep_line_ends("x\ny", "a\r\nb\r\n") == "x\r\ny"
+    assert keep_line_ends("x\r\ny\n", "a\nb\n") == "x\r\ny\n"
+    assert keep_line_ends("x\ny\n", "a") == "x\ny\n"
+    assert (adapt_appended("x\n", "a\r\nb"), adapt_appended("x\n", "a\r\nb\n")) == ("x\r\n", "x\n")

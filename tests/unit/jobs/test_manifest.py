@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.errors import PathOutside
+from agents.paths import checked
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.manifest import (
     FileEntry,
@@ -51,12 +53,30 @@ def test_over_a_commit_it_has_what_differs_from_it():
     assert before.with_files({}, deleted).removed == deleted | {"back.py"}
 
 
+def test_links_and_files_take_each_others_place():
+    one = FileEntry("a" * 64, 1)
+    before = Manifest({"a": one, "tool": FileEntry("a" * 64, 1, True)}, links={"l": "a", "m": "a"})
+    after = before.with_files({"l": one}, frozenset({"m"}), links={"a": "tool", "n": "/etc"})
+    assert after.links == {"a": "tool", "n": "/etc"}
+    assert after.files == {"l": one, "tool": before.files["tool"]}
+    over = Manifest({}, frozenset({"was", "new"}), "c0ffee")
+    assert over.with_files({}, frozenset(), links={"new": "a"}).removed == {"was"}
+
+
 @pytest.mark.parametrize("base", [None, "c0ffee"])
 def test_it_comes_back_from_its_bytes(base):
-    named = dict.fromkeys(("base", "files", "removed"), FileEntry("a" * 64, 1))
-    there = Manifest(named, frozenset({"b", "a"} if base else ()), base)
+    named = dict.fromkeys(("files", "removed"), FileEntry("a" * 64, 1))
+    named |= {"base": FileEntry("a" * 64, 1, False), "link": FileEntry("a" * 64, 1, True)}
+    links = {"links": "base", "to": "link"}
+    gone = frozenset({"b", "a"} if base else ())
+    there = Manifest(named, gone, base, links)
     assert Manifest.read(there.dump()) == there
-    same = Manifest(dict(reversed(named.items())), frozenset({"a", "b"} if base else ()), base)
+    as_link = Manifest({}, gone, base, {"base": "x", "files": "y"})
+    assert Manifest.read(as_link.dump()) == as_link
+    back = dict(reversed(links.items()))
+    same = Manifest(
+        dict(reversed(named.items())), frozenset({"a", "b"} if base else ()), base, back
+    )
     assert same.dump() == there.dump()
 
 
@@ -74,3 +94,20 @@ def test_what_is_accepted_here_is_accepted_by_a_sandbox(path):
     except PathRefused:
         return
     assert sandbox_paths.fault(normal) is None
+
+
+def test_all_packages_have_one_rule_for_the_characters_of_names():
+    def takes(rule, name):
+        try:
+            return rule(name) == name
+        except (PathRefused, PathOutside):
+            return False
+
+    for code in [*range(0x3100), 0xD800, 0xDFFF, *range(0xFE00, 0x10000), 0x1F468, 0xE0067]:
+        if chr(code) in "./\\":
+            continue
+        name = f"a{chr(code)}b"
+        allowed = sandbox_paths.fault(name) is None
+        assert takes(checked_path, name) == takes(checked, name) == allowed, hex(code)
+    for name in ("Shot 9.41\u202fPM.png", "a\u00a0b", "\u3000", "\U0001f468\u200d\U0001f469"):
+        assert takes(checked_path, name)
