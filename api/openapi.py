@@ -12,6 +12,7 @@ from pydantic.json_schema import models_json_schema
 from api import problems
 from api.problems import MEDIA_TYPE, Kind
 from api.schemas.checks import VerificationRequest
+from api.schemas.deployment.fleet import FleetRequest
 from api.schemas.deployment.models import CheckRequest
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.schemas.key import DayLimits, KeyRequest
@@ -28,6 +29,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     KeyRequest,
     DayLimits,
     CheckRequest,
+    FleetRequest,
     Problem,
 )
 _ALWAYS = (

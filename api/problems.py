@@ -125,6 +125,27 @@ NAME_TAKEN = Kind(
     "A key's name signs decisions, so no two active keys of a tenant have the same. Choose another "
     "name, or revoke the key that has it.",
 )
+FLEET_CHANGED = Kind(
+    "fleet-changed",
+    409,
+    "Another change of the fleet came first",
+    "A change of the fleet's settings names the version that it is based on, and `limit` has the "
+    "present one. Read the settings, and send the change with it.",
+)
+REMOVES_JOBS = Kind(
+    "removes-jobs",
+    409,
+    "Finished jobs would be removed",
+    "The new retention would remove as many finished jobs at once as `limit` says, for good. To "
+    "confirm, send the change with this number as `accept_removal`.",
+)
+FLEET_UNREADABLE = Kind(
+    "fleet-unreadable",
+    500,
+    "The fleet's settings cannot be read",
+    "The record fettle:fleet in Redis is damaged. Workers that run keep the last settings, and "
+    "others do not start. Delete the key, then start a worker or set the settings again.",
+)
 TOO_SLOW = Kind(
     "body-too-slow",
     408,

@@ -47,6 +47,7 @@ COMMANDS = {
         "tenants": "List tenants, and limit what each may spend.",
         "decisions": "Export who decided what, for auditors.",
         "webhooks": "List webhook messages that have not arrived.",
+        "fleet": "Show and change the rules for all workers: leases, retries, retention.",
         "drain": "Drain a worker: it returns its jobs to the queue and stops.",
     },
 }

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
+from typing import Any
 
 from cli.exit_codes import BAD_USAGE, FAILED, NOT_REACHABLE
 
@@ -20,6 +21,7 @@ DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _WRONG_REQUEST = frozenset({400, 413, 415, 422})
 _LISTED = {
     "keys": "`fettle keys list` shows the keys",
+    "fleet": "`fettle fleet settings` shows the rules as they are",
     "workers": "`fettle doctor` names the workers",
     "webhooks": "`fettle webhooks list` shows the messages that have not arrived",
 }
@@ -63,7 +65,8 @@ class NotFettle(Unreachable):
 class Problem:
     """An RFC 9457 problem, as the API gives it; `fields` says what is wrong with which.
 
-    `about` is the first part of the path that was asked for: jobs, keys.
+    `about` is the first part of the path that was asked for: jobs, keys. `type` and `limit` are
+    the problem's own.
     """
 
     status: int
@@ -72,6 +75,8 @@ class Problem:
     retryable: bool = False
     fields: tuple[str, ...] = ()
     about: str = ""
+    type: str = ""
+    limit: Any = None
 
 
 class Refused(CliError):

@@ -40,6 +40,10 @@ in the same file. For another service (`--url`, `FETTLE_URL`), set `FETTLE_API_K
 
 ## Mistakes
 
+Settings under *The fleet* count once: the first worker on an empty Redis puts them on record. From
+then on all workers follow the record, and `fettle fleet set` changes it. A worker whose environment
+differs reports this in its log, in `fettle doctor` and in `GET /system`, and follows the record.
+
 A name that begins with `FETTLE_`, or that is in the file, and is not a setting is reported by API
 and workers at their start, by `fettle config` and by `fettle doctor`, with the nearest setting.
 A `fettle.toml` in the working directory that is not named is reported, too: releases before this

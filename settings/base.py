@@ -71,6 +71,8 @@ class FettleSettings(BaseSettings):
         return (init_settings, env_settings, InitSettingsSource(settings_cls, values))
 
 
+_DAY = 86_400
+_LONGEST_DAYS = 36_500
 _OTHER_LEVELS = {"WARN": "WARNING", "FATAL": "CRITICAL"}
 """Words that `logging` knows, too."""
 
@@ -87,6 +89,91 @@ LogLevel = Annotated[
     Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(_upper)
 ]
 LogFormat = Annotated[Literal["json", "console"], BeforeValidator(_lower)]
+
+
+class FleetSettings(FettleSettings):
+    """Rules for jobs that all workers share. Times in seconds, unless the name says days.
+
+    A worker uses them once: the first worker on an empty Redis puts them on record. From then on
+    the record counts for every worker, and `fettle fleet set` changes it (ADR 72).
+    """
+
+    lease_seconds: float = Field(
+        15.0, ge=1, le=_DAY, description="a silent worker's job is taken back after this time"
+    )
+    heartbeat_seconds: float = Field(
+        5.0,
+        gt=0,
+        le=_DAY,
+        description="how often leases are renewed: at least twice a lease, and twice in "
+        "`FETTLE_WORKER_SEEN_SECONDS`",
+    )
+    overdue_seconds: float = Field(
+        60.0,
+        gt=0,
+        le=_DAY,
+        description="this long after a job's `timeout_seconds` its lease is no longer renewed, "
+        "and the sweeper ends the job",
+    )
+    sweep_seconds: float = Field(
+        2.0, gt=0, le=_DAY, description="how often the sweeper looks for due jobs"
+    )
+    retries: int = Field(
+        12,
+        ge=0,
+        le=10_000,
+        description="how often a job whose model, repository or storage is unavailable is tried "
+        "again, in a row without progress; with the waits below: for 35 minutes",
+    )
+    retry_seconds: float = Field(
+        5.0,
+        gt=0,
+        le=_DAY,
+        description="the wait before the first of these tries; doubled each time. It is no "
+        "running time of the job",
+    )
+    retry_longest_seconds: float = Field(
+        300.0,
+        gt=0,
+        le=_DAY,
+        description="the longest such wait, if the provider asks for no longer one",
+    )
+    retention_days: float = Field(
+        30.0,
+        gt=0,
+        le=_LONGEST_DAYS,
+        description="how long a finished job is kept with its events and files",
+    )
+    blob_grace_seconds: float = Field(
+        172_800.0,
+        gt=0,
+        le=_LONGEST_DAYS * _DAY,
+        description="how long bytes stay that no job refers to; has to be longer than any "
+        "attempt (`FETTLE_MAX_TIMEOUT_SECONDS` and `FETTLE_OVERDUE_SECONDS`): otherwise a worker "
+        "warns, and in production it does not start",
+    )
+    retention_sweep_seconds: float = Field(
+        60.0, gt=0, le=_DAY, description="how often one worker looks for what can be removed"
+    )
+
+    @model_validator(mode="after")
+    def _leases_hold(self) -> Self:
+        lease, heartbeat = self.lease_seconds, self.heartbeat_seconds
+        if lease < 2 * heartbeat:
+            raise ValueError(
+                f"FETTLE_LEASE_SECONDS is {lease:g} and FETTLE_HEARTBEAT_SECONDS {heartbeat:g}: a "
+                "single heartbeat that comes late would cost every job at work its lease; one of "
+                f"{2 * heartbeat:g} or more will do, or a heartbeat of {lease / 2:g} or less"
+            )
+        return self
+
+    def fleet_values(self) -> dict[str, Any]:
+        """The values of these settings by name."""
+        return {name: getattr(self, name) for name in FleetSettings.model_fields}
+
+    def set_fleet_values(self) -> dict[str, Any]:
+        """Those that the environment or the file sets."""
+        return {n: v for n, v in self.fleet_values().items() if n in self.model_fields_set}
 
 
 class StoreSettings(FettleSettings):

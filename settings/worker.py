@@ -10,7 +10,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from settings.base import Environment, StoreSettings
+from settings.base import Environment, FleetSettings, StoreSettings
 from settings.models import ModelSettings, RoutingSettings
 from settings.money import MoneySettings
 from settings.providers import RateSettings
@@ -31,6 +31,7 @@ class WorkerSettings(
     ToolSettings,
     RepositorySettings,
     WebhookSettings,
+    FleetSettings,
 ):
     """Times in seconds."""
 
@@ -60,44 +61,11 @@ class WorkerSettings(
     runs_at_once: int = Field(
         8, gt=0, description="runs of code that a worker process makes at once; others wait"
     )
-    lease_seconds: float = Field(
-        15.0, gt=0, description="a silent worker's job is taken back after this time"
-    )
-    heartbeat_seconds: float = Field(
-        5.0,
-        gt=0,
-        description="how often leases are renewed: at least twice a lease, and twice in "
-        "`FETTLE_WORKER_SEEN_SECONDS`",
-    )
     stuck_seconds: float = Field(
         30.0,
         gt=0,
         description="a worker whose event loop does not answer for this long ends itself; the "
         "default is two leases",
-    )
-    overdue_seconds: float = Field(
-        60.0,
-        gt=0,
-        description="this long after a job's `timeout_seconds` its lease is no longer renewed, "
-        "and the sweeper ends the job",
-    )
-    sweep_seconds: float = Field(2.0, gt=0, description="how often the sweeper looks for due jobs")
-    retries: int = Field(
-        12,
-        ge=0,
-        description="how often a job whose model, sandbox or storage is unavailable is tried "
-        "again, in a row without progress; with the waits below: for 35 minutes",
-    )
-    retry_seconds: float = Field(
-        5.0,
-        gt=0,
-        description="the wait before the first of these tries; doubled each time. It is no "
-        "running time of the job",
-    )
-    retry_longest_seconds: float = Field(
-        300.0,
-        gt=0,
-        description="the longest such wait, if the provider asks for no longer one",
     )
     patience_seconds: float = Field(
         30.0,
@@ -105,21 +73,6 @@ class WorkerSettings(
         description="how long a write of a job waits for a Redis that is away or full before the"
         " job is handed back; also how long a starting worker waits for Redis before it ends with"
         " exit code 1",
-    )
-    retention_days: float = Field(
-        30.0,
-        gt=0,
-        description="how long a finished job is kept with its events and files",
-    )
-    blob_grace_seconds: float = Field(
-        172_800.0,
-        gt=0,
-        description="how long bytes stay that no job refers to; has to be longer than any "
-        "attempt (`FETTLE_MAX_TIMEOUT_SECONDS` and `FETTLE_OVERDUE_SECONDS`): otherwise a worker "
-        "warns, and in production it does not start",
-    )
-    retention_sweep_seconds: float = Field(
-        60.0, gt=0, description="how often one worker looks for what can be removed"
     )
     worker_metrics_port: int | None = Field(
         None,
@@ -134,14 +87,8 @@ class WorkerSettings(
     drain_seconds: float = Field(20.0, gt=0, description="how long a stopping worker may take")
 
     @model_validator(mode="after")
-    def _leases_hold(self) -> Self:
-        lease, heartbeat = self.lease_seconds, self.heartbeat_seconds
-        if lease < 2 * heartbeat:
-            raise ValueError(
-                f"FETTLE_LEASE_SECONDS is {lease:g} and FETTLE_HEARTBEAT_SECONDS {heartbeat:g}: a "
-                "single heartbeat that comes late would cost every job at work its lease; one of "
-                f"{2 * heartbeat:g} or more will do, or a heartbeat of {lease / 2:g} or less"
-            )
+    def _heartbeats_fit(self) -> Self:
+        heartbeat = self.heartbeat_seconds
         if self.worker_seen_seconds < 2 * heartbeat:
             raise ValueError(
                 f"FETTLE_HEARTBEAT_SECONDS is {heartbeat:g} and FETTLE_WORKER_SEEN_SECONDS "
@@ -152,7 +99,7 @@ class WorkerSettings(
             raise ValueError(
                 f"FETTLE_STUCK_SECONDS is {self.stuck_seconds:g}, and a worker looks for it at its "
                 f"heartbeats, every FETTLE_HEARTBEAT_SECONDS, {heartbeat:g}: twice the lease, "
-                f"{2 * lease:g}, will do"
+                f"{2 * self.lease_seconds:g}, will do"
             )
         return self
 

@@ -86,7 +86,8 @@ class WorkerContext:
     setups: Setups
     author: str
     patience: float
-    retries: int
+    retries: int = 0
+    """The fleet's rule of that name."""
     graph: Any = field(init=False)
     live: LiveTokens = field(init=False)
     saver: RedisSaver = field(init=False)
@@ -290,7 +291,6 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         setups=Setups(repositories.places, Indexes.over(settings)),
         author=settings.repo_author,
         patience=settings.patience_seconds,
-        retries=settings.retries,
     )
 
 

@@ -20,6 +20,7 @@ import structlog
 import uvloop
 from celery import Celery, Task
 
+from jobs.model.fleet import FleetRules
 from jobs.model.record import is_job_id
 from jobs.queue import hints
 from jobs.queue.hints import Hints
@@ -27,20 +28,20 @@ from jobs.redis.connection import ANSWER_SECONDS
 from jobs.service import Operations
 from jobs.store import LeaseRef
 from jobs.store.redis_store import RedisStore
-from jobs.transitions.lifecycle import Policy
 from settings.worker import WorkerSettings
 from worker.abort import abort_if_exhausted
 from worker.adapters.sandbox import Readiness
 from worker.attempts import Attempts
 from worker.background.announcement import announcement
 from worker.background.cancellations import stop_cancelled
+from worker.background.fleet import Fleet, open_fleet, policy_of, retention_of
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
-from worker.background.retention import remove_forever, wanted
+from worker.background.retention import remove_forever
 from worker.background.search_index import index_forever
 from worker.background.sweeper import sweep_forever
 from worker.background.webhooks import send_forever
-from worker.context import build_context
+from worker.context import WorkerContext, build_context
 from worker.egress.webhooks import endpoint
 from worker.metrics.figures import Figures
 from worker.metrics.health import Health
@@ -139,15 +140,9 @@ class Engine:
     async def _build(self, store: RedisStore, opened: contextlib.AsyncExitStack) -> Attempts:
         """Everything that runs; `opened` closes it, the last first."""
         settings = self._settings
-        policy = Policy(
-            lease_ms=int(settings.lease_seconds * 1000),
-            retries=settings.retries,
-            retry_ms=int(settings.retry_seconds * 1000),
-            longest_retry_ms=int(settings.retry_longest_seconds * 1000),
-            overdue_ms=int(settings.overdue_seconds * 1000),
-        )
+        fleet = await open_fleet(store, settings, self._worker_id)
         operations = Operations(
-            store, self._hints.hint, policy, webhooks=bool(settings.webhook_url)
+            store, self._hints.hint, policy_of(fleet.rules), webhooks=bool(settings.webhook_url)
         )
         context = build_context(settings, store, self._figures)
         opened.push_async_callback(context.close)
@@ -158,11 +153,11 @@ class Engine:
         leases = Leases(
             self._worker_id,
             settings.redis_url.url,
-            lease_seconds=settings.lease_seconds,
-            heartbeat_seconds=settings.heartbeat_seconds,
+            lease_seconds=fleet.rules.lease_seconds,
+            heartbeat_seconds=fleet.rules.heartbeat_seconds,
             held=attempts.held,
             lost=lambda held: self._stop_soon(attempts, held),
-            facts=lambda: {**facts, **readiness.facts()},
+            facts=lambda: {**facts, **readiness.facts(), **fleet.facts()},
             drain=_stop_this_process,
             beaten=self._health.beaten,
             pulse=LoopWatchdog(self._loop.call_soon_threadsafe, settings.stuck_seconds),
@@ -176,21 +171,46 @@ class Engine:
         leases.start()
         opened.push_async_callback(asyncio.to_thread, leases.stop)
         await opened.enter_async_context(readiness.watched())
-        for forever in (
-            sweep_forever(operations, settings.sweep_seconds, grace=_grace(settings)),
-            remove_forever(
-                store, context.blobs, wanted(settings), settings.retention_sweep_seconds
-            ),
-            index_forever(store, settings.sweep_seconds),
+        forever = (
             stop_cancelled(store, attempts),
             answer_forever(store, context),
-            *_webhooks(settings, store),
-        ):
-            task = asyncio.create_task(forever)
-            task.add_done_callback(_told)
-            opened.push_async_callback(_ended, task)
+            self._ruled(fleet, store, operations, leases, context),
+        )
+        for work in forever:
+            opened.push_async_callback(_ended, _begun(work))
         opened.push_async_callback(attempts.drain, settings.drain_seconds)
         return attempts
+
+    async def _ruled(
+        self,
+        fleet: Fleet,
+        store: RedisStore,
+        operations: Operations,
+        leases: Leases,
+        context: WorkerContext,
+    ) -> None:
+        """Do the work for which the fleet's rules set the pace, until cancelled. When the rules
+        change, this work begins again by the new ones."""
+        while True:
+            rules, changed = fleet.rules, asyncio.Event()
+            operations.policy = policy_of(rules)
+            context.retries = rules.retries
+            leases.use(rules.lease_seconds, rules.heartbeat_seconds)
+            retention, pause = retention_of(rules), rules.retention_sweep_seconds
+            tasks = [
+                _begun(work)
+                for work in (
+                    sweep_forever(operations, rules.sweep_seconds, grace=_grace(rules)),
+                    remove_forever(store, context.blobs, retention, pause),
+                    index_forever(store, rules.sweep_seconds),
+                    *_webhooks(self._settings, store, rules.sweep_seconds),
+                    fleet.follow(store, changed.set),
+                )
+            ]
+            try:
+                await changed.wait()
+            finally:
+                await asyncio.gather(*map(_ended, tasks))
 
     def _storage_facts(self, storage: Readiness) -> Mapping[str, Any]:
         """The facts of the storage, tried just now if the last try is old; for other threads."""
@@ -210,15 +230,24 @@ def _stop_this_process() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _grace(settings: WorkerSettings) -> float:
+def _grace(rules: FleetRules) -> float:
     """By when every worker that lives has renewed its leases after Redis was away: a heartbeat that
     is hanging has to be given up first."""
-    return 2 * settings.heartbeat_seconds + ANSWER_SECONDS
+    return 2 * rules.heartbeat_seconds + ANSWER_SECONDS
 
 
-def _webhooks(settings: WorkerSettings, store: RedisStore) -> Iterator[Coroutine[Any, Any, None]]:
+def _webhooks(
+    settings: WorkerSettings, store: RedisStore, seconds: float
+) -> Iterator[Coroutine[Any, Any, None]]:
     if (found := endpoint(settings)) is not None:
-        yield send_forever(store, found, settings.sweep_seconds)
+        yield send_forever(store, found, seconds)
+
+
+def _begun(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """A task for a part of the worker that should work as long as the process."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(_told)
+    return task
 
 
 def _told(task: asyncio.Task[None]) -> None:

@@ -19,6 +19,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel
 
+from api.schemas.deployment.fleet import Fleet
 from api.schemas.deployment.models import Checked, Models
 from api.schemas.deployment.system import System
 from api.schemas.event import DeliveryList
@@ -225,6 +226,17 @@ class Service:
             Tenant, "name", "PUT", f"/tenants/{quote(name, safe='')}/limits", json=limits
         )
 
+    def fleet(self) -> Mapping[str, Any]:
+        """GET /fleet: {version, settings, changes}."""
+        return self._json(Fleet, "version", "GET", "/fleet")
+
+    def change_fleet(
+        self, version: int, values: Mapping[str, float], accept_removal: int = 0
+    ) -> Mapping[str, Any]:
+        """PUT /fleet: the rules after the change of `version`."""
+        change = {"version": version, "settings": values, "accept_removal": accept_removal}
+        return self._json(Fleet, "version", "PUT", "/fleet", json=change)
+
     def revoke_key(self, key_id: str) -> None:
         """DELETE /keys/{id}."""
         self._void("DELETE", f"/keys/{quote(key_id, safe='')}", 204)
@@ -362,6 +374,8 @@ def _problem(source: Source, answer: httpx.Response) -> Problem | None:
             retryable=bool(content.get("retryable")),
             fields=tuple(f"{e['field']}: {e['message']}" for e in content.get("errors") or ()),
             about=answer.request.url.path.strip("/").partition("/")[0],
+            type=content["type"],
+            limit=content.get("limit"),
         )
     except NotFettle:
         return None

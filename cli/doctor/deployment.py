@@ -66,6 +66,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield Finding("workers", Health.GOOD, _named(workers))
     yield from _releases(workers, service)
     yield from _tools(workers)
+    yield from _ignored(workers)
     yield from _grace(workers, limits)
     yield from _room_for_files(workers, limits)
     yield from _sandboxes(workers)
@@ -159,13 +160,26 @@ def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
         yield Finding("tools", Health.WARN, f"workers differ: {'; '.join(found)}", advice)
 
 
+def _ignored(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Values in the environment of a worker that differ from the fleet's record."""
+    for worker in workers:
+        ignored = worker.get("fleet", {}).get("ignored", {})
+        if ignored:
+            values = ", ".join(
+                f"FETTLE_{name.upper()}={value:g}" for name, value in ignored.items()
+            )
+            text = f"{worker['id']} ignores {values}: the record of the fleet differs"
+            advice = "`fettle fleet settings` shows the record; `fettle fleet set` changes it"
+            yield Finding("fleet", Health.WARN, text, advice)
+
+
 def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Iterator[Finding]:
     """Bytes that no job refers to yet must outlast the attempt that has put them."""
     longest = limits.get("max_timeout_seconds", 0)
     found = [worker["blob_grace_seconds"] for worker in workers if "blob_grace_seconds" in worker]
     if found and min(found) <= longest:
         text = f"unused bytes go after {min(found):g} s, and a job may run for {longest:g} s"
-        advice = "set FETTLE_BLOB_GRACE_SECONDS well above FETTLE_MAX_TIMEOUT_SECONDS"
+        advice = f"fettle fleet set blob_grace_seconds={2 * longest:g}"
         yield Finding("blob grace", Health.WARN, text, advice)
 
 

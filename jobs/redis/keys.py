@@ -44,6 +44,7 @@ fettle:rate...              string  in the broker: requests of a key; expires
 fettle:worker:{id}          string  what a worker announced, expiring
 fettle:drain:{id}           string  this worker is asked to drain; expires
 fettle:workers              zset    when it last did
+fettle:fleet                string  the rules for all workers, and who changed them
 fettle:key:{digest}         hash    an API key
 fettle:keys                 hash    the id of each key -> its digest
 fettle:key-names            hash    tenant:name of the active keys -> id
@@ -78,6 +79,7 @@ COUNTS = PREFIX + "counts"
 CHANGES = PREFIX + "changes"
 UNFINISHED = PREFIX + "unfinished"
 WORKERS = PREFIX + "workers"
+FLEET = PREFIX + "fleet"
 TENANTS = PREFIX + "tenants"
 DELIVERIES = PREFIX + "deliveries"
 DEAD_DELIVERIES = PREFIX + "deliveries:dead"

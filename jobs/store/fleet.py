@@ -1,4 +1,4 @@
-"""The workers that were seen lately, and locks for work that one of them does for all."""
+"""The workers that were seen lately, the rules for all of them, and locks for their shared work."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from jobs.model import fleet
 from jobs.model.codec import dump
 from jobs.redis import keys
 from jobs.redis.connection import Clock, UrgentCommands, ask, lua, urgent_script
@@ -56,6 +57,31 @@ class WorkerRegistry(Clock):
             return False
         await ask(self._urgently([("SET", keys.drain(worker), "", "EX", DRAIN_KEPT_SECONDS)]))
         return True
+
+
+class FleetStore(Clock):
+    """A part of RedisStore. A write works although Redis is full: a shorter retention frees
+    memory."""
+
+    def __init__(self, redis: Redis) -> None:
+        super().__init__(redis)
+        self._replace = urgent_script(redis, lua("fleet"))
+
+    async def read(self) -> fleet.FleetRecord | None:
+        """The record; None: there is none yet. Raises FleetUnreadable, StoreUnavailable."""
+        text = await ask(self.redis.get(keys.FLEET))
+        return None if text is None else fleet.load(text)
+
+    async def replace(self, record: fleet.FleetRecord) -> bool:
+        """Write the version after the one that was read. False, and nothing is written, if another
+        change came first."""
+        args = (record.version - 1, fleet.dump(record))
+        return bool(await ask(self._replace(keys=[keys.FLEET], args=args)))
+
+    async def count_finished(self, longer_than_ms: int) -> int:
+        """How many jobs on record have been final for longer."""
+        before = await self.now() - longer_than_ms
+        return int(await ask(self.redis.zcount(keys.FINISHED, "-inf", before)))
 
 
 class LeaderLock:

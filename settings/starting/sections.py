@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from settings.api import ApiSettings
-from settings.base import FettleSettings, StoreSettings
+from settings.base import FettleSettings, FleetSettings, StoreSettings
 from settings.client import ClientSettings, UpSettings
 from settings.models import ModelSettings, RoutingSettings
 from settings.money import MoneySettings
@@ -18,6 +18,7 @@ SECTIONS: tuple[tuple[str, type[FettleSettings]], ...] = (
     ("API and workers", StoreSettings),
     ("API", ApiSettings),
     ("Workers", WorkerSettings),
+    ("The fleet", FleetSettings),
     ("Models", ModelSettings),
     ("Routing", RoutingSettings),
     ("Money", MoneySettings),

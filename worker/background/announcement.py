@@ -43,7 +43,6 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "release": release(),
         "graph": {"writes": WRITES, "reads": sorted(READS)},
         "slots": settings.concurrency,
-        "blob_grace_seconds": settings.blob_grace_seconds,
         "workspace_bytes": settings.workspace_bytes,
         "call_tokens": settings.max_output_tokens + REQUEST_TOKENS,
         "tools": [body.__name__ for body in tools(settings)],

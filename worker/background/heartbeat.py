@@ -68,6 +68,10 @@ class Leases:
         """Start the thread."""
         self._thread.start()
 
+    def use(self, lease_seconds: float, heartbeat_seconds: float) -> None:
+        """Renew from now on for so long, and so often."""
+        self._lease_ms, self._every = int(lease_seconds * 1000), heartbeat_seconds
+
     def stop(self) -> None:
         """Stop the thread, and withdraw the announcement."""
         self._stopping.set()

@@ -7,25 +7,9 @@ import structlog
 from jobs.blobs.directory import Blobs
 from jobs.retention import Retention, remove_finished, remove_unreferenced
 from jobs.store.redis_store import RedisStore
-from settings.worker import WorkerSettings
 from worker.background.loop import every_seconds, logged
 
 log = structlog.get_logger("worker.background.retention")
-
-
-def wanted(settings: WorkerSettings) -> Retention:
-    """The retention of the settings; logs a warning where an attempt may outlast the grace
-    period."""
-    grace, longest = settings.blob_grace_seconds, settings.longest_attempt_seconds
-    if grace <= longest:
-        advice = "set FETTLE_BLOB_GRACE_SECONDS well above that: bytes may go under a job"
-        log.warning(
-            "bytes are not kept for long enough",
-            blob_grace_seconds=grace,
-            longest_attempt_seconds=longest,
-            advice=advice,
-        )
-    return Retention(jobs_ms=int(settings.retention_days * 86_400_000), grace_ms=int(grace * 1000))
 
 
 async def remove_forever(

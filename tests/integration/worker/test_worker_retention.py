@@ -13,8 +13,11 @@ from support.processes.deployment import Deployment, running_deployment
 from jobs.model.record import Status
 from jobs.model.spec import JobSpec
 
-CONSTANT = ("fettle:counts", "fettle:changes", "fettle:worker", "fettle:turn:", "fettle:numbers:")
-"""What a deployment without jobs keeps: counts, live workers, leader locks and daily totals."""
+CONSTANT = (
+    *("fettle:counts", "fettle:changes", "fettle:worker", "fettle:turn:", "fettle:numbers:"),
+    "fettle:fleet",
+)
+"""What a deployment without jobs keeps: counts, live workers, leader locks, daily totals, rules."""
 BIG = "open('big.txt', 'w').write('x' * 100_000)\nprint('y' * 50_000)"
 
 

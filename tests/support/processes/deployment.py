@@ -8,11 +8,12 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import redis
 import yaml
 from support.jobs.declared_events import as_declared
 from support.processes.preloaded import REPOSITORY, Process, started
@@ -20,12 +21,15 @@ from support.servers import redis_servers
 
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.s3 import Bucket
+from jobs.model import fleet
 from jobs.model.record import JobRecord, Status
 from jobs.model.spec import JobSpec
 from jobs.queue.hints import Hints
+from jobs.redis.keys import FLEET
 from jobs.service import Operations, Submitted
 from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Refusal
+from settings.base import FleetSettings
 
 TENANT = "default"
 TEST_SECONDS = 20.0
@@ -68,7 +72,8 @@ class Deployment:
         return f"recording:{name}"
 
     def worker(self, *, release: Path = REPOSITORY, **settings: str) -> Process:
-        """Start a worker process; heartbeat and sweep are short."""
+        """Start a worker process; heartbeat and sweep are short. Rules of the fleet among the
+        settings are put on record first, as an operator would do."""
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
@@ -83,9 +88,25 @@ class Deployment:
             **self.env,
             **{f"FETTLE_{name.upper()}": value for name, value in settings.items()},
         }
+        if settings.keys() & FleetSettings.model_fields.keys():
+            self.rule(env)
         with (self.folder / f"worker-{len(self.workers)}.log").open("wb") as log:
             self.workers.append(started("worker", env, log, release=release))
         return self.workers[-1]
+
+    def rule(self, env: Mapping[str, str]) -> None:
+        """Put the rules of an environment on record for all workers."""
+        values = {
+            name: type(field.get_default())(env.get(f"FETTLE_{name.upper()}", field.get_default()))
+            for name, field in FleetSettings.model_fields.items()
+        }
+        with redis.Redis.from_url(self.redis_url) as client:
+            text = client.get(FLEET)
+            if text is None:
+                record = fleet.first_record(values, 0, by="test")
+            else:
+                record = fleet.load(text).changed(values, 0, by="test")
+            client.set(FLEET, fleet.dump(record))
 
     async def ready(self, workers: int = 1, seconds: float = 30) -> None:
         """Wait until that many workers are ready."""

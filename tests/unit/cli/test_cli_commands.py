@@ -457,3 +457,59 @@ def test_config_prints_each_value_and_where_it_came_from(fettle, monkeypatch, tm
     assert events_seen["GROQ_API_KEY"] == ("********", "environment")
     assert events_seen["FETTLE_REDIS_URL"] == ("redis://me:********@db:6379/0", "environment")
     assert "gsk_secret" not in out
+
+
+FLEET = {
+    "version": 4,
+    "settings": [
+        {"name": "retention_days", "value": 30.0, "default": 30.0, "description": "how long"},
+        {"name": "retries", "value": 12.0, "default": 12.0, "description": "how often"},
+    ],
+    "changes": [
+        {"version": 4, "at": "2026-11-26T12:00:00.000Z", "by": "ann", "key_id": "k",
+         "values": {"retries": 12.0}},
+    ],
+}  # fmt: skip
+REMOVES = problem(409, "Finished jobs would be removed", type="/problems/removes-jobs", limit=1200)
+
+
+def test_the_rules_of_the_fleet_are_shown_with_their_last_change(fettle, tiny):
+    tiny.on("GET /fleet", Answer(200, FLEET))
+    code, out, _ = fettle("fleet", "settings")
+    assert code == 0
+    assert "retention_days\t30\t30\thow long\n" in out
+    assert "2026-11-26T12:00:00.000Z by ann: retries=12" in out
+    assert json.loads(fettle("fleet", "settings", "--json")[1]) == FLEET
+
+
+def test_a_rule_is_changed_from_the_version_that_was_read(fettle, tiny):
+    tiny.on("GET /fleet", Answer(200, FLEET))
+    tiny.on("PUT /fleet", Answer(200, FLEET))
+    code, _, _ = fettle("fleet", "set", "retries=40", "FETTLE_RETRY_SECONDS=2.5")
+    assert code == 0
+    values = {"retries": 40, "retry_seconds": 2.5}
+    assert tiny.asked[-1].body == {"version": 4, "settings": values, "accept_removal": 0}
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "sent"),
+    [(["--yes"], "", [0, 1200]), ([], "y\n", [0, 1200]), ([], "n\n", [0])],
+)
+def test_a_retention_that_removes_jobs_names_their_number(
+    fettle, tiny, monkeypatch, more, words, sent
+):
+    tiny.on("GET /fleet", Answer(200, FLEET))
+    tiny.on("PUT /fleet", REMOVES, Answer(200, FLEET))
+    monkeypatch.setattr("sys.stdin", io.StringIO(words))
+    code, _, err = fettle("fleet", "set", "retention_days=7", *more)
+    assert ("1200 finished jobs" in err) == (not more)
+    puts = [asked.body["accept_removal"] for asked in tiny.asked if asked.method == "PUT"]
+    assert puts == sent
+    assert (code == 0) == (sent == [0, 1200])
+
+
+@pytest.mark.parametrize("pair", ["retention_days", "=3", "retries=many", "retries=nan"])
+def test_a_rule_without_a_number_is_bad_usage(fettle, tiny, pair):
+    code, _, err = fettle("fleet", "set", pair)
+    assert (code, tiny.asked) == (2, [])
+    assert "NAME=NUMBER" in err

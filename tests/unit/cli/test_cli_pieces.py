@@ -73,12 +73,22 @@ def test_what_stops_jobs_is_bad():
     assert bad({**SYSTEM, "workers": []}) == ["workers"]
     assert bad({**SYSTEM, "workers": [stale]}) == ["workers"]
     assert bad({**SYSTEM, "workers": [{**worker, "sandbox": broken}]}) == ["sandbox"]
+    assert bad({**SYSTEM, "workers": [{**worker, "storage": broken}]}) == ["storage"]
     assert bad({**SYSTEM, "workers": [{**worker, "models": no_models}]}) == ["models"]
     needs_key = {**worker, "default_model": {**broken, "backend": "groq:x", "why": "needs a key"}}
     assert bad({**SYSTEM, "workers": [needs_key]}) == ["default model"]
     assert bad({**SYSTEM, "workers": [needs_key, worker]}) == []
     assert bad({**SYSTEM, "workers": [{**worker, "storage": broken}]}) == ["storage"]
     assert bad({**SYSTEM, "redis": {**SYSTEM["redis"], "findings": refused}}) == ["appendonly"]
+
+
+def test_a_worker_whose_environment_is_overruled_is_named():
+    worker = {**SYSTEM["workers"][0], "fleet": {"version": 3, "ignored": {"retention_days": 0.5}}}
+    found = list(deployment.findings({**SYSTEM, "workers": [worker]}))
+    (warned,) = [each for each in found if each.name == "fleet"]
+    assert warned.health is Health.WARN
+    assert "FETTLE_RETENTION_DAYS=0.5" in warned.text
+    assert not [each for each in deployment.findings(SYSTEM) if each.name == "fleet"]
 
 
 def test_repositories_need_git_at_each_worker():

@@ -8,15 +8,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 from redis.asyncio import Redis
-from structlog.testing import capture_logs
 from support.jobs.job_examples import JobService, held
 
 from jobs.errors import StoreUnavailable
 from jobs.store import LeaseRef
 from jobs.store.fleet import LeaderLock
 from jobs.store.redis_store import RedisStore, connect
-from settings.worker import WorkerSettings
-from worker.background.retention import wanted
 from worker.background.sweeper import sweep_forever
 
 
@@ -84,15 +81,3 @@ async def test_leases_are_looked_at_only_some_time_after_the_store_is_back(
             await asyncio.sleep(0.01)
     assert (await service.record(alive.id)).crashes == 0
     await store.close()
-
-
-@pytest.mark.parametrize(
-    ("grace", "warned"), [("172800", False), ("86461", False), ("86460", True), ("600", True)]
-)
-def test_a_grace_period_is_longer_than_any_attempt(
-    monkeypatch: pytest.MonkeyPatch, grace: str, warned: bool
-) -> None:
-    monkeypatch.setenv("FETTLE_BLOB_GRACE_SECONDS", grace)
-    with capture_logs() as said:
-        assert wanted(WorkerSettings()).grace_ms == int(grace) * 1000
-    assert [each["longest_attempt_seconds"] for each in said] == [86460.0] * warned

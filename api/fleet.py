@@ -1,0 +1,141 @@
+"""The rules for all workers: read from their record, checked and changed by the operator.
+
+Why: docs/decisions/0072-one-record-for-the-fleet.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from api import problems
+from api.problems import Refused
+from api.schemas.deployment.fleet import Fleet, FleetChange, FleetRequest, FleetSetting
+from api.schemas.problem import FieldError
+from api.services import Services
+from jobs.model.credentials import Signer
+from jobs.model.fleet import FleetRecord, FleetUnreadable, first_record
+from jobs.view.job import iso
+from settings.api import ApiSettings
+from settings.base import FleetSettings
+
+log = structlog.get_logger(__name__)
+
+
+async def read_rules(services: Services) -> Fleet:
+    """The rules as they count. Raises Refused."""
+    return _shown(await _read(services))
+
+
+async def change_rules(services: Services, change: FleetRequest, signer: Signer) -> Fleet:
+    """Set some of the rules; the rules afterwards. Raises Refused: 409, 422."""
+    record = await _read(services)
+    if change.version != (record.version if record else 0):
+        raise _changed(record)
+    values = change.settings.model_dump(exclude_none=True)
+    before = asdict(record.rules) if record else _defaults()
+    _check(values, before, services.settings)
+    await _check_removal(services, values, before, change.accept_removal)
+    store = services.store
+    now, by, key_id = await store.now(), signer.name, signer.key_id
+    if record is None:
+        after = first_record({**before, **values}, now, by=by, key_id=key_id)
+    else:
+        after = record.changed(values, now, by=by, key_id=key_id)
+    if not await store.fleet.replace(after):
+        raise _changed(await _read(services))
+    log.info("fleet settings changed", version=after.version, **values)
+    return _shown(after)
+
+
+async def _read(services: Services) -> FleetRecord | None:
+    try:
+        return await services.store.fleet.read()
+    except FleetUnreadable as error:
+        log.error("fleet settings unreadable", error=str(error))
+        raise Refused(problems.FLEET_UNREADABLE, "the record in Redis is damaged") from None
+
+
+def _defaults() -> dict[str, Any]:
+    fields = FleetSettings.model_fields.items()
+    return {name: field.get_default() for name, field in fields}
+
+
+def _check(values: Mapping[str, Any], before: Mapping[str, Any], settings: ApiSettings) -> None:
+    """Raise Refused (422) for values that a worker would refuse as its own."""
+    try:
+        FleetSettings(**{**before, **values})
+    except ValidationError as error:
+        errors = [
+            FieldError(
+                field=".".join(("settings", *map(str, wrong["loc"]))),
+                message=str(wrong["msg"]).removeprefix("Value error, "),
+            )
+            for wrong in error.errors(include_url=False, include_input=False)
+        ]
+        detail = "; ".join(each.message for each in errors)
+        raise Refused(problems.INVALID, detail, {"errors": errors}) from None
+    both = {**before, **values}
+    longest = settings.max_timeout_seconds + both["overdue_seconds"]
+    if "blob_grace_seconds" in values and values["blob_grace_seconds"] <= longest:
+        raise _refused(
+            "blob_grace_seconds",
+            f"an attempt may take {longest:g} s (FETTLE_MAX_TIMEOUT_SECONDS and overdue_seconds): "
+            f"bytes could go under a job; {2 * longest:g} will do",
+        )
+    seen = settings.worker_seen_seconds
+    if "heartbeat_seconds" in values and seen < 2 * values["heartbeat_seconds"]:
+        raise _refused(
+            "heartbeat_seconds",
+            f"FETTLE_WORKER_SEEN_SECONDS is {seen:g}: a worker would count as gone after one late "
+            f"heartbeat; {seen / 2:g} or less will do",
+        )
+
+
+def _refused(name: str, message: str) -> Refused:
+    errors = [FieldError(field=f"settings.{name}", message=message)]
+    return Refused(problems.INVALID, message, {"errors": errors})
+
+
+async def _check_removal(
+    services: Services, values: Mapping[str, Any], before: Mapping[str, Any], accepted: int
+) -> None:
+    """Raise Refused (409) if a shorter retention would remove more jobs than is accepted."""
+    days = values.get("retention_days", before["retention_days"])
+    if days >= before["retention_days"]:
+        return
+    removed = await services.store.fleet.count_finished(int(days * 86_400_000))
+    if removed > accepted:
+        detail = (
+            f"with retention_days {days:g}, {removed} finished jobs would be removed at once, for "
+            f"good: send the change with accept_removal {removed}"
+        )
+        raise Refused(problems.REMOVES_JOBS, detail, {"limit": removed})
+
+
+def _changed(record: FleetRecord | None) -> Refused:
+    version = record.version if record else 0
+    detail = f"the version is {version} now: read it, and send the change again"
+    return Refused(problems.FLEET_CHANGED, detail, {"limit": version})
+
+
+def _shown(record: FleetRecord | None) -> Fleet:
+    values = asdict(record.rules) if record else _defaults()
+    settings = [
+        FleetSetting(
+            name=name,
+            value=values[name],
+            default=field.get_default(),
+            description=field.description or "",
+        )
+        for name, field in FleetSettings.model_fields.items()
+    ]
+    changes = [
+        FleetChange(**{**asdict(each), "at": iso(each.at)})
+        for each in reversed(record.changes if record else ())
+    ]
+    return Fleet(version=record.version if record else 0, settings=settings, changes=changes)

@@ -1,0 +1,95 @@
+"""`fettle fleet`: the rules that all workers follow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from cli.client.service import Service
+from cli.context import open_service
+from cli.errors import Refused
+from cli.output import Screen, print_json
+
+REMOVES_JOBS = "/problems/removes-jobs"
+"""The problem that asks for a confirmation; its `limit` is the number of the jobs."""
+
+
+@click.group()
+def command() -> None:
+    """Show and change the rules for all workers: leases, retries, retention.
+
+    Needs an operator's key: scope `admin`, tenant `default`.
+    """
+
+
+@command.command("settings")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def show(flags: Mapping[str, Any], *, as_json: bool) -> None:
+    """Show the rules, and who changed them last."""
+    with open_service(flags) as service:
+        _print(service.fleet(), as_json=as_json)
+
+
+@command.command("set")
+@click.argument("pairs", metavar="NAME=VALUE...", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask before finished jobs are removed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def change(flags: Mapping[str, Any], pairs: tuple[str, ...], *, yes: bool, as_json: bool) -> None:
+    """Change rules for all workers, such as `retention_days=90`. They follow within seconds.
+
+    A shorter retention removes finished jobs for good: the command names their number, and asks.
+    """
+    values = dict(map(_value, pairs))
+    with open_service(flags) as service:
+        changed = _changed(service, values, yes=yes)
+    _print(changed, as_json=as_json)
+
+
+def _changed(service: Service, values: Mapping[str, float], *, yes: bool) -> Mapping[str, Any]:
+    """The rules after the change. Asks again if more jobs have expired meanwhile."""
+    version, accepted = service.fleet()["version"], 0
+    while True:
+        try:
+            return service.change_fleet(version, values, accepted)
+        except Refused as refused:
+            if refused.problem.type != REMOVES_JOBS:
+                raise
+            accepted = int(refused.problem.limit)
+        if not yes:
+            question = f"{accepted} finished jobs will be removed at once, for good. Go on?"
+            click.confirm(question, abort=True, err=True)
+
+
+def _value(pair: str) -> tuple[str, float | int]:
+    name, equals, text = pair.partition("=")
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not equals or not name or not math.isfinite(number):
+        raise click.BadParameter(f"{pair!r} is not NAME=NUMBER, such as retention_days=90")
+    name = name.lower().removeprefix("fettle_")
+    return name, int(number) if number.is_integer() else number
+
+
+def _print(fleet: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(fleet)
+        return
+    screen = Screen()
+    screen.rows(("SETTING", "VALUE", "DEFAULT", "MEANING"), _rows(fleet["settings"]))
+    for each in fleet["changes"][:1]:
+        values = ", ".join(f"{name}={value:g}" for name, value in each["values"].items())
+        screen.line("changed", f"{each['at']} by {each['by']}: {values}")
+    if not fleet["version"]:
+        screen.line("record", "there is none yet: the first worker makes it")
+
+
+def _rows(settings: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, ...]]:
+    for each in settings:
+        yield each["name"], f"{each['value']:g}", f"{each['default']:g}", each["description"]

@@ -1,0 +1,110 @@
+"""FleetRecord: the operator's rules for all workers, which Redis keeps.
+
+Why: docs/decisions/0072-one-record-for-the-fleet.md
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from jobs.errors import JobsError
+
+MOST_CHANGES = 100
+"""The newest changes that a record keeps."""
+
+
+class FleetUnreadable(JobsError):
+    """The record of the fleet in Redis is damaged: no worker may guess the rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRules:
+    """Rules with an effect on jobs of every worker: see `settings.base.FleetSettings`."""
+
+    lease_seconds: float
+    heartbeat_seconds: float
+    overdue_seconds: float
+    sweep_seconds: float
+    retries: int
+    retry_seconds: float
+    retry_longest_seconds: float
+    retention_days: float
+    blob_grace_seconds: float
+    retention_sweep_seconds: float
+
+    @property
+    def retention_ms(self) -> int:
+        """How long a finished job is kept."""
+        return int(self.retention_days * 86_400_000)
+
+    def differences(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of `other` that differ from these rules, by name."""
+        mine = asdict(self)
+        return {name: value for name, value in other.items() if mine[name] != value}
+
+
+@dataclass(frozen=True, slots=True)
+class FleetChange:
+    """An audit entry: the values that the change set, by name. `by` is the name of a key or of a
+    worker, `key_id` the key's id ('': a worker's); `at` in ms by Redis' clock."""
+
+    version: int
+    at: int
+    by: str
+    key_id: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRecord:
+    """`version` counts the changes. `changes`: the newest ones, the last one last."""
+
+    version: int
+    rules: FleetRules
+    changes: tuple[FleetChange, ...] = ()
+
+    def changed(
+        self, values: Mapping[str, Any], at: int, *, by: str, key_id: str = ""
+    ) -> FleetRecord:
+        """The next version, with these values."""
+        change = FleetChange(self.version + 1, at, by, key_id, values)
+        changes = (*self.changes, change)[-MOST_CHANGES:]
+        return FleetRecord(change.version, replace(self.rules, **values), changes)
+
+
+def first_record(values: Mapping[str, Any], at: int, *, by: str, key_id: str = "") -> FleetRecord:
+    """The first version, with a value for each rule."""
+    change = FleetChange(1, at, by, key_id, values)
+    return FleetRecord(1, FleetRules(**values), (change,))
+
+
+def dump(record: FleetRecord) -> str:
+    """The record as JSON."""
+    return json.dumps(asdict(record), separators=(",", ":"))
+
+
+def load(text: str | bytes) -> FleetRecord:
+    """The record that `dump` wrote. Rules of a newer release are ignored. Raises
+    FleetUnreadable."""
+    try:
+        plain = json.loads(text)
+        rules = {each.name: plain["rules"][each.name] for each in fields(FleetRules)}
+        _check(rules)
+        changes = tuple(FleetChange(**change) for change in plain["changes"])
+        return FleetRecord(int(plain["version"]), FleetRules(**rules), changes)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        detail = f"the record of the fleet (fettle:fleet) cannot be read: {error}"
+        raise FleetUnreadable(detail) from error
+
+
+def _check(rules: Mapping[str, Any]) -> None:
+    """Raise ValueError if a rule is no number, or could not be followed."""
+    for name, value in rules.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        zero = name == "retries" and value == 0
+        if not number or not math.isfinite(value) or not (value > 0 or zero):
+            raise ValueError(f"{name} is {value!r}")

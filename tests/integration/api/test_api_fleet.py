@@ -1,0 +1,102 @@
+"""The rules for all workers over HTTP, and by `fettle fleet`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from support.pages.api_front import client_of, settings_for, started
+
+from api.schemas.deployment.fleet import FleetValues
+from jobs.model.fleet import FleetRules
+from jobs.redis.keys import FLEET
+from settings.base import FleetSettings
+
+
+@pytest.fixture
+async def front(redis_url, tmp_path):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        yield front
+
+
+def values(shown):
+    return {each["name"]: each["value"] for each in shown["settings"]}
+
+
+async def change(front, version, accept=0, **settings):
+    body = {"version": version, "settings": settings, "accept_removal": accept}
+    return await front.client.put("/fleet", json=body)
+
+
+def test_every_rule_is_a_setting_and_can_be_changed():
+    names = FleetSettings.model_fields.keys()
+    assert list(names) == list(FleetValues.model_fields)
+    assert list(names) == list(FleetRules.__dataclass_fields__)
+
+
+async def test_a_change_is_based_on_a_version_and_signed(front):
+    shown = (await front.client.get("/fleet")).json()
+    assert (shown["version"], shown["changes"]) == (0, [])
+    assert values(shown)["retention_days"] == 30
+    changed = (await change(front, 0, retention_days=90, retries=40)).json()
+    assert (changed["version"], values(changed)["retries"]) == (1, 40)
+    changed = (await change(front, 1, retries=41)).json()
+    newest = changed["changes"][0]
+    assert (newest["by"], newest["key_id"], newest["values"]) == (
+        "development",
+        "configured",
+        {"retries": 41},
+    )
+    assert values(changed)["retention_days"] == 90
+    stale = await change(front, 1, retries=5)
+    assert (stale.status_code, stale.json()["type"]) == (409, "/problems/fleet-changed")
+    assert stale.json()["limit"] == 2
+    assert (await front.client.get("/fleet")).json() == changed
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"retries": -1}, "settings.retries"),
+        ({"retention_days": 0}, "settings.retention_days"),
+        ({"lease_seconds": 4}, "settings"),
+        ({"blob_grace_seconds": 60}, "settings.blob_grace_seconds"),
+        ({"heartbeat_seconds": 15, "lease_seconds": 60}, "settings.heartbeat_seconds"),
+        ({"retention_day": 3}, "settings.retention_day"),
+        ({"retries": 1.5}, "settings.retries"),
+    ],
+)
+async def test_a_value_that_no_worker_could_follow_is_refused(front, wrong, field):
+    answer = await change(front, 0, **wrong)
+    assert answer.status_code == 422, answer.text
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+    assert (await front.client.get("/fleet")).json()["version"] == 0
+
+
+async def test_a_retention_that_removes_jobs_at_once_is_confirmed(front):
+    for _ in range(3):
+        job_id = await front.submit()
+        await front.client.post(f"/jobs/{job_id}/cancel")
+    await asyncio.sleep(0.2)
+    asked = await change(front, 0, retention_days=0.000001)
+    assert (asked.status_code, asked.json()["type"]) == (409, "/problems/removes-jobs")
+    assert asked.json()["limit"] == 3
+    assert (await change(front, 0, accept=2, retention_days=0.000001)).status_code == 409
+    assert (await change(front, 0, accept=3, retention_days=0.000001)).status_code == 200
+    assert (await change(front, 1, retention_days=60)).status_code == 200  # longer: no question
+
+
+async def test_only_the_operator_sees_and_changes_the_rules(front):
+    made = await front.client.post(
+        "/keys", json={"name": "ann", "scopes": ["admin"], "tenant": "a"}
+    )
+    async with client_of(front.app, made.json()["secret"]) as other:
+        assert (await other.get("/fleet")).status_code == 403
+        body = {"version": 0, "settings": {"retries": 1}}
+        assert (await other.put("/fleet", json=body)).status_code == 403
+
+
+async def test_a_damaged_record_is_named(front):
+    await front.services.store.redis.set(FLEET, b"\xff{")
+    answer = await front.client.get("/fleet")
+    assert (answer.status_code, answer.json()["type"]) == (500, "/problems/fleet-unreadable")

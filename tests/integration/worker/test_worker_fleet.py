@@ -1,0 +1,142 @@
+"""The rules for all workers are on record; the environment of one worker decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.processes.deployment import Deployment, running_deployment
+
+from jobs.model.fleet import FleetRecord, dump, first_record, load
+from jobs.model.spec import JobSpec
+from jobs.redis.keys import FLEET
+from jobs.service import Operations
+from settings.worker import WorkerSettings
+
+SHORT = {"FETTLE_RETENTION_DAYS": "0.000001", "FETTLE_RETENTION_SWEEP_SECONDS": "0.1"}
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[Deployment]:
+    with running_deployment(tmp_path, FETTLE_RETENTION_SWEEP_SECONDS="0.2") as made:
+        yield made
+
+
+def differing(deployment: Deployment, **env: str) -> None:
+    """Start a worker with an environment of its own, which is not put on record."""
+    before, deployment.env = deployment.env, {**deployment.env, **env}
+    deployment.worker()
+    deployment.env = before
+
+
+async def finished(deployment: Deployment, operations: Operations, count: int) -> list[str]:
+    """Jobs that have ended."""
+    job_ids = [await deployment.submit(operations, JobSpec("never")) for _ in range(count)]
+    for job_id in job_ids:
+        await operations.cancel(job_id, "test")
+    return job_ids
+
+
+async def on_record(operations: Operations) -> FleetRecord:
+    text = await operations.store.redis.get(FLEET)
+    return load(text)
+
+
+async def kept(operations: Operations, job_ids: list[str]) -> int:
+    return sum([await operations.store.load(job_id) is not None for job_id in job_ids])
+
+
+def logged(deployment: Deployment, event: str) -> list[dict[str, Any]]:
+    lines = [line for line in deployment.logs().splitlines() if line[:1] == "{"]
+    return [line for line in map(json.loads, lines) if line["event"] == event]
+
+
+async def test_a_worker_with_another_retention_removes_nothing(deployment: Deployment) -> None:
+    async with deployment.operations() as operations:
+        deployment.worker()
+        await deployment.ready()
+        job_ids = await finished(deployment, operations, 20)
+        deployment.stop_workers()
+        differing(deployment, **SHORT, FETTLE_RETRIES="1")
+        await deployment.ready()
+        await asyncio.sleep(3)  # in which it would have removed them all
+        assert await kept(operations, job_ids) == 20
+        ignored = {
+            line["name"]: (line["value"], line["counts"])
+            for line in logged(deployment, "fleet setting ignored")
+        }
+        assert ignored["FETTLE_RETENTION_DAYS"] == (1e-06, 30.0)
+        assert ignored["FETTLE_RETRIES"] == (1, 12)
+        async with asyncio.timeout(20):
+            while not (announced := await operations.store.workers()):
+                await asyncio.sleep(0.05)
+        assert announced[0]["fleet"]["ignored"]["retention_days"] == 1e-06
+        assert announced[0]["fleet"]["version"] == (await on_record(operations)).version == 1
+
+
+async def test_the_first_of_all_workers_does_not_remove_what_is_there(
+    deployment: Deployment,
+) -> None:
+    """As after an upgrade: jobs are there, a record is not, and the worker may be the odd one."""
+    async with deployment.operations() as operations:
+        job_ids = await finished(deployment, operations, 5)
+        await asyncio.sleep(0.2)
+        differing(deployment, **SHORT)
+        await deployment.ready()
+        record = await on_record(operations)
+        assert record.rules.retention_days == 30
+        assert record.rules.retention_sweep_seconds == 0.1  # the rest of its environment counts
+        await asyncio.sleep(2)
+        assert await kept(operations, job_ids) == 5
+        (line,) = logged(deployment, "retention not taken from the environment")
+        assert line["would_remove_jobs"] == 5
+
+
+async def test_an_empty_deployment_begins_with_the_settings_of_its_environment(
+    deployment: Deployment,
+) -> None:
+    differing(deployment, FETTLE_RETENTION_DAYS="7", FETTLE_RETRIES="40")
+    differing(deployment, FETTLE_RETENTION_DAYS="7", FETTLE_RETRIES="40")
+    await deployment.ready(2)
+    async with deployment.operations() as operations:
+        record = await on_record(operations)
+        assert (record.rules.retention_days, record.rules.retries, record.version) == (7, 40, 1)
+    assert not logged(deployment, "fleet setting ignored")
+
+
+async def test_running_workers_follow_a_change_of_the_record(deployment: Deployment) -> None:
+    async with deployment.operations() as operations:
+        deployment.worker()
+        await deployment.ready()
+        job_ids = await finished(deployment, operations, 3)
+        await asyncio.sleep(1)
+        assert await kept(operations, job_ids) == 3
+        record, store = await on_record(operations), operations.store
+        values = {"retention_days": 1e-6, "lease_seconds": 33.0}
+        changed = record.changed(values, await store.now(), by="ann")
+        assert await store.fleet.replace(changed)
+        assert not await store.fleet.replace(changed), "another change came first"
+        async with asyncio.timeout(20):
+            while await kept(operations, job_ids):
+                await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("changed", [{"retention_days": None}, {"retention_days": math.inf}])
+async def test_a_damaged_record_is_not_guessed(
+    deployment: Deployment, changed: dict[str, Any]
+) -> None:
+    async with deployment.operations() as operations:
+        job_ids = await finished(deployment, operations, 2)
+        good = json.loads(dump(first_record(WorkerSettings().fleet_values(), 0, by="test")))
+        damaged = json.dumps({**good, "rules": {**good["rules"], **changed}})
+        await operations.store.redis.set(FLEET, damaged)
+        differing(deployment, **SHORT)
+        assert deployment.workers[0].wait(60) == 1
+        assert "fettle:fleet" in deployment.logs()
+        assert "Traceback" not in deployment.logs()
+        assert await kept(operations, job_ids) == 2

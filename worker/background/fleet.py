@@ -1,0 +1,130 @@
+"""Fleet: the rules for all workers, as this worker reads them from the record in Redis.
+
+The environment of a worker decides nothing here but the first record.
+
+Why: docs/decisions/0072-one-record-for-the-fleet.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+
+from jobs.errors import StoreUnavailable
+from jobs.model.fleet import FleetRecord, FleetRules, FleetUnreadable, first_record
+from jobs.retention import Retention
+from jobs.store.redis_store import RedisStore
+from jobs.transitions.lifecycle import Policy
+from settings.base import FleetSettings
+from settings.worker import WorkerSettings
+
+FOLLOW_SECONDS = 2.0
+"""How soon a worker follows a change of the record."""
+
+log = structlog.get_logger("worker.background.fleet")
+
+
+class Fleet:
+    """The rules that count, and the settings of this worker that they overrule."""
+
+    def __init__(self, record: FleetRecord, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self._version = 0
+        self.rules = record.rules
+        self._use(record)
+
+    def facts(self) -> Mapping[str, Any]:
+        """What the worker announces: of `fleet` the version of the record, and `ignored`: its own
+        values that differ, by name."""
+        return {
+            "fleet": {"version": self._version, "ignored": dict(self._ignored)},
+            "blob_grace_seconds": self.rules.blob_grace_seconds,
+        }
+
+    async def follow(self, store: RedisStore, changed: Callable[[], None]) -> None:
+        """Read the record at intervals, until cancelled; call `changed` when the rules change. A
+        record that is damaged or gone changes nothing."""
+        while True:
+            await asyncio.sleep(FOLLOW_SECONDS)
+            try:
+                record = await store.fleet.read()
+            except StoreUnavailable:
+                continue
+            except FleetUnreadable as error:
+                log.error("fleet settings unreadable: the last ones count", error=str(error))
+                continue
+            if record is not None and record.version != self._version:
+                rules = self.rules
+                self._use(record)
+                log.info("fleet settings read", version=record.version)
+                if self.rules != rules:
+                    changed()
+
+    def _use(self, record: FleetRecord) -> None:
+        self._version, self.rules = record.version, record.rules
+        self._ignored = record.rules.differences(self._settings.set_fleet_values())
+        for name, value in self._ignored.items():
+            log.warning(
+                "fleet setting ignored",
+                name=f"FETTLE_{name.upper()}",
+                value=value,
+                counts=getattr(record.rules, name),
+                advice="remove it here, or change the record: fettle fleet set",
+            )
+        grace = record.rules.blob_grace_seconds
+        longest = self._settings.max_timeout_seconds + record.rules.overdue_seconds
+        if grace <= longest:
+            log.warning(
+                "bytes are not kept for long enough",
+                blob_grace_seconds=grace,
+                longest_attempt_seconds=longest,
+                advice=f"fettle fleet set blob_grace_seconds={2 * longest:g}",
+            )
+
+
+async def open_fleet(store: RedisStore, settings: WorkerSettings, worker: str) -> Fleet:
+    """The fleet of this worker. The first worker of all makes the record. Raises FleetUnreadable,
+    StoreUnavailable."""
+    while (record := await store.fleet.read()) is None:
+        values = await _first_values(store, settings)
+        if await store.fleet.replace(first_record(values, await store.now(), by=worker)):
+            log.info("fleet settings put on record", **values)
+    return Fleet(record, settings)
+
+
+async def _first_values(store: RedisStore, settings: WorkerSettings) -> dict[str, Any]:
+    """The settings of this worker. A retention that would remove jobs at once waits for the
+    operator: this may be the one worker of the fleet with a wrong value."""
+    values = settings.fleet_values()
+    default = FleetSettings.model_fields["retention_days"].default
+    kept_ms = int(settings.retention_days * 86_400_000)
+    expired = await store.fleet.count_finished(kept_ms)
+    if expired and settings.retention_days < default:
+        log.warning(
+            "retention not taken from the environment",
+            retention_days=settings.retention_days,
+            would_remove_jobs=expired,
+            counts=default,
+            advice=f"confirm it: fettle fleet set retention_days={settings.retention_days:g}",
+        )
+        values["retention_days"] = default
+    return values
+
+
+def policy_of(rules: FleetRules) -> Policy:
+    """The part of the rules that decides about a job at work."""
+    return Policy(
+        lease_ms=int(rules.lease_seconds * 1000),
+        retries=rules.retries,
+        retry_ms=int(rules.retry_seconds * 1000),
+        longest_retry_ms=int(rules.retry_longest_seconds * 1000),
+        overdue_ms=int(rules.overdue_seconds * 1000),
+    )
+
+
+def retention_of(rules: FleetRules) -> Retention:
+    """The part of the rules that removes what is old."""
+    return Retention(rules.retention_ms, int(rules.blob_grace_seconds * 1000))
