@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -65,6 +65,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         return
     yield Finding("workers", Health.GOOD, _named(workers))
     yield from _releases(workers, service)
+    yield from _dropped(workers)
     yield from _tools(workers)
     yield from _ignored(workers)
     yield from _grace(workers, limits)
@@ -148,6 +149,19 @@ def _releases(workers: list[Mapping[str, Any]], service: str) -> Iterator[Findin
             continue
         text = f"{name}: {', '.join(ids)}; the service runs {service}"
         yield Finding("release", Health.WARN, text, "finish the upgrade of the fleet")
+
+
+def _dropped(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Variables of libraries that workers were started with."""
+    names = {name for worker in workers for name in worker.get("dropped_variables", ())}
+    if names:
+        yield dropped(sorted(names), "workers")
+
+
+def dropped(names: Sequence[str], where: str) -> Finding:
+    """Variables of libraries that had been set `where`."""
+    text = f"{', '.join(names)}: variables of libraries, which have no effect in Fettle ({where})"
+    return Finding("environment", Health.WARN, text, "unset them, or see docs/configuration.md")
 
 
 def _tools(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:

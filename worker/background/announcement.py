@@ -17,6 +17,7 @@ from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS
 from agents.spending.pricing import Prices, Usage
+from settings.starting.environment import library_variables
 from settings.starting.release import release
 from settings.worker import WorkerSettings
 from worker.adapters.budget import prices
@@ -46,6 +47,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "workspace_bytes": settings.workspace_bytes,
         "call_tokens": settings.max_output_tokens + REQUEST_TOKENS,
         "tools": [body.__name__ for body in tools(settings)],
+        "dropped_variables": library_variables(),
         "repositories": _repositories(settings),
         "models": model_catalogue(chains(settings), model_options(settings), prices(settings)),
     }

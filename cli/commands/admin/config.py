@@ -51,7 +51,7 @@ def command(flags: Mapping[str, Any], *, as_json: bool) -> None:
     for each in unknown:
         Screen(stderr=True).line("unknown", each, Tone.WARN)
     if dropped:
-        text = f"{', '.join(dropped)}: variables of libraries, which Fettle does not pass on"
+        text = f"{', '.join(dropped)}: variables of libraries, which have no effect in Fettle"
         Screen(stderr=True).line("dropped", text, Tone.WARN)
 
 

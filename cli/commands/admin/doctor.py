@@ -54,8 +54,7 @@ def _unknown() -> Iterable[Finding]:
 def _dropped() -> Iterable[Finding]:
     """Names variables of this machine, which may be the service's, that Fettle dropped."""
     if names := library_variables():
-        text = f"{', '.join(names)}: variables of libraries, which Fettle does not pass on"
-        yield Finding("environment", Health.WARN, text, "docs/configuration.md lists what counts")
+        yield deployment.dropped(names, "this command")
 
 
 def _examined(flags: Mapping[str, Any]) -> Iterable[Finding]:

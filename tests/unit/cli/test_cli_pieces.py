@@ -91,6 +91,15 @@ def test_a_worker_whose_environment_is_overruled_is_named():
     assert not [each for each in deployment.findings(SYSTEM) if each.name == "fleet"]
 
 
+def test_variables_that_workers_dropped_are_named_once():
+    worker = {**SYSTEM["workers"][0], "dropped_variables": ["GROQ_LOG"]}
+    other = {**worker, "dropped_variables": ["CELERY_BROKER_URL", "GROQ_LOG"]}
+    found = deployment.findings({**SYSTEM, "workers": [worker, other, SYSTEM["workers"][0]]})
+    (named,) = [each for each in found if each.name == "environment"]
+    assert named.health is Health.WARN
+    assert named.text.startswith("CELERY_BROKER_URL, GROQ_LOG: variables of libraries")
+
+
 def test_repositories_need_git_at_each_worker():
     works = {"git": "2.39.5", "works": True, "why": None, "hosts": ["git.example.org"]}
     fetched, to = "git 2.39.5; fetched from git.example.org", "git.example.org=gitlab"
