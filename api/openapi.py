@@ -109,6 +109,11 @@ def makes_job() -> dict[int | str, dict[str, Any]]:
     return {202: {"headers": headers("Location", "Idempotency-Replayed")}}
 
 
+BINARY = "application/octet-stream"
+"""Described after a rarer media type of bytes. Generators of clients know few media types, and give
+an operation without a known media type no result."""
+
+
 def download(description: str, *media_types: str) -> dict[int | str, dict[str, Any]]:
     """The responses of a download whose ETag is the digest of its bytes."""
     schema = {"schema": {"type": "string", "format": "binary"}}

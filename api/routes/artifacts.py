@@ -12,7 +12,7 @@ from api import problems
 from api.auth.caller import Reader
 from api.http import links
 from api.http.answers import as_json, unchanged, untrusted_headers
-from api.openapi import conditional, download, headers, responses
+from api.openapi import BINARY, conditional, download, headers, responses
 from api.problems import Refused
 from api.schemas import patterns
 from api.schemas.run import ArtifactList, Part
@@ -36,12 +36,11 @@ RunId = Annotated[
 ]
 
 
-def _text_responses(
-    description: str, media_type: str = "text/plain"
-) -> dict[int | str, dict[str, Any]]:
-    """The responses of a route that returns a stored text."""
+def _text_responses(description: str, *rarer: str) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that returns a stored text; `rarer` are media types that few
+    generators of clients know."""
     kept = {
-        "content": {media_type: {"schema": {"type": "string"}}},
+        "content": {each: {"schema": {"type": "string"}} for each in (*rarer, "text/plain")},
         "description": description,
         "headers": headers("ETag", "Content-Disposition"),
     }
@@ -69,7 +68,7 @@ async def listing(job_id: str, services: ServicesDep, caller: Reader) -> Respons
     summary="Download an artifact",
     response_class=Response,
     responses={
-        **download("The bytes, with their type", "application/octet-stream", "*/*"),
+        **download("The bytes, with their type", BINARY, "*/*"),
         **responses(problems.NOT_FOUND),
     },
     openapi_extra=conditional(),

@@ -13,7 +13,7 @@ from api.auth.caller import Reader
 from api.http import links
 from api.http.answers import as_json, unchanged, untrusted_headers
 from api.http.archive import archived
-from api.openapi import conditional, download, responses
+from api.openapi import BINARY, conditional, download, responses
 from api.problems import Refused
 from api.schemas.job import File, FileList
 from api.services import Services, ServicesDep, find_job
@@ -59,7 +59,7 @@ async def listing(job_id: str, services: ServicesDep, caller: Reader, at: When =
     summary="Download the workspace",
     response_class=StreamingResponse,
     responses={
-        **download("The same files, the same bytes", "application/gzip"),
+        **download("The same files, the same bytes", "application/gzip", BINARY),
         **responses(problems.NOT_FOUND),
     },
     openapi_extra=conditional(),
@@ -81,7 +81,7 @@ async def archive(job_id: str, request: Request, services: ServicesDep, caller: 
     summary="Download a file of the workspace",
     response_class=Response,
     responses={
-        **download("The bytes, with their type", "application/octet-stream", "*/*"),
+        **download("The bytes, with their type", BINARY, "*/*"),
         **responses(problems.NOT_FOUND),
     },
     openapi_extra=conditional(),
@@ -131,7 +131,7 @@ async def patch(job_id: str, request: Request, services: ServicesDep, caller: Re
     summary="Download the change as a git bundle",
     response_class=Response,
     responses={
-        **download("What `git fetch` takes", BUNDLE_TYPE),
+        **download("What `git fetch` takes", BUNDLE_TYPE, BINARY),
         **responses(problems.NOT_FOUND),
     },
     openapi_extra=conditional(),

@@ -13,7 +13,7 @@ from api.http.answers import as_json
 from api.openapi import responses
 from api.problems import Refused
 from api.schemas.deployment.system import Undelivered
-from api.schemas.event import Delivery, DeliveryList
+from api.schemas.event import WebhookDelivery, WebhookDeliveryList
 from api.services import ServicesDep
 from jobs.store.redis_store import RedisStore
 from jobs.transitions import change
@@ -30,7 +30,7 @@ router = APIRouter(tags=["system"])
 @router.get(
     "/webhook-deliveries",
     operation_id="list_webhook_deliveries",
-    response_model=DeliveryList,
+    response_model=WebhookDeliveryList,
     summary="List undelivered webhooks",
     responses=responses(),
 )
@@ -39,7 +39,7 @@ async def listing(services: ServicesDep, caller: Operator) -> Response:  # noqa:
     waiting, waiting_total = await services.store.outbox.waiting(SHOWN)
     dead, dead_total = await services.store.outbox.dead(SHOWN)
     return as_json(
-        DeliveryList(
+        WebhookDeliveryList(
             waiting=[_shown(each) for each in waiting],
             waiting_total=waiting_total,
             dead=[_shown(each) for each in dead],
@@ -64,8 +64,8 @@ async def retry(delivery_id: str, services: ServicesDep, caller: Operator) -> Re
     return Response(status_code=202)
 
 
-def _shown(each: change.Delivery) -> Delivery:
-    return Delivery(
+def _shown(each: change.Delivery) -> WebhookDelivery:
+    return WebhookDelivery(
         id=each.id,
         type=each.type,
         tenant=each.tenant,

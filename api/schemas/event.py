@@ -41,7 +41,7 @@ EventList = create_model(
 )
 
 
-class Delivery(ResponseModel):
+class WebhookDelivery(ResponseModel):
     """An undelivered message."""
 
     id: str = Field(description="the header webhook-id, the same at every try")
@@ -55,10 +55,10 @@ class Delivery(ResponseModel):
     data: dict[str, Any]
 
 
-class DeliveryList(ResponseModel):
+class WebhookDeliveryList(ResponseModel):
     """Waiting messages, the next first, and dead ones, the newest first; 100 of each."""
 
-    waiting: list[Delivery]
+    waiting: list[WebhookDelivery]
     waiting_total: int
-    dead: list[Delivery]
+    dead: list[WebhookDelivery]
     dead_total: int

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from api.schemas.deployment.fleet import Fleet
 from api.schemas.deployment.models import Checked, Models
 from api.schemas.deployment.system import System
-from api.schemas.event import DeliveryList
+from api.schemas.event import WebhookDeliveryList
 from api.schemas.job import FileList, JobList, JobReceipt
 from api.schemas.job import Job as JobModel
 from api.schemas.key import Key, KeyList, NewKey, SignInLink, Tenant, TenantList
@@ -259,7 +259,7 @@ class Service:
 
     def webhooks(self) -> Mapping[str, Any]:
         """GET /webhook-deliveries: {waiting, waiting_total, dead, dead_total}."""
-        return self._json(DeliveryList, "waiting", "GET", "/webhook-deliveries")
+        return self._json(WebhookDeliveryList, "waiting", "GET", "/webhook-deliveries")
 
     def retry_webhook(self, delivery_id: str) -> None:
         """POST /webhook-deliveries/{id}/retry."""

@@ -60,7 +60,7 @@ class Bucket(ResponseModel):
     reviews: int
 
 
-class Waits(ResponseModel):
+class WaitingTimes(ResponseModel):
     """How long decided reviews had waited."""
 
     count: int
@@ -93,6 +93,6 @@ class Stats(ResponseModel):
     failures: list[FailureClass]
     models: list[ModelSpend]
     cost: list[ModelDay]
-    waits: Waits
+    waits: WaitingTimes
     decisions: dict[str, int]
     stages: list[Stage]

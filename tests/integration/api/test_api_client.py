@@ -1,4 +1,5 @@
-"""A client that a generator makes of /openapi.json works against the API and a real worker."""
+"""Clients that two generators make of /openapi.json: every operation has types, and a client works
+against the API and a real worker."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import httpx
 import pytest
@@ -18,8 +21,11 @@ from support.graph.recorded import one_run
 from support.processes.deployment import Deployment, running_deployment
 from support.processes.fronts import front
 
+from api.app import create_app
+from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY
 
+SCRIPTS = Path(sys.executable).parent
 PACKAGE = "fettle_client_of_a_test"
 Generated = Any
 """The package's operations by name, and its `schemas`."""
@@ -39,18 +45,68 @@ def url(deployment: Deployment) -> Iterator[str]:
         yield api.url
 
 
+@dataclass(frozen=True)
+class Operation:
+    name: str
+    tag: str
+    schema: str | None
+    """The name of the schema of its JSON answer, where it has one."""
+    content: bool
+    """Whether it answers with a body."""
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    return create_app(ApiSettings()).openapi()
+
+
+@pytest.fixture(scope="module")
+def operations(described: dict[str, Any]) -> list[Operation]:
+    return [
+        _operation(each)
+        for methods in described["paths"].values()
+        for method, each in methods.items()
+        if method in ("get", "post", "put", "delete")
+    ]
+
+
+def _operation(described: dict[str, Any]) -> Operation:
+    answers = [each for code, each in described["responses"].items() if code < "300"]
+    contents = [each["content"] for each in answers if "content" in each]
+    schemas = [
+        each["application/json"]["schema"] for each in contents if "application/json" in each
+    ]
+    names = [each["$ref"].rpartition("/")[2] for each in schemas]
+    name, tag = described["operationId"], described["tags"][0]
+    return Operation(name, tag, names[0] if names else None, bool(contents))
+
+
+def run_generator(folder: Path, schema: Any, *command: str) -> None:
+    """Make a package in `folder`."""
+    (folder / "openapi.json").write_text(json.dumps(schema))
+    program = SCRIPTS / command[0]
+    done = subprocess.run(
+        [program, *command[1:]],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={"PATH": f"{SCRIPTS}:/usr/bin:/bin"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    sys.path.insert(0, str(folder))
+
+
+def run_clientele(folder: Path, schema: Any) -> None:
+    flags = ("--file", "openapi.json", "--output", PACKAGE)
+    run_generator(folder, _as_json(schema), "clientele", "start-api", *flags)
+
+
 @pytest.fixture(scope="module")
 def generated(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generated]:
     """A client with the development key."""
     folder = tmp_path_factory.mktemp("client")
-    described = folder / "openapi.json"
-    described.write_text(json.dumps(_as_json(httpx.get(f"{url}/openapi.json").json())))
-    command = [Path(sys.executable).parent / "clientele", "start-api", "--file", described]
-    made = subprocess.run(
-        [*command, "--output", PACKAGE], capture_output=True, text=True, check=False, cwd=folder
-    )
-    assert made.returncode == 0, made.stdout + made.stderr
-    sys.path.insert(0, str(folder))
+    run_clientele(folder, httpx.get(f"{url}/openapi.json").json())
     client, config, schemas = (
         importlib.import_module(f"{PACKAGE}.{name}") for name in ("client", "config", "schemas")
     )
@@ -96,3 +152,38 @@ def test_it_submits_a_job_follows_and_reads_it(generated: Generated) -> None:
     (run,) = [event for event in shown.events if isinstance(event, schemas.RunFinishedEvent)]
     assert (run.data.stdout.text, run.data.succeeded) == ("x\n", True)
     assert run.data.end is schemas.RunEnd.EXITED
+
+
+def test_each_schema_has_a_name_and_a_title_of_its_own(described: dict[str, Any]) -> None:
+    schemas = described["components"]["schemas"]
+    titles = Counter(each["title"] for each in schemas.values() if "title" in each)
+    assert [title for title, count in titles.items() if count > 1] == []
+    assert [name for name in schemas if not name.isalnum()] == []
+
+
+def test_openapi_python_client_gives_each_operation_types(
+    described: dict[str, Any], operations: list[Operation], tmp_path: Path
+) -> None:
+    package = "fettle_client_of_openapi_python_client"
+    flags = ("--path", "openapi.json", "--output-path", package, "--meta", "none")
+    run_generator(
+        tmp_path, described, "openapi-python-client", "generate", *flags, "--fail-on-warning"
+    )
+    try:
+        for each in operations:
+            module = importlib.import_module(f"{package}.api.{each.tag}.{each.name}")
+            types = get_args(get_type_hints(module._parse_response)["return"])
+            names = {kind.__name__ for kind in types if kind is not Any}
+            names -= {"NoneType", "Problem"}
+            assert (each.schema in names) if each.schema else bool(names) == each.content, each
+    finally:
+        sys.path.remove(str(tmp_path))
+
+
+def test_clientele_gives_each_operation_types(
+    generated: Generated, operations: list[Operation]
+) -> None:
+    for each in operations:
+        types = get_type_hints(getattr(generated, each.name))["return"]
+        names = {kind.__name__ for kind in get_args(types) or (types,)} - {"Problem"}
+        assert (each.schema in names) if each.schema else bool(names) == each.content, each
