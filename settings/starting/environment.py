@@ -34,10 +34,19 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
     ),
     "The system and the user": (
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "XDG_*"),
-        *("LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
+        *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_MONETARY"),
+        *("LC_NUMERIC", "LC_TIME", "TZ", "TZDIR"),
     ),
     "The interpreter, and the C libraries under it": (
-        *("PYTHON*", "LD_*", "MALLOC_*", "GLIBC_TUNABLES", "FAKETIME*"),
+        *(
+            "PYTHON[A-Z]*",
+            "PYTHON_COLORS",
+            "PYTHON_GIL",
+            "LD_*",
+            "MALLOC_*",
+            "GLIBC_TUNABLES",
+            "FAKETIME*",
+        ),
     ),
     "TLS": ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_*"),
     "A proxy": ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
@@ -54,7 +63,7 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
 """Patterns of names, in capitals, by purpose. Capitals do not count in a name, as in settings."""
 
 TELEMETRY = (
-    *("LANGSMITH_*", "LANGCHAIN_*", "ANTHROPIC_OPEN_TELEMETRY*", "SENTRY_*"),
+    *("LANGSMITH_*", "LANGCHAIN_*", "ANTHROPIC_OPEN_TELEMETRY*", "FASTAPI_OTEL_*", "SENTRY_*"),
     *("OTEL_EXPORTER_*", "OTEL_TRACES_EXPORTER", "OTEL_LOGS_EXPORTER", "OTEL_METRICS_EXPORTER"),
 )
 """Variables that have a library send the content of jobs to another service."""
@@ -63,7 +72,7 @@ OF_LIBRARIES = (
     *TELEMETRY,
     *("LANGGRAPH_*", "OTEL_*", "CELERY_*", "KOMBU_*", "FLOWER_*", "PYDANTIC_*", "TIKTOKEN_*"),
     *("GROQ_*", "OPENAI_*", "ANTHROPIC_*", "GOOGLE_*", "GEMINI_*", "DEEPSEEK_*", "OPENROUTER_*"),
-    *("OLLAMA_*", "AWS_*", "SSLKEYLOGFILE"),
+    *("OLLAMA_*", "AWS_*", "FASTAPI_*", "PROMETHEUS_*", "LC_OUTPUT_VERSION", "SSLKEYLOGFILE"),
 )
 """Variables that a library of Fettle would read. Only these are named when they are dropped: a
 shell has many others, which would have had no effect."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from pydantic import AliasChoices, ValidationError
@@ -23,6 +26,19 @@ from settings.starting.provenance import variable
 from settings.starting.sections import SECTIONS
 from settings.starting.unknown import unknown_settings
 
+LIBRARIES = (
+    *(
+        "langsmith",
+        "langchain",
+        "langchain_core",
+        "langgraph",
+        "langchain_groq",
+        "langchain_openai",
+    ),
+    *("langchain_anthropic", "langchain_deepseek", "langchain_openrouter", "langchain_ollama"),
+    *("langchain_google_genai", "groq", "openai", "anthropic", "ollama", "google.genai", "httpx"),
+    *("celery", "kombu", "billiard", "flower", "redis", "fastapi", "uvicorn", "pydantic"),
+)
 CLEAN = """
 import json, os, subprocess
 from settings.starting.environment import clean_environment
@@ -98,6 +114,26 @@ def test_every_setting_is_on_the_list() -> None:
                 assert is_allowed(each) or each == name, each
 
 
+def test_no_other_variable_of_a_library_is_on_the_list() -> None:
+    read = re.compile(r"(?:environ(?:\.get\(|\[)|getenv\(|from_env\()\s*\[?[\"'](\w+)[\"']")
+    found: set[str] = set()
+    for library in LIBRARIES:
+        spec = find_spec(library)
+        assert spec is not None, library
+        for folder in spec.submodule_search_locations or ():
+            for path in Path(folder).rglob("*.py"):
+                found.update(read.findall(path.read_text(errors="replace")))
+    assert {"CELERY_BROKER_URL", "LANGSMITH_ENDPOINT", "GROQ_LOG"} <= found
+    of_providers = {
+        str(name)
+        for field in ProviderSettings.model_fields.values()
+        if isinstance(field.validation_alias, AliasChoices)
+        for name in field.validation_alias.choices
+    }
+    allowed = {name for name in found if is_allowed(name)} - of_providers
+    assert allowed <= {"SSL_CERT_FILE", "SSL_CERT_DIR", "HOME", "PATH", "TERM", "COLORTERM"}
+
+
 @pytest.mark.parametrize(
     ("name", "sends"),
     [
@@ -113,6 +149,8 @@ def test_every_setting_is_on_the_list() -> None:
         ("CELERY_CONFIG_MODULE", False),
         ("AWS_ENDPOINT_URL", False),
         ("SSLKEYLOGFILE", False),
+        ("LC_OUTPUT_VERSION", False),
+        ("FASTAPI_OTEL_AUTO_CONFIGURE", True),
     ],
 )
 def test_variables_of_libraries_are_named(
