@@ -85,7 +85,7 @@ def why_not(ports: Ports, new: Mapping[str, int]) -> str | None:
     against its limits; those of a repository can be in the way."""
     workspace = ports.workspace
     why = objection(own_files(workspace), new, ports.limits)
-    if why is None and ports.repository is not None and any(GIT in _parts(path) for path in new):
+    if why is None and ports.repository is not None and any(map(sandbox_paths.is_gits, new)):
         why = f"what lies in {GIT} belongs to git, and no change of it is kept"
     return why or _in_the_way(workspace, new)
 
@@ -106,10 +106,6 @@ def _in_the_way(workspace: Workspace, new: Iterable[str]) -> str | None:
         if any(each.startswith(f"{path}/") for each in entries):
             return f"a file and a directory at once: {path!r}"
     return None
-
-
-def _parts(path: str) -> list[str]:
-    return path.lower().split("/")
 
 
 def exceeded_limit(

@@ -25,6 +25,11 @@ _DECEPTIVE = frozenset(map(chr, (0x2028, 0x2029, *range(0x202A, 0x202F), *range(
 """Line and paragraph separators; embeddings, overrides and isolates of the writing direction."""
 
 
+_IGNORED_BY_HFS = dict.fromkeys(
+    (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
+)
+
+
 def fault(path: str) -> str | None:
     """Why `path` may not name a workspace file, in a few words; None where it may."""
     if (deceptive := _deceptive(path)) is not None:
@@ -65,6 +70,19 @@ def _deceptive(text: str) -> str | None:
         if any(sign in _DECEPTIVE for sign in text):
             return "a sign that would change how the rest is shown"
     return None
+
+
+def is_gits(path: str) -> bool:
+    """Whether git, on any system, takes a part of the path for `.git`: file systems of macOS ignore
+    characters that are not seen, and those of Windows a case, an end and a short name. No commit
+    can have such a path, and checking it out would change the user's repository.
+    """
+    return any(_is_git_folder(part) for part in path.split("/"))
+
+
+def _is_git_folder(part: str) -> bool:
+    name = part.lower() if part.isascii() else part.translate(_IGNORED_BY_HFS).lower()
+    return name.partition(":")[0].rstrip(" .") in {".git", "git~1"}
 
 
 def require(paths: Iterable[str]) -> None:

@@ -18,6 +18,8 @@ _PART = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPED = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
 _SIGNS = dict(zip(b"abfnrtv", b"\a\b\f\n\r\t\v", strict=True))
+_NO_FILES = ("symbolic link", "submodule")
+_SPECIAL = {"100755": "executable", **dict(zip(("120000", "160000"), _NO_FILES, strict=True))}
 _KINDS = {"+": "added", "-": "removed", " ": "same"}
 
 
@@ -51,9 +53,26 @@ def read(content: bytes) -> list[PatchFile]:
     text, left, found = content.decode(errors="backslashreplace"), MOST_LINES, []
     for part in _PART.split(text):
         if part.startswith("diff --git "):
-            found.append(_file(part, left))
-            left -= found[-1].lines
+            file = _file(part, left)
+            left -= file.lines
+            if found and found[-1].path == file.path:
+                file = _joined(found.pop(), file)
+            found.append(file)
     return found
+
+
+def _joined(before: PatchFile, after: PatchFile) -> PatchFile:
+    """A file that becomes a link, or the reverse, which git shows as one that goes and one that
+    comes."""
+    return PatchFile(
+        path=after.path,
+        notes=(*before.notes, *after.notes),
+        insertions=before.insertions + after.insertions,
+        deletions=before.deletions + after.deletions,
+        lines=before.lines + after.lines,
+        longest=max(before.longest, after.longest),
+        rows=(*before.rows, *after.rows),
+    )
 
 
 def _file(part: str, most: int) -> PatchFile:
@@ -125,15 +144,18 @@ def _of_both(line: str) -> str:
 def _notes(head: list[str]) -> Iterator[str]:
     """What happened to the file beside its lines."""
     for line in head:
+        kind = _SPECIAL.get(line.rpartition(" ")[2], "")
         if line.startswith("new file mode"):
-            yield "new"
+            yield f"new {kind}".rstrip()
         elif line.startswith("deleted file mode"):
-            yield "deleted"
+            yield f"deleted {kind}".rstrip()
+        elif line.startswith("index ") and kind in _NO_FILES:
+            yield kind
         elif line.startswith(("rename from ", "copy from ")):
             how, _, name = line.partition(" from ")
             yield f"{'renamed' if how == 'rename' else 'copied'} from {_unquoted(name)}"
         elif line.startswith("new mode "):
-            yield "executable" if line.endswith("755") else f"mode {line[len('new mode ') :]}"
+            yield "executable" if line.endswith("755") else "not executable"
         elif line.startswith(("GIT binary patch", "Binary files ")):
             yield "binary"
 

@@ -13,7 +13,7 @@ from agents.links import follow
 from agents.ports.repository import Patch
 from jobs.blobs.manifest import checked_path
 from jobs.errors import PathRefused
-from sandbox.paths import is_program
+from sandbox.paths import is_gits, is_program
 from worker.repositories.patches import PLAIN, Kinds
 
 
@@ -148,11 +148,6 @@ def special_mode(entry: Entry | None, content: bytes, executable: bool | None) -
 def nameable(path: str) -> bool:
     """Whether a workspace can name the path; one below `.git` is git's own."""
     try:
-        return checked_path(path) == path and not of_git(path)
+        return checked_path(path) == path and not is_gits(path)
     except PathRefused:
         return False
-
-
-def of_git(path: str) -> bool:
-    """Whether git takes the path for its own, which no commit can have."""
-    return any(part.lower() == ".git" for part in path.split("/"))

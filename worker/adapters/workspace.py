@@ -22,7 +22,8 @@ from jobs.blobs.directory import Blobs, hashed
 from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
 from jobs.errors import PathRefused
 from sandbox.media import media_type
-from worker.adapters.base import Base, BaseFiles, nameable, of_git, special_mode
+from sandbox.paths import is_gits
+from worker.adapters.base import Base, BaseFiles, nameable, special_mode
 from worker.repositories.patches import Kinds
 from worker.repositories.setups.setup import Installed
 
@@ -63,7 +64,7 @@ class ManifestWorkspace:
         """The workspace of manifest `digest` over a repository's commit."""
         manifest = await load(blobs, digest)
         if manifest.base is None:  # the files of the request
-            files = {path: entry for path, entry in manifest.files.items() if not of_git(path)}
+            files = {path: entry for path, entry in manifest.files.items() if not is_gits(path)}
             files = {_placed(path, base): entry for path, entry in files.items()}
             manifest = replace(manifest, files=files, base=base.commit)
             digest = await blobs.put(manifest.dump())
@@ -183,8 +184,8 @@ class ManifestWorkspace:
         named = {_inside(path): content for path, content in changed.items()}
         links = {_inside(path): target for path, target in (links or {}).items()}
         if self._base is not None:
-            named = {path: content for path, content in named.items() if not of_git(path)}
-            links = {path: target for path, target in links.items() if not of_git(path)}
+            named = {path: content for path, content in named.items() if not is_gits(path)}
+            links = {path: target for path, target in links.items() if not is_gits(path)}
         entries = {
             path: FileEntry(
                 await hashed(content), len(content), self._mode(path, content, executable or {})

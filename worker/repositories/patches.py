@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sandbox.paths import is_program
+from sandbox.paths import is_gits, is_program
 from sandbox.protocol import MIB
 from worker.repositories.errors import RepositoryRefused
 from worker.repositories.git import Git, GitFailed
@@ -247,9 +247,7 @@ def _submodules(change: Change) -> set[str]:
 
 def _is_foreign(path: str, submodules: frozenset[str]) -> bool:
     """Whether a path belongs to git, or to another repository."""
-    return any(part.lower() == ".git" for part in path.split("/")) or any(
-        path == each or path.startswith(f"{each}/") for each in submodules
-    )
+    return is_gits(path) or any(path == each or path.startswith(f"{each}/") for each in submodules)
 
 
 def _mode(change: Change, path: str) -> int:

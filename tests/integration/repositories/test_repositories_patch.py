@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.servers.git_repositories import Repository, cloned, made
 
+from worker.repositories.patches import Kinds
+
 FILES = {
     "src/app.py": b"".join(b"line %d\n" % n for n in range(40)),
     "data/bytes.bin": bytes(range(256)) * 40,
@@ -108,10 +110,51 @@ async def test_renames_are_looked_for_among_few_files(project: Repository, uploa
 
 async def test_names_below_git_are_dropped(full: Repository, uploads) -> None:
     base = await uploads.base(full.bundle())
-    hidden = {".git/config": b"x", "a/.GIT/hooks/x": b"x", ".git": b"x"}
-    patch = await base.patch({**hidden, "a/new.txt": b"1\n"}, frozenset({".git/HEAD"}))
+    names = (".git/config", "a/.GIT/hooks/x", ".git", ".g\u200dit/config", "a/GIT~1", ".git ./x")
+    hidden = dict.fromkeys((*names, ".git::$INDEX_ALLOCATION/x"), b"x")
+    links = {".Git": "/etc", "\ufeff.git": "/etc"}
+    patch = await base.patch(
+        {**hidden, "a/new.txt": b"1\n"}, frozenset({".git/HEAD"}), Kinds(links=links)
+    )
     assert patch.files == 1
-    assert b".git" not in patch.content.lower()
+    assert b"git " not in patch.content.lower().replace(b"diff --git ", b"")
+
+
+async def test_line_ends_are_those_that_git_adds(
+    project: Repository, uploads, tmp_path: Path
+) -> None:
+    """By `.gitattributes`; a file that the commit has with CR LF keeps it."""
+    mixed = b"".join(b"%d\r\n" % n for n in range(30))
+    rules = (
+        b"* text=auto\n*.bat text eol=crlf\n*.raw -text\n*.u16 text working-tree-encoding=UTF-16\n"
+    )
+    blobs = {".gitattributes": rules, "a.bat": b"1\n2\n", "a.py": b"1\n", "a.u16": b"1\n"}
+    project.commit({**blobs, "a.raw": b"1\r\n"} | {"a.u16": "1\n".encode("utf-16")})
+    project.git("update-index", "--add", "--cacheinfo", f"100644,{project.blob(mixed)},old.txt")
+    project.git("commit", "--quiet", "--message", "CR LF against the attributes")
+    base = await uploads.base(project.bundle())
+    assert await base.read("a.bat") == blobs["a.bat"]
+    changed = {
+        "a.bat": b"1\r\n3\r\n",
+        "a.py": b"1\r\n2\r\n",
+        "a.raw": b"1\r\n2\r\n",
+        "a.u16": b"1\r\n2\r\n",
+        "new.py": b"1\r\n",
+        "new.sh": b"#!/bin/sh\r\n",
+        "sub/new.bin": b"\0\r\n",
+        "sub/.gitattributes": b"*.keep -text\n",
+        "sub/a.keep": b"1\r\n",
+        "old.txt": mixed + b"30\r\n",
+    }
+    patch = await base.patch(changed, frozenset())
+    clone = cloned(project, tmp_path / "clone")
+    clone.git("apply", "--index", "--cached", "-", stdin=patch.content)
+    kept = {"a.raw", "sub/new.bin", "sub/a.keep", "old.txt", "sub/.gitattributes"}
+    for path, content in changed.items():
+        expected = content if path in kept else content.replace(b"\r\n", b"\n")
+        assert clone.raw("show", f":{path}") == expected, path
+    assert (patch.insertions, b"@@ -28,3 +28,4 @@" in patch.content) == (9, True)
+    assert clone.git("ls-files", "--stage", "new.sh").startswith("100755")
 
 
 async def test_a_link_and_a_folder_can_become_a_file_and_back(

@@ -89,6 +89,60 @@ def test_each_change_is_a_file_with_its_lines_and_notes(patch):
     assert files["täst/ü\t.py"].rows[-1].text == "\\ No newline at end of file"
 
 
+def test_links_and_submodules_are_named_and_a_change_of_kind_is_one_file(tmp_path):
+    def git(*words: str) -> bytes:
+        return subprocess.check_output(["git", *words], cwd=tmp_path, env=OWN)
+
+    def link(path: str, target: str) -> None:
+        (tmp_path / path).unlink(missing_ok=True)
+        (tmp_path / path).symlink_to(target)
+
+    git("init", "--quiet")
+    for path in ("moved", "gone", "was-link"):
+        link(path, "a.txt")
+    for path in ("was-file", "tool.sh"):
+        (tmp_path / path).write_text("1\n2\n")
+    (tmp_path / "tool.sh").chmod(0o755)
+    git("add", "--all")
+    for path in ("module", "other"):
+        git("update-index", "--add", "--cacheinfo", f"160000,{'a' * 40},{path}")
+    before = git("write-tree").decode().strip()
+    link("moved", "b.txt")
+    link("new", "b.txt")
+    (tmp_path / "gone").unlink()
+    link("was-file", "a.txt")
+    (tmp_path / "was-link").unlink()
+    (tmp_path / "was-link").write_text("1\n2\n3\n")
+    (tmp_path / "tool.sh").chmod(0o644)
+    git("add", "--all", "--", ".", ":!module", ":!other")
+    git("update-index", "--cacheinfo", f"160000,{'b' * 40},module")
+    git("update-index", "--force-remove", "other")
+    files = read(git("diff", "--cached", "--no-renames", before))
+    assert {file.path: file.notes for file in files} == {
+        "gone": ("deleted symbolic link",),
+        "module": ("submodule",),
+        "moved": ("symbolic link",),
+        "new": ("new symbolic link",),
+        "other": ("deleted submodule",),
+        "tool.sh": ("not executable",),
+        "was-file": ("deleted", "new symbolic link"),
+        "was-link": ("deleted symbolic link", "new"),
+    }
+    assert len(files) == 8
+    (was_link,) = (file for file in files if file.path == "was-link")
+    assert (was_link.insertions, was_link.deletions) == (3, 1)
+    assert [row.new for row in was_link.rows if row.kind == "added"] == [1, 2, 3]
+
+
+def test_names_are_shown_with_what_is_not_seen_escaped(patch):
+    content = patch({}, {"Shot\u202fPM/\U0001f468\u200d\U0001f469.md": "1\n"})
+    reference = PatchRef("d" * 64, len(content), 1, 1, 0, "c" * 40)
+    html = drawn("patch.html", job_id="j", patch=reference, found=shown(content), split=False)
+    seen = re.sub(r'data-path="[^"]*"', "", html)
+    assert seen.count("Shot\\u202fPM/\U0001f468\\u200d\U0001f469.md") >= 2
+    assert "\u202f" not in seen
+
+
 def test_lines_have_the_numbers_that_they_have_in_both_files(patch):
     after = LINES.replace("line 12\n", "").replace("line 28\n", "line 28\nline 28.5\n")
     content = patch({"a": LINES}, {"a": after})
