@@ -50,7 +50,8 @@ class Row:
 
 def read(content: bytes) -> list[PatchFile]:
     """The files of a patch, in its order; those after `MOST_LINES` lines without their rows."""
-    text, left, found = content.decode(errors="backslashreplace"), MOST_LINES, []
+    text, left = content.decode(errors="backslashreplace"), MOST_LINES
+    found: list[PatchFile] = []
     for part in _PART.split(text):
         if part.startswith("diff --git "):
             file = _file(part, left)
