@@ -158,8 +158,10 @@ def part_trees(trees: list[str]) -> Iterator[Step]:
     yield _mount("none", "/", None, _REC | _PRIVATE)
     for at in trees:
         if os.path.isdir(at):  # noqa: PTH112
-            # It takes two, where there is none to write to; `/work` is an empty one still.
-            options = f"lowerdir={at.translate(_ESCAPED)}:/work"
+            # An overlay that nobody writes to takes two: `/work` is still empty. It comes first,
+            # since statfs shows the first one's file system: of the tree's own it would show the
+            # size and the free space of the host's disk.
+            options = f"lowerdir=/work:{at.translate(_ESCAPED)}"
             name, mount_overlay = _mount(
                 "overlay", at, "overlay", _RDONLY | _NOSUID | _NODEV, options
             )
