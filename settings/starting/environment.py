@@ -148,7 +148,7 @@ def _kind_of(address: str) -> str:
         return _USABLE[0]
     try:
         parts = urlsplit(address if "://" in address else f"http://{address}")
-        complete = parts.hostname and parts.port != 0
+        complete = parts.hostname and parts.port != 0 and len(address.split()) == 1
     except ValueError:
         return "malformed"
     return parts.scheme if complete else "malformed"

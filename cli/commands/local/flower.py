@@ -7,12 +7,13 @@ import os
 import click
 
 from cli.context import load, refuse_names
-from cli.errors import CliError
+from cli.errors import BadSettings, CliError
 from cli.local import ports
 from cli.local.deployment import flower_installed
 from jobs.queue.hints import celery_app
 from settings.base import StoreSettings
 from settings.client import UpSettings
+from settings.reading.addresses import AddressError, parse_listen_host
 
 
 @click.command()
@@ -30,10 +31,14 @@ def command(address: str, port: int | None) -> None:
         raise CliError("Flower has no password", next_step="set FETTLE_FLOWER_PASSWORD")
     if not flower_installed():
         raise CliError("Flower is not installed", next_step="pip install 'fettle[flower]'")
+    try:
+        host = parse_listen_host(address)
+    except AddressError as error:
+        raise BadSettings("--address does not fit", str(error)) from None
     password = settings.flower_password.get_secret_value()
     # In this process, as other processes' arguments can be read by everybody.
     options = (
-        f"--address={address}",
+        f"--address={host}",
         f"--port={port or settings.flower_port}",
         f"--basic_auth=fettle:{password}",
         f"--conf={os.devnull}",  # else Flower runs a flowerconfig.py of the working directory

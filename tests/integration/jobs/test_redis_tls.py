@@ -20,6 +20,7 @@ from support.servers import redis_servers
 from support.servers.certificates import self_signed
 from support.servers.tls_front import TlsFront, tls_front
 
+from api.auth.rate_limit import RateLimit
 from cli.local import ports
 from jobs.model.spec import Priority
 from jobs.queue import hints
@@ -81,6 +82,14 @@ async def test_a_verified_server_is_used(front: TlsFront, client: Callable[[str]
 
 
 @pytest.mark.parametrize("client", [of_record, of_celery])
+async def test_verification_is_off_where_the_address_says_so(
+    front: TlsFront, client: Callable[[str], object]
+) -> None:
+    await client(parse_redis(f"{address(front, None)}?ssl_cert_reqs=none").url)  # type: ignore[misc]
+    assert PASSWORD.encode() in front.received
+
+
+@pytest.mark.parametrize("client", [of_record, of_celery])
 @pytest.mark.parametrize("why", ["another authority", "no authority", "another name"])
 async def test_no_other_server_gets_the_password(
     front: TlsFront, tmp_path: Path, client: Callable[[str], object], why: str
@@ -112,6 +121,15 @@ def test_hints_go_through_tls_and_to_no_other_server(front: TlsFront, tmp_path: 
         until(lambda: client.llen(hints.list_of(Priority.HIGH)) == 1)
         Ready(client).add("urgent", Priority.HIGH, "default")
         client.flushdb()
+
+
+async def test_requests_are_counted_through_tls(front: TlsFront) -> None:
+    limit = RateLimit(connect(address(front, front.certificate), seconds=20), "1/hour")
+    try:
+        assert await limit.wait_seconds("key") == 0
+        assert await limit.wait_seconds("key") > 0
+    finally:
+        await limit.close()
 
 
 @pytest.fixture

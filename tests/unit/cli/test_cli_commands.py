@@ -174,6 +174,25 @@ def test_a_setting_that_does_not_fit_exits_2(monkeypatch, capsys, tmp_path):
     assert "FETTLE_MAX_FILES (fettle.toml): " in capsys.readouterr().err
 
 
+def test_a_file_of_settings_is_named_by_an_option(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for text, code, said in (
+        ("max_files = -1\n", 2, "FETTLE_MAX_FILES (fettle.toml): "),
+        ("max_files: 3\n", 2, f"the file of settings {tmp_path}/fettle.toml is no valid TOML: "),
+        ("max_files = 3\n", 0, "FETTLE_MAX_FILES"),
+    ):
+        (tmp_path / "fettle.toml").write_text(text)
+        assert run(["--config", "fettle.toml", "config"]) == code
+        assert said in "".join(capsys.readouterr())
+    for words in (["list"], ["config"], ["up"], ["doctor"], ["flower"]):
+        assert run(["--config", "missing.toml", *words]) == 2
+        assert "'missing.toml' does not exist" in capsys.readouterr().err
+        monkeypatch.setenv("FETTLE_CONFIG", "missing.toml")
+        assert run(words) == 2
+        assert "the file of settings missing.toml does not exist" in capsys.readouterr().err
+        monkeypatch.setenv("FETTLE_CONFIG", "")
+
+
 def test_up_starts_nothing_where_a_setting_of_its_workers_does_not_fit(
     monkeypatch, capsys, tmp_path
 ):

@@ -10,8 +10,11 @@ from pydantic import ValidationError
 from redis.asyncio.connection import SSLConnection, parse_url
 from support.servers.certificates import self_signed
 
+from cli.client.service import Service
+from cli.errors import BadSettings
 from jobs.queue.hints import celery_app
 from settings.base import FettleSettings, StoreSettings
+from settings.providers import ProviderSettings
 from settings.reading.addresses import AddressError, RedisAddress, Tls, http_origin, parse_redis
 from settings.starting.provenance import complaints, variable
 from settings.starting.sections import SECTIONS
@@ -239,6 +242,24 @@ def test_hosts_networks_and_the_engine_are_parsed(
         monkeypatch.setenv(f"FETTLE_{name.upper()}", text)
         with pytest.raises(ValidationError):
             kind()
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [f"http://me:{SECRET}/@proxy:3128", f"me:{SECRET}@proxy:port", "http://pro xy", "http://"],
+)
+def test_a_proxy_is_parsed(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    for name in ("HTTP_PROXY", "https_proxy"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, proxy)
+            with pytest.raises(ValidationError, match=f"{name} names a malformed proxy") as refused:
+                ProviderSettings()
+            with pytest.raises(BadSettings, match=f"{name} names a malformed proxy") as ended:
+                Service("http://fettle.test", "k")
+            assert SECRET not in f"{refused.value} {ended.value}"
+            patch.setenv(name, f"me:{SECRET}@proxy:3128")
+            ProviderSettings()
+            Service("http://fettle.test", "k")
 
 
 def test_an_origin_is_scheme_host_and_port() -> None:
