@@ -17,9 +17,10 @@ require the missing fields (`state.get`).
 | 3 | the state has `repairs`, `level` and `workspace`, runs have `failure`, `on` and `workspace`, answers `workspace` and `artifacts`, critiques have `score`, `failed`, `runs`, `by` and `ends`; the calls of a long pass are named by what the model got, without old output; nodes asker, questions, tester and checks, and `checked`, `reports`, `edits`, `tests`, `interface`, `asked` and `clarified`, which a job that does not want them has not; nodes branch and merge, and `waves`, `merged`, `branches`, `conflicts` and `left_out` of a job that wants steps side by side, whose journal entries of branches begin with a workspace | see 4 |
 | 4 | the node verification in place of checks, and `verifications`; `repairs` is gone; answers have `stopped` | 2 and 3 are not read: their evidence was judged in another way. A person is asked whether to begin such a job anew |
 | 5 | the job's fields have no `review`: it comes with the runtime context, so that a retry can change it; those of a retry may have `judged_before`; calls of models are recorded without the model's name, so that a retry with another one recalls them; the job has `inputs`, `repository_map` and `rebased`, and answers have `paused` | 4 is read: the field is ignored, and the calls of a pass that was interrupted are made again |
+| 6 | the manifests of workspaces, which checkpoints and the journal name by digest, can have symbolic links and executable files | 4 and 5 are read: a manifest without them means the same. Older releases cannot read one with them |
 """  # noqa: E501 - a table
 
 from __future__ import annotations
 
-WRITES = 5
-READS = frozenset({1, 4, 5})
+WRITES = 6
+READS = frozenset({1, 4, 5, 6})

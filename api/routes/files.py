@@ -43,14 +43,14 @@ When = Annotated[
     responses=responses(problems.NOT_FOUND),
 )
 async def listing(job_id: str, services: ServicesDep, caller: Reader, at: When = "now") -> Response:
-    """The files with their digests and sizes."""
+    """The files with their digests and sizes, and the symbolic links."""
     digest = _workspace((await find_job(services, caller, job_id)).record, at)
     workspace = await manifest.load(services.blobs, digest)
     files = [
         File(path=path, digest=entry.digest, size=entry.size, href=links.file(job_id, path, at))
         for path, entry in sorted(workspace.files.items())
     ]
-    return as_json(FileList(files=files, digest=digest))
+    return as_json(FileList(files=files, links=dict(workspace.links), digest=digest))
 
 
 @router.get(

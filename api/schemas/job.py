@@ -306,4 +306,8 @@ class FileList(ResponseModel):
     """The workspace."""
 
     files: list[File]
+    links: dict[str, str] = Field(
+        description="Symbolic links: targets by path. They cannot be downloaded, and archives do "
+        "not have them: a target may lead anywhere"
+    )
     digest: str | None

@@ -80,7 +80,8 @@ async def files(job_id: str, services: ServicesDep, visitor: Reader) -> Response
     record = (await find_job(services, visitor.credential, job_id)).record
     workspace = await manifest.load(services.blobs, record.workspace)
     listed = sorted(workspace.files.items())
-    return await long_page("files.html", visitor, files=listed, job_id=job_id)
+    links = sorted(workspace.links.items())
+    return await long_page("files.html", visitor, files=listed, links=links, job_id=job_id)
 
 
 @router.post("/cancel")

@@ -34,6 +34,24 @@ async def test_the_workspace_is_reported_as_it_stands_now(front):
     assert (await front.client.get(f"/jobs/{job_id}/files/b/c.txt")).status_code == 404
 
 
+async def test_links_are_listed_and_never_followed(front):
+    job_id = await front.submit(files={"a.py": "1"})
+    held = await front.claim(job_id)
+    blobs = front.services.blobs
+    start = await manifest.load(blobs, (await front.services.store.load(job_id)).record.workspace)
+    after = start.with_files({}, frozenset(), links={"to": "a.py", "out": "/etc/passwd"})
+    changed = await blobs.put(after.dump())
+    await front.services.store.write(job_id, held.epoch, Writes(workspace=changed))
+    listed = (await front.client.get(f"/jobs/{job_id}/files")).json()
+    assert [file["path"] for file in listed["files"]] == ["a.py"]
+    assert listed["links"] == {"to": "a.py", "out": "/etc/passwd"}
+    for path in ("to", "out"):
+        assert (await front.client.get(f"/jobs/{job_id}/files/{path}")).status_code == 404
+    archive = await front.client.get(f"/jobs/{job_id}/files.tar.gz")
+    with tarfile.open(fileobj=io.BytesIO(archive.content)) as tar:
+        assert tar.getnames() == ["a.py"]
+
+
 async def test_the_files_of_checks_are_reported_apart_from_the_workspace(front):
     checks = {"files": {"test_a.py": "def test(): pass\n"}}
     job_id = await front.submit(files={"a.py": "1"}, checks=checks)
@@ -47,7 +65,8 @@ async def test_the_files_of_checks_are_reported_apart_from_the_workspace(front):
 
 async def test_a_job_without_files_has_an_empty_workspace(front):
     job_id = await front.submit()
-    assert (await front.client.get(f"/jobs/{job_id}/files")).json() == {"files": [], "digest": None}
+    nothing = {"files": [], "links": {}, "digest": None}
+    assert (await front.client.get(f"/jobs/{job_id}/files")).json() == nothing
     archive = await front.client.get(f"/jobs/{job_id}/files.tar.gz")
     with tarfile.open(fileobj=io.BytesIO(archive.content)) as tar:
         assert tar.getnames() == []

@@ -17,6 +17,7 @@ from support.graph.tool_runs import Used, use
 from support.servers.git_repositories import Repository, cloned, made
 
 from agents.ports.repository import RepositoryFacts
+from cli.repository.apply import apply
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.blobs.manifest import Manifest
 from sandbox.local import LocalSandbox
@@ -111,7 +112,7 @@ class Job:
         allowed = ("-c", "protocol.file.allow=always")
         clone.git(*allowed, "submodule", "--quiet", "update", "--init", "--recursive")
         if patch.content:
-            clone.git("apply", "--index", "--3way", "-", stdin=patch.content)
+            assert apply(clone.folder, patch.content, self.workspace.base.base.commit)  # type: ignore[union-attr]
         return clone
 
     def expected(self, *commands: str) -> str:

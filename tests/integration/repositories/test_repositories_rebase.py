@@ -20,6 +20,7 @@ from settings.repositories import RepositorySettings
 from worker.adapters.workspace import ManifestWorkspace
 from worker.repositories import merges, rebase
 from worker.repositories.errors import RepositoryRefused
+from worker.repositories.patches import PLAIN, Kinds
 from worker.repositories.rebase import Begun
 from worker.repositories.source import Repositories
 
@@ -64,12 +65,13 @@ class Rebasing:
         files: Mapping[str, bytes],
         removed: frozenset[str] = frozenset(),
         sent: Mapping[str, bytes] = NO_FILES,
+        kinds: Kinds = PLAIN,
     ) -> JobRecord:
         """The rebase of this change, which has not begun; `sent` came with the task."""
         commit = await self.repositories.commit(self.repo)
         base = await self.repositories.base(self.repo, commit)
         signed = {"branch": "fettle/old", "message": "x", "author": "A <a@b>", "at": 1}
-        bundle = await base.bundle(files, removed, **signed)  # type: ignore[arg-type]
+        bundle = await base.bundle(files, removed, kinds, **signed)  # type: ignore[arg-type]
         of = Rebase("old", await self.blobs.put(bundle), commit)
         workspace = await save(self.blobs, sent)
         spec = JobSpec("Fix it", repo=self.repo, rebase=of, workspace=workspace)
@@ -108,6 +110,31 @@ async def test_a_clean_merge_has_both_sides_and_is_a_change_of_the_new_commit(
     patch = await workspace.patch()
     assert patch is not None
     assert (patch.files, b"+two" in patch.content, b"+eight" in patch.content) == (3, True, False)
+
+
+async def test_links_and_modes_are_merged(rebasing: Rebasing) -> None:
+    kinds = Kinds({"run.sh": False, "tool": True}, {"b.txt": "a.txt", "new": "../out", "l": "1"})
+    record = await rebasing.change({"run.sh": FILES["run.sh"], "tool": b"x\n"}, kinds=kinds)
+    rebasing.project.commit({"a.txt": LINES.replace(b"8\n", b"eight\n")})
+    begun = await rebasing.begun(record)
+    files, removed = await rebasing.files(begun)
+    assert (files, removed) == ({"run.sh": FILES["run.sh"], "tool": b"x\n"}, set())
+    base = await rebasing.repositories.base(
+        rebasing.repo, rebasing.project.git("rev-parse", "main")
+    )
+    workspace = await ManifestWorkspace.over(rebasing.blobs, begun.workspace, base)
+    tree = await workspace.tree()
+    assert (tree.executable, tree.links) == ({"run.sh": False, "tool": True}, kinds.links)
+    patch = await workspace.patch()
+    assert patch is not None
+    modes = [line for line in patch.content.splitlines() if b" mode " in line]
+    assert sorted(modes) == [
+        b"deleted file mode 100644",
+        b"new file mode 100755",
+        *[b"new file mode 120000"] * 3,
+        b"new mode 100644",
+        b"old mode 100755",
+    ]
 
 
 async def test_conflicts_are_marked_in_the_files_and_named(rebasing: Rebasing) -> None:

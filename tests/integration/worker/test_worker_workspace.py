@@ -107,3 +107,19 @@ async def test_the_files_of_the_ci_name_the_command_of_a_repositorys_tests(
     facts = await facts_of(workspace, Environment())
     assert facts is not None
     assert (facts.verify, facts.setup, facts.installed) == (("pytest", "-q", "lib"), "", False)
+
+
+async def test_guidance_and_configuration_are_read_by_links(blobs: DirectoryBlobs) -> None:
+    files = {"docs/agents.md": b"Be brief.", "ci/pytest.ini": b"[pytest]\n", "test_a.py": b""}
+    links = {
+        "AGENTS.md": "docs/agents.md",
+        "CLAUDE.md": "AGENTS.md",
+        "pytest.ini": "/work/ci/pytest.ini",
+        "CONTRIBUTING.md": "/etc/passwd",
+        ".github": "nowhere",
+    }
+    workspace = await ManifestWorkspace.over(blobs, None, FixedBase(files, links))
+    facts = await facts_of(workspace, Environment())
+    assert facts is not None
+    assert facts.guidance == (("AGENTS.md", "Be brief."),)
+    assert facts.verify == ("pytest",)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.parallel.merging import Conflict, merged
+from agents.ports import Version
 from sandbox import paths as sandbox_paths
 
 BASE = {"a.py": "1", "b.py": "2"}
@@ -49,6 +50,16 @@ def test_a_file_gives_way_to_a_directory() -> None:
     found = merged({}, {1: {"data": "f"}, 2: {"data/x.csv": "x"}})
     assert found.files == {"data.conflict-step1": "f", "data/x.csv": "x"}
     assert [conflict.steps for conflict in found.conflicts] == [(1, 2)]
+
+
+def test_links_and_modes_are_versions_like_others() -> None:
+    plain, program = Version("a"), Version("a", executable=True)
+    link, other = Version("", target="a.py"), Version("", target="b.py")
+    base = {"a.py": plain, "l": link}
+    found = merged(base, {1: {**base, "a.py": program}, 2: {"a.py": plain, "l": other}})
+    assert (found.files, found.conflicts) == ({"a.py": program, "l": other}, [])
+    found = merged(base, {1: {**base, "l": other}, 2: {**base, "l": plain}})
+    assert found.files == {"a.py": plain, "l": other, "l.conflict-step2": plain}
 
 
 def _possible(files: Mapping[str, str]) -> bool:
