@@ -37,9 +37,9 @@ async def create(request: Request, services: ServicesDep, caller: Admin) -> Resp
     Admin keys create keys for their own tenant; the operator's, of the tenant `default`, for any
     tenant. Only the operator sets limits: a key of a tenant's admin has those of the settings.
 
-    A key belongs to a `person` for good. Where a job needs two approvals, all keys of a person have
-    one vote together, and a key also counts as the persons who made it: they have had its secret.
-    Keys that the first key (`FETTLE_API_KEY`) has made count apart from one another.
+    A key belongs to a `person` for good. If a job needs two approvals, all keys of a person have
+    one vote together, and a key that one person has made for another has none, since its maker has
+    seen the secret. Keys that the first key (`FETTLE_API_KEY`) has made have their vote.
     """
     asked, _ = await body.read(request, KeyRequest, services.settings)
     tenant = asked.tenant or caller.tenant

@@ -1,9 +1,9 @@
 """People: which keys count as one person where a job needs more than one.
 
-A key belongs to a person. Everyone who made a key, or made the key that made it, has seen its
-secret or could have made another key, so the key counts as theirs, too. The operator's first key,
-which the environment sets, makes the first keys of a deployment: each of them counts as the
-operator's, and they count apart from one another.
+A key belongs to a person. Its makers are the persons who made it, and who made the key that made
+it, and so on: they have seen its secret, or could have made another key. So work that a key has
+brought counts as its makers', too, and a key approves only if its person has made it, or the
+operator's first key, which the environment sets and which makes the first keys of a deployment.
 
 Why: docs/decisions/0066-a-vote-is-a-persons.md
 """
@@ -24,6 +24,8 @@ def identity_of(person: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
+MADE_FOR_ANOTHER = "made-for-another"
+"""The identity key of all keys that a person has made for another person."""
 _FIRST = identity_of(FIRST.person)
 
 
@@ -60,6 +62,8 @@ class KeyRing:
         the person of `key`, each with the reason; '' if both keys belong to that person."""
         own = self._circles.get(key.id) or self._circle(key)
         same = dict.fromkeys(key.signer.identity_keys, "")
+        if others := [own.makers[each] for each in own.makers if each not in (own.person, _FIRST)]:
+            same[MADE_FOR_ANOTHER] = f"{others[0]} made the key {key.name} for {key.person}"
         for other in self.keys:
             if other.tenant != key.tenant or other.id == key.id:
                 continue
@@ -99,6 +103,4 @@ def _reason(key: Credential, own: _Circle, other: Credential, others: _Circle) -
         return f"{other.person} made the key {key.name}"
     if own.person in others.makers:
         return f"{key.person} made the key {other.name}"
-    if shared := sorted(own.makers.keys() & others.makers.keys() - {_FIRST}):
-        return f"{own.makers[shared[0]]} made the keys {key.name} and {other.name}"
     return None

@@ -16,6 +16,7 @@ from typing import Any
 
 from jobs.model.credentials import Signer
 from jobs.model.events import NewEvent
+from jobs.model.people import MADE_FOR_ANOTHER
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_of
@@ -30,6 +31,9 @@ TAKES: Mapping[ReviewKind, Collection[Action]] = {
 """What can be decided on a review of each kind."""
 _SUBMITTED = "brought the job: where two are needed, others approve it"
 _EDITED = "brought an earlier try or edited the code: others approve it"
+_MADE_FOR_ANOTHER = (
+    "where two approvals are needed, only a key approves that its person or the first key has made"
+)
 _VOTED = "has approved already: another person's approval is needed"
 
 
@@ -106,6 +110,9 @@ def not_theirs(
     `same_person`: see `decide`."""
     if needed(record, review) < 2:
         return None
+    if MADE_FOR_ANOTHER in same_person:
+        detail = f"{same_person[MADE_FOR_ANOTHER]}: {_MADE_FOR_ANOTHER}"
+        return Refusal("own_approval", detail, Status.AWAITING_REVIEW)
     for code, signers, did in (
         ("own_approval", (_submitter(record),), _SUBMITTED),
         ("own_approval", record.authors, _EDITED),
@@ -134,12 +141,13 @@ def _signer(decision: Decision) -> Signer:
 
 
 def ineligible_approvers(record: JobRecord) -> frozenset[str]:
-    """The identity keys of everyone whose approval of the open review would not count."""
+    """The identity keys of all whose approval of the open review would not count."""
     review = record.review
     if review is None or needed(record, review) < 2:
         return frozenset()
     out = (*authors(record), *_voters(review))
-    return frozenset(mark for signer in out for mark in signer.identity_keys)
+    own = (mark for signer in out for mark in signer.identity_keys)
+    return frozenset({MADE_FOR_ANOTHER, *own})
 
 
 def _voters(review: Review) -> tuple[Signer, ...]:

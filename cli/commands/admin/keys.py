@@ -65,8 +65,8 @@ def create(
 ) -> None:
     """Create a key named NAME: it signs decisions. Its secret is shown this once.
 
-    All keys of a person have one vote where a job needs two approvals; a key that you make for
-    another person also counts as yours.
+    If a job needs two approvals, all keys of a person have one vote, and a key that you make for
+    another person has none, unless you make it with the operator's first key.
     """
     asked = {"name": name, "scopes": list(scopes), "person": person, "tenant": tenant, **limited}
     asked = {field: value for field, value in asked.items() if value is not None}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.model.credentials import EVERY_SCOPE, FIRST, Credential
-from jobs.model.people import KeyRing, identity_of
+from jobs.model.people import MADE_FOR_ANOTHER, KeyRing, identity_of
 
 FIRST_KEY = replace(FIRST, name="development", person="development")
 
@@ -53,12 +53,18 @@ def test_a_key_counts_as_everyone_who_made_it():
     assert not one_person(key("bob"), made, ALICE)
 
 
-def test_two_keys_that_one_person_made_count_as_one():
-    first, second = key("x", ALICE, person="Xavier"), key("y", ALICE, person="Yolanda")
-    ring = KeyRing((ALICE, first, second))
-    assert ring.same_person(first)["key:k-y"] == "alice made the keys x and y"
-    carol = key("carol")
-    assert not one_person(first, key("z", carol), ALICE, carol)
+def reason(made: Credential, *others: Credential) -> str | None:
+    """Why the key gives no approval where two are needed."""
+    return KeyRing((made, *others)).same_person(made).get(MADE_FOR_ANOTHER)
+
+
+def test_a_key_that_a_person_made_for_another_gives_no_approval():
+    made = key("x", ALICE, person="Xavier")
+    assert reason(made, ALICE) == "alice made the key x for Xavier"
+    own = key("alice-2", ALICE, person="ALICE")
+    assert reason(own, ALICE) is reason(ALICE) is reason(FIRST_KEY) is None
+    assert reason(key("back", made, person="alice"), made, ALICE) is not None, "Xavier may know it"
+    assert reason(key("alice-3", own, person="Alice"), own, ALICE) is None
 
 
 def test_a_revoked_maker_and_a_new_key_of_its_name_change_nothing():
@@ -75,6 +81,7 @@ def test_of_older_records_the_makers_name_counts():
     old = Credential("k-old", "sock", "acme", EVERY_SCOPE, created_by="Alice")
     admin = key("alice", tenant="acme")
     assert one_person(admin, old)
+    assert reason(old, admin) == "alice made the key sock for sock"
     elsewhere = replace(admin, id="k-e", tenant="other")
     assert "key:k-old" not in KeyRing((elsewhere, old)).same_person(elsewhere)
     assert not one_person(old, replace(key("bob"), tenant="acme", created_by="operator"), admin)
@@ -90,7 +97,7 @@ def test_keys_of_another_tenant_are_no_concern_but_their_persons_are():
         "key:configured",
         "name:operator",
     }
-    assert "key:k-cat" in ring.same_person(made)
+    assert ring.same_person(made)[MADE_FOR_ANOTHER] == "olga made the key bob for bob"
 
 
 def test_a_circle_of_makers_ends():
