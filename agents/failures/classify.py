@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import signal
+from dataclasses import replace
 
 from agents.failures.exceptions import kind_of
 from agents.failures.failure import PROGRAM, Failure, FailureClass
@@ -64,7 +65,7 @@ _LIBRARIES = ("/site-packages/", "/dist-packages/")
 
 
 def classify(result: RunResult, *, shell: bool = False) -> Failure:
-    """The failure of a run that did not succeed; `shell`: it was a command line."""
+    """The failure of a run that did not succeed; `shell`: its exit code is that of a command."""
     out, err = (_COLOUR.sub("", each.text) for each in (result.stdout, result.stderr))
     raised = last_raised(err)
     if result.end in _BY_END:
@@ -77,6 +78,32 @@ def classify(result: RunResult, *, shell: bool = False) -> Failure:
     if raised and not (report and kind_of(raised) in _VAGUE):
         return _of_raised(raised)
     return report or _of_printed(out, err) or _unknown(result, out, err)
+
+
+def of_verification(
+    found: Failure, result: RunResult, *, reported: bool, failed: str | None
+) -> Failure:
+    """The failure of a `verify`, of which `classify` has `found` the class by the output alone.
+
+    A verification that ends by itself with an exit code has failed as a test, in any language.
+    Another class stays if it says more: a limit, a command that does not exist, an exception that
+    ended the program or the collection of tests. `reported`: pytest reported its tests; `failed` is
+    the first of them that failed (`t.py::test_a: reason`).
+    """
+    by_signal = result.signal is not None or _of_exit_code(result.exit_code, shell=False)
+    if result.end is not End.EXITED or by_signal:
+        return found
+    if failed is not None and failed.partition(": ")[0] not in found.cause:
+        return Failure(FailureClass.TEST_FAILURE, f"a test failed: {failed}")
+    tests_went_on = not reported and found.exception and not _ended_by_exception(result)
+    if failed is not None or found.kind in _VAGUE or tests_went_on:
+        return replace(found, kind=FailureClass.TEST_FAILURE)
+    return found
+
+
+def _ended_by_exception(result: RunResult) -> bool:
+    """Whether stderr ends with an exception. A runner of tests prints its counts after it."""
+    return raised_in(_last_line(_COLOUR.sub("", result.stderr.text))) is not None
 
 
 def _of_signal(number: int) -> Failure:

@@ -53,6 +53,12 @@ class Report(BaseModel):
         """The number of tests of each outcome, worst first."""
         return dict(Counter(test.outcome for test in self.sorted))
 
+    @property
+    def first_failed(self) -> str | None:
+        """The first failed test and its reason: `t.py::test_a: AssertionError`."""
+        failed = next((test for test in self.tests or () if test.outcome == "failed"), None)
+        return f"{failed.id}: {failed.detail or failed.outcome}" if failed else None
+
     def fields(self) -> dict[str, Any]:
         """For a run's record: counts by outcome, and the first tests."""
         tests = [test.model_dump() for test in self.sorted[:TESTS_KEPT]]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from agents.failures.classify import classify
+from agents.failures.classify import classify, of_verification
 from agents.failures.failure import FailureClass
 from agents.graph.state import ArtifactFields, Run
 from agents.ports import Artifact, Ports, Workspace
 from agents.runs.installed import belongs_to_install
 from agents.runs.kept_files import storable
-from agents.runs.program import Program, ProgramResult, execute
+from agents.runs.program import VERIFY, Program, ProgramResult, execute
 from agents.texts import head_and_tail
 from sandbox.protocol import RunResult, Stream
 
@@ -67,7 +67,7 @@ async def recorded(
         "stderr": await kept_stream(ports.workspace, result.stderr, kept),
         "seconds": round(result.seconds, 3),
         "succeeded": seen.passed,
-        "failure": None if seen.passed else failure(result, program, seen.problem),
+        "failure": None if seen.passed else failure(seen, program),
         "on": on,
         "workspace": ports.workspace.digest,
         "artifacts": [asdict(artifact) for artifact in artifacts],
@@ -92,12 +92,16 @@ async def whole_program(run: Run, ports: Ports) -> bytes:
     return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
 
 
-def failure(result: RunResult, program: Program, problem: str | None = None) -> dict[str, Any]:
+def failure(seen: ProgramResult, program: Program) -> dict[str, Any]:
     """{class, cause, exception} of a run of `program` that failed."""
-    found = classify(result, shell=program.tool == "shell").fields()
-    return (
-        {**found, "cause": problem} if problem and found["class"] == FailureClass.UNKNOWN else found
-    )
+    verifies, report = program.tool == VERIFY, seen.report
+    found = classify(seen.result, shell=verifies or program.tool == "shell")
+    if seen.problem and found.kind is FailureClass.UNKNOWN:
+        found = replace(found, cause=seen.problem)
+    if verifies and (report is None or report.error is None):
+        failed = report.first_failed if report else None
+        found = of_verification(found, seen.result, reported=report is not None, failed=failed)
+    return found.fields()
 
 
 async def kept_text(workspace: Workspace, text: str, limit: int) -> dict[str, Any]:

@@ -125,6 +125,33 @@ async def test_a_program_is_verified_by_its_exit_code(
     assert await result.files() == {"out.txt": b"1"}  # as any run leaves its files
 
 
+RAISES = b"def test_two():\n    raise TypeError('no')\n"
+UNITTEST = (
+    b"import unittest\n\n\nclass Tests(unittest.TestCase):\n"
+    b"    def test_two(self):\n        self.assertEqual(1 + None, 3)\n"
+)
+
+
+async def test_failed_tests_have_their_class_in_every_form_of_output(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("verify", command=["pytest", "-qq", "--tb=no", "--no-header", "test_raises.py"]),
+        call("verify", command=["pytest", "--no-summary", "test_raises.py"]),
+        call("verify", command=["pytest", "--tb=native", "-s", "test_raises.py"]),
+        call("verify", command=["python", "-m", "unittest", "unit"]),
+        call("verify", command=["sh", "-c", "echo '1 failing'; exit 1"]),
+        call("verify", command=["no-such-program"]),
+        files={"test_raises.py": RAISES, "unit.py": UNITTEST},
+    )
+    failures = [run["failure"] for run in result.runs]
+    assert [each["class"] for each in failures] == ["test_failure"] * 5 + ["file"]
+    assert all("test_raises.py::test_two" in each["cause"] for each in failures[:2])
+    assert "1 failing" in failures[4]["cause"]
+
+
 REFUSED = [
     ({}, "give either a command or the paths of tests"),
     ({"command": ["true"], "paths": ["."]}, "give either a command or the paths of tests"),

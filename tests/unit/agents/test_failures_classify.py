@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.failures.classify import classify
+from agents.failures.classify import classify, of_verification
 from agents.failures.failure import PROGRAM, Failure
 from sandbox.protocol import End, RunResult, Stream
 
@@ -109,6 +109,63 @@ def test_a_report_of_pytest() -> None:
     assert found.cause == "1 of 3 tests failed: test_shop.py::test_total: TypeError: no"
     assert failure(ended(1, out="1 failed in 0.02s\n")).kind.value == "test_failure"
     assert failure(ended(5, out="===== no tests ran in 0.01s =====\n")).kind.value == "test_failure"
+
+
+UNITTEST = """\
+E
+======================================================================
+ERROR: test_total (test_shop.Shop.test_total)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "/work/test_shop.py", line 6, in test_total
+    self.assertEqual(total([1]), 1)
+TypeError: no
+
+----------------------------------------------------------------------
+Ran 1 test in 0.000s
+
+FAILED (errors=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (ended(1, out="--- FAIL: TestTotal (0.00s)\nFAIL\n"), "test_failure"),  # go test
+        (ended(101, out="test result: FAILED. 0 passed; 1 failed\n"), "test_failure"),  # cargo test
+        (ended(1, err="Tests:       1 failed, 2 total\n"), "test_failure"),  # jest
+        (ended(3), "test_failure"),
+        (ended(1, err=UNITTEST), "test_failure"),
+        (ended(1, err=stderr_of("assert 1 == 2")), "test_failure"),
+        (ended(1, err=stderr_of("import nothing_of_that_name")), "import"),
+        (ended(1, err=stderr_of("1 + ''")), "type"),
+        (ended(127, err="make: gcc: No such file or directory\n"), "file"),
+        (ended(124), "timeout"),
+        (ended(None, end=End.TIMEOUT), "timeout"),
+        (ended(None, number=9), "memory"),
+        (ended(None, number=11), "unknown"),
+        (ended(139), "unknown"),
+    ],
+)
+def test_a_verification_that_ends_by_itself_fails_as_a_test(result, expected) -> None:
+    found = classify(result, shell=True)
+    assert of_verification(found, result, reported=False, failed=None).kind.value == expected
+
+
+def test_a_test_that_pytest_reports_as_failed_decides_the_class() -> None:
+    result = ended(1, err=stderr_of("1 + ''"))
+    found = of_verification(classify(result), result, reported=True, failed="t.py::test_a: no")
+    assert (found.kind.value, found.cause) == ("test_failure", "a test failed: t.py::test_a: no")
+    limited = ended(None, end=End.MEMORY)
+    found = of_verification(classify(limited), limited, reported=True, failed="t.py::test_a: no")
+    assert found.kind.value == "memory"
+
+
+def test_tests_that_cannot_be_collected_keep_the_class_of_their_exception() -> None:
+    out = "= ERRORS =\n_ ERROR collecting test_a.py _\nE   ImportError: no x\n1 error in 0.10s\n"
+    result = ended(2, out=out)
+    found = of_verification(classify(result), result, reported=True, failed=None)
+    assert found.kind.value == "import"
 
 
 _PIECES = st.sampled_from(
