@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _LEFT_OUT = re.compile(r"\n\[\.\.\. (\d{1,12}) characters left out \.\.\.\]\n")
-_BULLET = re.compile(r"^\s*[-*]\s+", re.MULTILINE)
+_BULLET = re.compile(r"^[^\S\n]*[-*]\s+", re.MULTILINE)
 
 
 def head_and_tail(text: str, limit: int) -> str:

@@ -108,7 +108,7 @@ CREDENTIALS = (
 )
 
 
-_LIKE_SCP = re.compile(r"([^/:@]+@[^/:@]+):/*(.+)")
+_LIKE_SCP = re.compile(r"([^/:@]+@[^/:@]+):/*([^/\n].*)")
 _SSH_PLACE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*@)?([A-Za-z0-9][\w.-]*|\[[\w:]+\])(:\d+)?")
 
 

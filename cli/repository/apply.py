@@ -15,9 +15,12 @@ _APPLY = ("apply", "--whitespace=nowarn")
 _SHOWN = 5
 _IN_THE_WAY = ("does not match index", "cannot read the current contents of")
 _OURS = (
-    ("cannot read the current contents of '(.*)'", "is here, and git does not track it"),
-    ("(.*): does not match index", "has changes that are not committed"),
-    ("(.*): does not exist in index", "is not in your repository any more"),
+    (
+        re.compile("cannot read the current contents of '(.*)'"),
+        "is here, and git does not track it",
+    ),
+    (re.compile("^(.*): does not match index"), "has changes that are not committed"),
+    (re.compile("^(.*): does not exist in index"), "is not in your repository any more"),
 )
 """git's words on a file, and ours: the first that fit count, and all others on the file go."""
 TITLE = "the patch was not applied, and nothing is changed"
@@ -107,7 +110,7 @@ def _lines(said: str) -> str:
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")] or lines
     ours: dict[str, str] = {}
     for rule, words in _OURS:
-        for match in [found for line in errors if (found := re.fullmatch(rule, line))]:
+        for match in [found for line in errors if (found := rule.fullmatch(line))]:
             ours.setdefault(match[1], f"{match[1]} {words}")
             errors.remove(match[0])
     known = tuple(f"{path}: " for path in ours)

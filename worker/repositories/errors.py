@@ -42,39 +42,51 @@ class RepositoriesUnfit(Exception):
 
 SAID_CHARACTERS = 300
 _CREDENTIAL = "(FETTLE_REPO_CREDENTIALS)"
-_GONE = r"not found|error: 404\b|not be found|find repository|not appear to be a git repository"
-_FINAL: Final[Mapping[str, str]] = {
-    r"Host key for \S+ has changed": (
+
+
+def _words(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_GONE = _words(
+    r"not found|error: 404\b|not be found|find repository|not appear to be a git repository"
+)
+_FINAL: Final[Mapping[re.Pattern[str], str]] = {
+    _words(r"Host key for \S+ has changed"): (
         "has another host key than the operator's file of known hosts: if the host's owners "
         "publish the new one, the operator replaces the line (FETTLE_REPO_KNOWN_HOSTS)"
     ),
-    r"Host key verification failed": (
+    _words(r"Host key verification failed"): (
         "has a host key that the operator's file of known hosts lacks: the operator adds what the "
         "host's owners publish (FETTLE_REPO_KNOWN_HOSTS)"
     ),
-    r"Permission denied \([a-z,-]+\)": (
+    _words(r"Permission denied \([a-z,-]+\)"): (
         f"takes no key of the operator's, or there is none for it {_CREDENTIAL}"
     ),
-    r"could not read Username|Authentication failed|error: 401\b": (
+    _words(r"could not read Username|Authentication failed|error: 401\b"): (
         f"wants a credential, or the operator's for this tenant is wrong {_CREDENTIAL}"
     ),
-    r"error: 403\b": f"answered 403: the operator's credential may not read it {_CREDENTIAL}",
+    _words(r"error: 403\b"): (
+        f"answered 403: the operator's credential may not read it {_CREDENTIAL}"
+    ),
     _GONE: f"has no repository for the operator's credential {_CREDENTIAL}",
-    r"unadvertised object": (
+    _words(r"unadvertised object"): (
         "gives no commit that no branch and no tag is at: it may have been replaced by a forced "
         "push, or the host lacks git's protocol 2 (AcceptEnv GIT_PROTOCOL in its sshd_config)"
     ),
-    r"not our ref|remote ref": (
+    _words(r"not our ref|remote ref"): (
         "no longer has the commit: it may have been replaced by a forced push"
     ),
-    r"dumb http transport": "serves files alone; git's smart protocol is needed",
-    r"mismatched algorithms": "names its objects by SHA-256; only SHA-1 is known",
-    r"fsck error": "sent an object that is not safe to check out",
+    _words(r"dumb http transport"): "serves files alone; git's smart protocol is needed",
+    _words(r"mismatched algorithms"): "names its objects by SHA-256; only SHA-1 is known",
+    _words(r"fsck error"): "sent an object that is not safe to check out",
 }
 """What a word of git's means. The first that fits counts."""
-_FINAL_PUSH: Final[Mapping[str, str]] = {
+_FINAL_PUSH: Final[Mapping[re.Pattern[str], str]] = {
     **_FINAL,
-    r"error: 403\b": f"answered 403: the operator's credential may not write to it {_CREDENTIAL}",
+    _words(r"error: 403\b"): (
+        f"answered 403: the operator's credential may not write to it {_CREDENTIAL}"
+    ),
     _GONE: (
         f"has no repository for the operator's credential, or none it may write to {_CREDENTIAL}"
     ),
@@ -120,9 +132,11 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else "?" for sign in text[:SAID_CHARACTERS])
 
 
-def _failed(url: str, said: str, final: Mapping[str, str], otherwise: str) -> RepositoryRefused:
+def _failed(
+    url: str, said: str, final: Mapping[re.Pattern[str], str], otherwise: str
+) -> RepositoryRefused:
     for pattern, meaning in final.items():
-        if re.search(pattern, said, re.IGNORECASE):
+        if pattern.search(said):
             return RepositoryRefused(f"{url} {meaning}: {said}")
     if _PASSING.search(said):
         return RepositoryUnavailable(f"{url} could not be reached: {said}")

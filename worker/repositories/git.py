@@ -181,7 +181,7 @@ def version() -> tuple[int, ...] | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(rb"(\d+(?:\.\d+)+)", done.stdout)
+    found = re.search(rb"(?<![\d.])(\d+(?:\.\d+)+)", done.stdout)
     return tuple(map(int, found[1].split(b"."))) if found else None
 
 

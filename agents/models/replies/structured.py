@@ -24,7 +24,7 @@ from agents.models.replies.ending import cut_off, malformed
 
 T = TypeVar("T", bound=BaseModel)
 
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ NOT_INSTALLED = {
     *("distutils-precedence.*", "pip*", "tests", "*ctivate*", "include", "share"),
 }
 """Of the environment: what installs, and tests. Bytecode stays: a sandbox's root is read-only."""
+_LIBRARY = re.compile(r"(?<!\S)(/\S+) \(0x")
+"""A library in what ldd prints: `name => /path (0x...)`, or `/path (0x...)`."""
 _ASK = (
     "import json, os, sys, sysconfig; print(json.dumps({"
     "'program': os.path.realpath(sys.executable), 'named': sys._base_executable,"
@@ -155,7 +157,7 @@ def _tools() -> Iterator[Path]:
 def _libraries(binaries: list[Path], environment: Path) -> Iterator[str]:
     """The shared libraries that the binaries load, but for the environment's own."""
     done = subprocess.run(["ldd", *binaries], capture_output=True, check=False)
-    for found in re.finditer(r"(?:=> )?(/\S+) \(0x", done.stdout.decode()):
+    for found in _LIBRARY.finditer(done.stdout.decode()):
         path = os.path.normpath(found[1])
         if not Path(path).is_relative_to(environment):
             yield path

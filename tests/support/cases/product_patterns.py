@@ -1,0 +1,122 @@
+"""Every regular expression of the product, with the methods that it is used by."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from support.cases.pattern_growth import Use
+from support.processes.preloaded import REPOSITORY
+
+PACKAGES = ("agents", "api", "cli", "jobs", "sandbox", "settings", "worker")
+METHODS = ("search", "match", "fullmatch", "sub", "subn", "findall", "finditer", "split")
+VARIABLE = "a variable"
+"""The text in place of a name that a function knows."""
+
+
+class Names(dict[str, Any]):
+    """The names of a module; a text for those that its functions have."""
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name, VARIABLE)
+
+
+def product_patterns() -> list[Use]:
+    """The patterns, by place. A pattern that is a variable's value has the text VARIABLE."""
+    paths = [path for each in PACKAGES for path in sorted((REPOSITORY / each).rglob("*.py"))]
+    trees = {path: ast.parse(path.read_text()) for path in paths}
+    uses = [use for path in paths for use in _of_file(path, trees[path], list(trees.values()))]
+    return list({(use.pattern, use.flags, use.method): use for use in reversed(uses)}.values())
+
+
+def _of_file(path: Path, tree: ast.Module, product: Sequence[ast.Module]) -> Iterator[Use]:
+    place = str(path.relative_to(REPOSITORY))
+    calls = [node for node in ast.walk(tree) if _function(node, "re") in (*METHODS, "compile")]
+    if not calls:
+        return
+    names = _names(path)
+    kept = {
+        id(node.value): node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+    }
+    for call in calls:
+        assert isinstance(call, ast.Call)
+        function = str(_function(call, "re"))
+        pattern, flags = _value(call.args[0], names), _flags(call, function, names)
+        methods = [function]
+        if function == "compile":
+            target = kept.get(id(call))
+            methods = _methods_of(target, tree, product) if target else ["search"]
+        for method in methods:
+            yield Use(f"{place}:{call.lineno}", pattern, flags, method)
+    for pattern in _in_tables(list(names.values())):
+        yield Use(place, pattern.pattern, pattern.flags, "search")
+
+
+def _in_tables(values: Iterable[Any]) -> Iterator[re.Pattern[Any]]:
+    """The patterns in a module's tables."""
+    for value in values:
+        parts = [*value, *value.values()] if type(value) is dict else value
+        if type(value) in (dict, tuple, list, frozenset):
+            yield from (each for each in parts if isinstance(each, re.Pattern))
+            yield from _in_tables(each for each in parts if type(each) in (tuple, list))
+
+
+def _names(path: Path) -> Names:
+    module = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+    if path.name == "__main__.py":
+        return Names(re=re)
+    try:
+        return Names(vars(importlib.import_module(module.removesuffix(".__init__"))))
+    except ImportError:  # it runs in the sandbox, beside modules that are there alone
+        return Names(re=re)
+
+
+def _function(node: ast.AST, owner: str) -> str | None:
+    """The `name` of a call `owner.name(...)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr=name)) if found == owner:
+            return name
+    return None
+
+
+def _value(node: ast.expr, names: Names) -> Any:
+    code = compile(ast.Expression(node), "<pattern>", "eval")
+    try:
+        return eval(code, {}, names)
+    except (TypeError, AttributeError):
+        return VARIABLE
+
+
+def _flags(call: ast.Call, function: str, names: Names) -> int:
+    given = [each.value for each in call.keywords if each.arg == "flags"]
+    place = 1 if function == "compile" else 2
+    if function in ("compile", "search", "match", "fullmatch", "findall", "finditer"):
+        given += call.args[place : place + 1]
+    value = _value(given[0], names) if given else 0
+    return int(value) if isinstance(value, int) else 0
+
+
+def _methods_of(
+    target: ast.Assign | ast.AnnAssign, tree: ast.Module, product: Sequence[ast.Module]
+) -> list[str]:
+    """The methods that are called on a pattern with this name."""
+    first = target.target if isinstance(target, ast.AnnAssign) else target.targets[0]
+    if not isinstance(first, ast.Name):
+        return ["search"]
+    where = [tree] if first.id.startswith("_") else product
+    found = {
+        name
+        for each in where
+        for node in ast.walk(each)
+        if isinstance(node, ast.Attribute)
+        and (name := node.attr) in METHODS
+        and getattr(node.value, "id", getattr(node.value, "attr", None)) == first.id
+    }
+    return sorted(found) or ["search"]

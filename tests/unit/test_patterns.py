@@ -1,0 +1,58 @@
+"""Regular expressions take a time that is proportional to their input, whatever the input is."""
+
+from __future__ import annotations
+
+import pytest
+from support.cases.pattern_growth import Use
+from support.cases.product_patterns import VARIABLE, product_patterns
+
+PRODUCT = product_patterns()
+GIVEN = {
+    "agents/tools/inside/searching.py": "the model's pattern, in a sandbox with limits",
+    "cli/commands/jobs/run.py": "the caller's pattern, which is compiled to check it",
+    "worker/repositories/errors.py": "the table's patterns, which are in the list themselves",
+}
+"""Files with a pattern that is an argument."""
+
+
+def has_variable(use: Use) -> bool:
+    return VARIABLE in str(use.pattern)
+
+
+def test_every_pattern_is_known() -> None:
+    assert len(PRODUCT) > 100
+    assert {use.place.partition(":")[0] for use in PRODUCT if has_variable(use)} == set(GIVEN)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [use for use in PRODUCT if not has_variable(use)],
+    ids=lambda use: f"{use.place}-{use.method}",
+)
+def test_a_pattern_is_linear(use: Use) -> None:
+    assert use.growth() is None, str(use)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [
+        (r"\s+$", "sub"),
+        (r"(a+)+$", "search"),
+        (r"^\s*\n\s*x", "search"),
+        (r"(?s)BEGIN .*? END", "sub"),
+        (r"([^/:@]+@[^/:@]+):/*(.+)", "fullmatch"),
+        (r"(x+x+)+y", "match"),
+        (rb"(\d+(?:\.\d+)+)", "search"),
+        (r"<(\w+\s*)*>", "match"),
+    ],
+)
+def test_a_pattern_that_backtracks_is_found(pattern: str | bytes, method: str) -> None:
+    assert Use("test", pattern, 0, method).growth(seconds=10) is not None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [(r"\s+", "sub"), (r"^\s+x", "match"), (r"[a-z]+@[a-z]+", "fullmatch"), (r"a|b|c", "findall")],
+)
+def test_a_linear_pattern_is_not_taken_for_another(pattern: str, method: str) -> None:
+    assert Use("test", pattern, 0, method).growth() is None
