@@ -126,4 +126,5 @@ def _alike(lines: list[str], wanted: list[str]) -> int | None:
 
 
 def _share(some: set[str], others: set[str]) -> float:
-    return len(some & others) / len(some | others) if some and others else 0.0
+    both = len(some & others)  # takes the time of the smaller set
+    return both / (len(some) + len(others) - both) if some and others else 0.0

@@ -1,26 +1,34 @@
-"""Two texts as a unified diff, and a diff as markup. Pure."""
+"""Two texts as a unified diff, which another process makes, and a diff as markup."""
 
 from __future__ import annotations
 
-from difflib import unified_diff
-from itertools import islice
+from functools import cache
 
 from markupsafe import Markup, escape
 
 from api.http.foreign_text import visible
+from api.pages.format.text_process import TextProcess
 
 MOST = 4_000
 """Lines a side; longer texts are not compared."""
+SECONDS = 5.0
+"""How long a comparison may take. Lines that repeat need the cube of the time for twice as many."""
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 
 
 def compared(before: str, after: str) -> str | None:
-    """The diff without a header; empty where no line differs. None: a side has more than `MOST`
-    lines. It may take a second, so it must not run in the event loop."""
+    """The diff without a header; empty if no line differs. None: a side has more than `MOST` lines,
+    or it takes more than `SECONDS`. It must not run in the event loop."""
     old, new = before.split("\n"), after.split("\n")
     if max(len(old), len(new)) > MOST:
         return None
-    return "\n".join(islice(unified_diff(old, new, lineterm=""), 2, None))
+    diff: list[str] | None = _process().ask({"before": old, "after": new}, SECONDS)
+    return None if diff is None else "\n".join(diff)
+
+
+@cache
+def _process() -> TextProcess:
+    return TextProcess()
 
 
 def unified(diff: str) -> Markup:

@@ -15,20 +15,17 @@ from markupsafe import Markup, escape
 from api.http.foreign_text import visible
 from api.pages.format.code import coloured
 
-MOST = 200_000
-"""The most characters that are parsed as Markdown; a longer text is shown unformatted."""
+MOST = 50_000
+"""The most characters that are parsed as Markdown, which takes half a second. A longer text is
+shown unformatted."""
 MOST_KEPT = 5_000
 """The most characters of a text whose HTML is cached; answers are not longer."""
-MOST_COLOURED = 50_000
-"""The most characters of a text whose code blocks are coloured."""
 
 
 def shown(text: str) -> Markup:
     """The text as HTML; raw HTML in it is shown as text."""
     if len(text) > MOST:
         return Markup('<pre class="output">{}</pre>').format(escape(visible(text)))
-    if len(text) > MOST_COLOURED:
-        return Markup(_parser(coloring=False).render(visible(text)))  # noqa: S704 - html is off
     return (_kept if len(text) <= MOST_KEPT else _rendered)(text)
 
 
@@ -47,9 +44,8 @@ def line(text: str) -> Markup:
 
 
 @cache
-def _parser(*, coloring: bool = True) -> MarkdownIt:
-    options = {"html": False, "highlight": _coloured if coloring else None}
-    made = MarkdownIt("commonmark", options).enable("table")
+def _parser() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "highlight": _coloured}).enable("table")
     made.disable("image")
     made.add_render_rule("link_open", _link)
     for level in ("heading_open", "heading_close"):

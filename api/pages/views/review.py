@@ -176,7 +176,7 @@ async def _compared(title: str, old: str, new: str) -> Changed:
     """Two texts that differ; in a thread, since comparing is slow."""
     diff = await asyncio.to_thread(compared, old, new)
     if diff is None:
-        return Changed(title, why="changed; too large to show")
+        return Changed(title, why="changed; it would take too long to compare")
     return Changed(title, diff, "" if diff else "changed: only bytes that are not text")
 
 

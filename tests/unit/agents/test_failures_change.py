@@ -1,0 +1,73 @@
+"""The difference of two versions, which a model reads."""
+
+from __future__ import annotations
+
+import difflib
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.failures.workspace_change import MOST_LINES, change
+
+TEXTS = st.lists(st.sampled_from("abc"), max_size=30).map("\n".join)
+
+
+def applied(before: str, diff: list[str]) -> str:
+    """The text that a unified diff makes of another."""
+    old, new, place = before.split("\n"), [], 0
+    for line in diff:
+        if line.startswith("@@"):
+            begin, _, count = line.split(" ")[1][1:].partition(",")
+            until = int(begin) - (count != "0")
+            new += old[place:until]
+            place = until
+        elif line[0] in " -":
+            assert old[place] == line[1:]
+            place += 1
+        if line[0] in " +":
+            new.append(line[1:])
+    return "\n".join([*new, *old[place:]])
+
+
+@given(TEXTS, TEXTS)
+def test_the_difference_makes_one_text_of_the_other(before: str, after: str) -> None:
+    found = change({"a": before.encode()}, {"a": after.encode()})
+    if before == after:
+        assert found.diff == ""
+        return
+    names, diff = found.diff.split("\n")[:2], found.diff.split("\n")[2:]
+    assert names == ["--- a/a", "+++ b/a"]
+    assert applied(before, diff) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("a\nb\nc", "a\nB\nc"), ("", "a"), ("a", ""), ("a\n" * 50, "a\n" * 20 + "b\n" + "a\n" * 30)],
+)
+def test_it_is_written_as_difflib_writes_it(before: str, after: str) -> None:
+    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), "a/x", "b/x", lineterm="")
+    assert change({"x": before.encode()}, {"x": after.encode()}).diff == "\n".join(lines)
+
+
+def test_a_small_change_of_a_long_text_is_shown() -> None:
+    before = "".join(f"line {number}\n" for number in range(50_000))
+    found = change({"a": before.encode()}, {"a": before.replace("line 400\n", "x\n").encode()})
+    assert (found.added, found.removed) == (1, 1)
+    assert "@@ -398,7 +398,7 @@" in found.diff
+
+
+def test_lines_that_repeat_are_compared_in_bounded_time() -> None:
+    """However many files have such lines."""
+    names = [f"{number}.py" for number in range(20)]
+    old = "\n".join(str(number % 20) for number in range(2_000)).encode()
+    parts = (part for number in range(1_000) for part in (str(number % 20), f"u{number}"))
+    new = "\n".join(parts).encode()
+    begin = time.process_time()
+    found = change(dict.fromkeys(names, old), dict.fromkeys(names, new))
+    assert time.process_time() - begin < 1.5
+    assert found.diff.count("differs (") == len(names)
+    half = MOST_LINES // 2
+    few = change({"a": b"x\n" * half, "b": b"x\n" * half}, {"a": b"y\n" * half, "b": b"y\n" * half})
+    assert few.added == 2 * half

@@ -1,0 +1,144 @@
+"""Texts that take a lexer or a comparison minutes: another process has a deadline for them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from markupsafe import escape
+
+from api.pages.format import code, difference, prose, text_process
+from api.pages.format.text_process import PROGRAM, TextProcess
+
+SLOW = {"code": "(" * 16_384, "lexer": "ng2"}
+"""One token of this takes Pygments 16 seconds."""
+QUICK = {"code": "x = 1", "lexer": "python"}
+
+
+def children() -> set[int]:
+    """The processes of the program that this process has started."""
+    listed = Path(f"/proc/self/task/{threading.main_thread().native_id}/children")
+    found = set()
+    for pid in map(int, listed.read_text().split()):
+        if PROGRAM.name in Path(f"/proc/{pid}/cmdline").read_text():
+            found.add(pid)
+    return found
+
+
+def started(process: TextProcess) -> int:
+    """The pid of the child that the process starts."""
+    before = children()
+    assert "<span" in process.ask(QUICK, 60)
+    (pid,) = children() - before
+    return pid
+
+
+def test_a_late_answer_is_given_up_and_its_process_ends() -> None:
+    process = TextProcess()
+    pid = started(process)
+    used = time.process_time()
+    assert process.ask(SLOW, 0.2) is None
+    assert time.process_time() - used < 0.2, "the work is another process's"
+    assert not Path(f"/proc/{pid}").exists()
+    assert "span" in process.ask(QUICK, 60), "the next text has a new process"
+
+
+def test_pages_full_of_slow_texts_do_not_occupy_every_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(text_process, "CREDIT_SECONDS", 0.3)
+    monkeypatch.setattr(text_process, "SHARE", 0.0)
+    process = TextProcess()
+    answers = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(process.ask(SLOW, 0.5))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert answers == [None] * 8
+    before = children()
+    assert process.ask(QUICK, 60) is None
+    assert children() == before, "nothing is started for it"
+
+
+def test_credit_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_process, "CREDIT_SECONDS", 0.1)
+    process = TextProcess()
+    assert process.ask(SLOW, 0.2) is None
+    end = time.monotonic() + 60
+    while process.ask(QUICK, 60) is None:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_the_kernel_ends_a_request_that_nobody_waits_for() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-I", str(PROGRAM)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={},
+    ) as child:
+        assert child.stdin is not None
+        child.stdin.write(json.dumps({**SLOW, "seconds": 0.5}).encode() + b"\n")
+        child.stdin.flush()
+        assert child.wait(60) == -signal.SIGALRM
+
+
+def test_the_process_has_no_environment_and_ends_with_its_owner() -> None:
+    process = TextProcess()
+    pid = started(process)
+    assert Path(f"/proc/{pid}/environ").read_bytes() == b""
+    opened = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()}
+    assert all(each.startswith("socket:") or each == "/dev/null" for each in opened)
+    del process
+    assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["x.ng2", "x.g4", "x.g", "x.unknown", "x", "lexer.rl", ".py/x.ng2"]
+)
+def test_a_file_of_another_language_has_no_colours(name: str) -> None:
+    text = "(" * 16_384
+    assert code.coloured(text, name=name) == escape(text)
+
+
+@pytest.mark.parametrize("lexer", code.LEXERS)
+def test_every_listed_language_has_colours(lexer: str) -> None:
+    text = '# a\n<a b="c">\n[x]\nx = 1;\n{"a": 1}\nSELECT 1\n'
+    assert "<span" in code.coloured(text, lexer)
+    for name in code.LEXERS[lexer]:
+        assert code.lexer_of(f"src/x{name}" if name.startswith(".") else f"src/{name}") == lexer
+
+
+def test_a_slow_comparison_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = difference.MOST
+    old = [str(number % 100) for number in range(lines)]
+    new = [part for number in range(lines // 2) for part in (str(number % 100), f"u{number}")]
+    monkeypatch.setattr(difference, "SECONDS", 0.5)
+    used = time.process_time()
+    assert difference.compared("\n".join(old), "\n".join(new)) is None
+    assert time.process_time() - used < 0.5, "the work is another process's"
+
+
+PARTS = ["[", "![", "[a](", "*a_", "`", "> ", "- ", "a|b\n-|-\n", "[a][", "***", "<a", "&#", "\\["]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_markdown_takes_a_time_that_is_proportional_to_its_length(part: str) -> None:
+    def seconds(length: int) -> float:
+        text = part * (length // len(part))
+        begin = time.process_time()
+        prose.shown(text)
+        return time.process_time() - begin
+
+    prose.shown("")
+    short, long = seconds(prose.MOST // 8), min(seconds(prose.MOST) for _ in range(2))
+    assert long < 0.2 or long / short < 24, "eight times the text"
