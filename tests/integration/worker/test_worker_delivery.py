@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from support.graph.repository_job import ANSWER, TASK
 from support.graph.repository_job import CHANGED as TEXTS
 from support.processes.delivering import CALLS, CHANGED, SECRET, Delivering, delivering
 from support.servers.forge_api import PATH
+
+from cli.client.service import Service
 
 
 @pytest.fixture
@@ -61,6 +64,24 @@ def test_an_approved_change_is_pushed_and_a_request_opened(tmp_path: Path, kind:
     assert dict(event.data) == done
     for shown in (json.dumps(job), repr(events), forge.deployment.logs(), *forge.git.requests):
         assert SECRET not in shown
+
+
+def test_a_tenants_jobs_fetch_and_push_with_its_own_credential_alone(forge: Delivering) -> None:
+    file = Path(forge.settings["repo_credentials"])
+    file.write_text(f"[acme]\n{file.read_text()}")
+    forge.worker()
+    job = forge.job(forge.submit(), "failed")
+    assert (job["reason"], forge.branches(), forge.model.seen) == ("delivery", {}, [])
+    assert "no token for" in job["detail"]
+    job = forge.job(forge.submit(deliver=None), "failed")
+    assert (job["reason"], "wants a credential" in job["detail"]) == ("repository", True)
+    asked = {"name": "ann", "tenant": "acme", "scopes": ["submit", "read"]}
+    with Service(forge.service.url, str(forge.service.create_key(asked)["secret"])) as acme:
+        acmes = replace(forge, service=acme)
+        done = acmes.job(acmes.submit())["result"]["delivery"]
+    assert forge.branches() == {done["branch"]: done["commit"]}
+    job = forge.job(forge.submit(deliver=None), "failed")
+    assert job["reason"] == "repository", "what acme fetched is not served to others"
 
 
 def test_nothing_leaves_without_a_persons_approval_where_one_is_needed(forge: Delivering) -> None:
