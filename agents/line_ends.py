@@ -13,73 +13,74 @@ BOM = "\ufeff"
 
 
 def keep_line_ends(new: str, old: str, after: str = "") -> str:
-    """`new`, which replaces the text `old`, with its line ends.
+    """`new`, which replaces the text `old`, with the line ends of `old`.
 
-    CR LF in `new` stays. A line that ends with LF ends as the line of `old` that it repeats; a new
-    line ends as the line before it, the first one as the first line of `old`, or of the text that
-    comes `after` it in the file. The last one ends as the last line of `old`.
+    CR LF in `new` does not change. A line that ends with LF gets the line end of the same line in
+    `old`; a new line gets the line end of the line before it, the first one that of the first line
+    of `old`, or of the text that comes `after` it in the file. The last line gets the last line end
+    of `old`.
     """
     if CRLF not in old and CRLF not in after:
         return new
-    known = _Ends(old)
+    old_ends = _LineEnds(old)
     end = _first_end(old) or _first_end(after) or LF
-    made, before = [], ""
+    lines, previous = [], ""
     for line in lines_of(new):
-        text, own = _split(line)
-        if own == LF:
-            own = end = known.end_of(before, text) or end
-        made.append((text, own))
-        before = text
-    if made and made[-1][1] and _split(new)[1] == LF:
-        text, own = made[-1]
-        made[-1] = text, _split(old)[1] or own
-    return "".join(text + own for text, own in made)
+        text, line_end = _split(line)
+        if line_end == LF:
+            line_end = end = old_ends.find(previous, text) or end
+        lines.append((text, line_end))
+        previous = text
+    if _split(new)[1] == LF:
+        text, line_end = lines[-1]
+        lines[-1] = text, _split(old)[1] or line_end
+    return "".join(text + line_end for text, line_end in lines)
 
 
 def adapt_appended(text: str, old: str) -> str:
-    """`text`, which is added to the end of `old`, with the line ends of its last line."""
+    """`text`, which a tool adds to the end of `old`, with the line end of the last line there."""
     last = old.rfind(LF)
     return keep_line_ends(text, "", CRLF if last > 0 and old[last - 1] == "\r" else "")
 
 
-def places_of(part: str, text: str, most: int) -> Iterator[tuple[int, int]]:
-    """The first `most` places of `part` in `text` as (start, end), overlapping ones included. LF in
-    `part` stands for any line end; CR LF stands for itself, if `part` is there with it."""
+def find_places(part: str, text: str, most: int) -> Iterator[tuple[int, int]]:
+    """The first `most` places of `part` in `text` as (start, end); places may overlap. An LF in
+    `part` matches any line end; CR LF matches itself if `text` contains `part` with it."""
     if CRLF in part and part in text:
-        yield from ((at, at + len(part)) for at in _found(part, text, most))
+        yield from ((start, start + len(part)) for start in _find_all(part, text, most))
         return
     plain, part = text.replace(CRLF, LF), part.replace(CRLF, LF)
-    ends = list(_plain_ends(text)) if len(plain) < len(text) else []
-    for at in _found(part, plain, most):
-        start, end = at, at + len(part)
-        yield start + bisect_left(ends, start), end + bisect_left(ends, end)
+    converted = list(_converted_ends(text)) if len(plain) < len(text) else []
+    for start in _find_all(part, plain, most):
+        end = start + len(part)
+        yield start + bisect_left(converted, start), end + bisect_left(converted, end)
 
 
-class _Ends:
-    """The line ends of a text, by the line and the one before it, in order; and by the line alone
-    where all of its kind have the same."""
+class _LineEnds:
+    """The line ends of a text: in order, by a line and the line before it; and by the line alone if
+    all equal lines have the same line end."""
 
     def __init__(self, text: str) -> None:
         self._in_order: dict[tuple[str, str], deque[str]] = defaultdict(deque)
-        self._by_text: dict[str, set[str]] = defaultdict(set)
-        before = ""
+        self._by_line: dict[str, set[str]] = defaultdict(set)
+        previous = ""
         for line in lines_of(text):
-            own, end = _split(line)
+            content, end = _split(line)
             if end:
-                self._in_order[before, own].append(end)
-                self._by_text[own].add(end)
-            before = own
+                self._in_order[previous, content].append(end)
+                self._by_line[content].add(end)
+            previous = content
 
-    def end_of(self, before: str, text: str) -> str | None:
-        """The end of a line that comes after another; None where no such line was there."""
-        if found := self._in_order.get((before, text)):
-            return found.popleft()
-        ends = self._by_text.get(text, ())
+    def find(self, previous: str, line: str) -> str | None:
+        """The line end of a line that comes after another; None if the text has no such line."""
+        if ends_in_order := self._in_order.get((previous, line)):
+            return ends_in_order.popleft()
+        ends = self._by_line.get(line, ())
         return next(iter(ends)) if len(ends) == 1 else None
 
 
 def _split(line: str) -> tuple[str, str]:
-    """A line without its end, and the end."""
+    """A line without its line end, and the line end."""
     for end in (CRLF, LF):
         if line.endswith(end):
             return line.removesuffix(end), end
@@ -87,26 +88,25 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _first_end(text: str) -> str:
-    at = text.find(LF)
-    if at < 0:
+    place = text.find(LF)
+    if place < 0:
         return ""
-    return CRLF if at > 0 and text[at - 1] == "\r" else LF
+    return CRLF if place > 0 and text[place - 1] == "\r" else LF
 
 
-def _plain_ends(text: str) -> Iterator[int]:
-    """Where the text without each CR before an LF has those LF."""
-    at = text.find(CRLF)
-    removed = 0
-    while at >= 0:
-        yield at - removed
+def _converted_ends(text: str) -> Iterator[int]:
+    """The places of the LF that were CR LF, in the text with LF in place of CR LF."""
+    place, removed = text.find(CRLF), 0
+    while place >= 0:
+        yield place - removed
         removed += 1
-        at = text.find(CRLF, at + 2)
+        place = text.find(CRLF, place + 2)
 
 
-def _found(part: str, text: str, most: int) -> Iterator[int]:
-    at = text.find(part)
+def _find_all(part: str, text: str, most: int) -> Iterator[int]:
+    place = text.find(part)
     for _ in range(most):
-        if at < 0:
+        if place < 0:
             return
-        yield at
-        at = text.find(part, at + 1)
+        yield place
+        place = text.find(part, place + 1)

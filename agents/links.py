@@ -1,6 +1,6 @@
 """Symbolic links of a workspace, followed as the kernel follows them in a run. Pure.
 
-Tools work on the manifest, and see the files that runs see: a path may lead through links. A link
+Tools work on the manifest and see the files that runs see: a path may lead through links. A link
 that leaves the working directory leads into the sandbox, which has no files of the job.
 
 Why: docs/decisions/0068-links-are-texts.md
@@ -8,102 +8,104 @@ Why: docs/decisions/0068-links-are-texts.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from agents.errors import ToolRefused
 from agents.paths import ROOT, checked, in_workspace
 from agents.ports import Workspace
 
-MOST_FOLLOWED = 40
-"""Of one path, as Linux has it."""
+MOST_LINKS = 40
+"""The number of links on the way of one path that Linux follows."""
 
 
-def located(workspace: Workspace, path: str) -> str:
-    """The path, in its normal form, that a tool's `path` leads to; nothing may be there. Raises
+def locate(workspace: Workspace, path: str) -> str:
+    """The path, in its normal form, that a tool's `path` leads to; the file need not exist. Raises
     ToolRefused, and PathOutside for an invalid path."""
     return follow(checked(in_workspace(path)), workspace.links())
 
 
-def place_to_write(workspace: Workspace, path: str) -> str:
-    """The same for a file to be written. Raises ToolRefused where a link leads to nothing."""
+def locate_to_write(workspace: Workspace, path: str) -> str:
+    """The path of the file that a tool writes to by `path`. Raises ToolRefused if a link leads to a
+    file or a directory that does not exist."""
     name, links = checked(in_workspace(path)), workspace.links()
-    at = follow(name, links)
-    if at != name and not _is_place(workspace, name, at):
+    target = follow(name, links)
+    if target != name and not _exists(workspace, name, target):
         raise ToolRefused(
-            f"{_by_link(name, links)} leads to {at!r}, which is not there: write that file by its "
-            "own path, or remove the link in a run"
+            f"{_first_link(name, links)} leads to {target!r}, which does not exist: write that "
+            "file by its own path, or remove the link in a run"
         )
-    return at
+    return target
 
 
-def why_missing(workspace: Workspace, path: str) -> str:
-    """Why there is no file at a tool's `path`."""
+def explain_missing(workspace: Workspace, path: str) -> str:
+    """The reason why a tool's `path` names no file."""
     name, links = checked(in_workspace(path)), workspace.links()
-    at = follow(name, links)
-    if submodule := below_submodule(workspace, at):
+    target = follow(name, links)
+    if submodule := submodule_of(workspace, target):
         return (
             f"there is no file {name!r}: {submodule!r} is a submodule, another repository, whose "
             "files are not here"
         )
-    if at != name:
-        return f"there is no file {name!r}: {_by_link(name, links)} leads to {at!r}"
+    if target != name:
+        return f"there is no file {name!r}: {_first_link(name, links)} leads to {target!r}"
     return f"there is no file {name!r}; list_dir shows the files"
 
 
-def below_submodule(workspace: Workspace, path: str) -> str | None:
-    """The submodule that a path names or lies in; None for other paths."""
+def submodule_of(workspace: Workspace, path: str) -> str | None:
+    """The submodule that contains the path, or has it; None for other paths."""
     submodules = workspace.submodules()
-    parts = path.split("/")
-    above = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
-    return next((each for each in above if each in submodules), None)
+    return next((prefix for prefix in _prefixes(path) if prefix in submodules), None)
 
 
 def follow(path: str, links: Mapping[str, str]) -> str:
-    """Where a path in its normal form leads to by the `links` (targets by path); '' is the working
-    directory. Raises ToolRefused where it leaves that, or goes round in circles."""
+    """The path that `path`, in its normal form, leads to by the `links` (targets by path); '' is
+    the working directory. Raises ToolRefused if a link leads out of it, or in a circle."""
     if not links:
         return path
-    left, at, followed = path.split("/")[::-1], list[str](), 0
-    while left:
-        part = left.pop()
-        if part == ".." and not at:
-            raise ToolRefused(f"{_by_link(path, links)} leads out of the working directory")
+    waiting, parts, followed = path.split("/")[::-1], list[str](), 0
+    while waiting:
+        part = waiting.pop()
+        if part == ".." and not parts:
+            raise ToolRefused(f"{_first_link(path, links)} leads out of the working directory")
         if part == "..":
-            at.pop()
+            parts.pop()
             continue
         if part in {"", "."}:
             continue
-        at.append(part)
-        target = links.get("/".join(at))
+        parts.append(part)
+        target = links.get("/".join(parts))
         if target is None:
             continue
         followed += 1
-        if followed > MOST_FOLLOWED:
-            raise ToolRefused(f"{_by_link(path, links)} leads in a circle")
-        at = [] if target.startswith("/") else at[:-1]
+        if followed > MOST_LINKS:
+            raise ToolRefused(f"{_first_link(path, links)} leads in a circle")
+        parts = [] if target.startswith("/") else parts[:-1]
         if target.startswith("/") and f"{target}/".startswith(f"{ROOT}/"):
             target = target.removeprefix(ROOT)
         elif target.startswith("/"):
-            raise ToolRefused(f"{_by_link(path, links)} leads out of the working directory")
-        left += target.split("/")[::-1]
-    return "/".join(at)
+            raise ToolRefused(f"{_first_link(path, links)} leads out of the working directory")
+        waiting += target.split("/")[::-1]
+    return "/".join(parts)
 
 
-def _by_link(path: str, links: Mapping[str, str]) -> str:
-    """The first link on the way of a path, which has one, with its target."""
+def _prefixes(path: str) -> Iterator[str]:
+    """The directories on the way of a path, from the top, and the path."""
     parts = path.split("/")
-    above = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
-    link = next(each for each in above if each in links)
+    return ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+
+
+def _first_link(path: str, links: Mapping[str, str]) -> str:
+    """The first link on the way of a path that has a link, with its target."""
+    link = next(prefix for prefix in _prefixes(path) if prefix in links)
     return f"the symbolic link {link!r} -> {links[link]!r}"
 
 
-def _is_place(workspace: Workspace, name: str, at: str) -> bool:
-    """Whether a file at `at`, which `name` leads to, is there; or its directory, where the link is
-    above the file's own name."""
-    files = workspace.list()
-    if at in files:
+def _exists(workspace: Workspace, name: str, target: str) -> bool:
+    """Whether the file `target` exists, which `name` leads to. If only a directory of `name` is a
+    link, the directory of `target` is enough."""
+    files, folder = workspace.list(), target.rpartition("/")[0]
+    if target in files:
         return True
-    folder = at.rpartition("/")[0]
     if name in workspace.links():
         return False
-    return not folder or any(each.startswith(f"{folder}/") for each in files)
+    return not folder or any(path.startswith(f"{folder}/") for path in files)

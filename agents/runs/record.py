@@ -11,7 +11,7 @@ from agents.failures.failure import FailureClass
 from agents.graph.state import ArtifactFields, Run
 from agents.ports import Artifact, Ports, Workspace
 from agents.runs.installed import belongs_to_install
-from agents.runs.kept_files import storable
+from agents.runs.kept_files import choose_kept
 from agents.runs.program import VERIFY, Program, ProgramResult, execute
 from agents.texts import head_and_tail
 from sandbox.protocol import RunResult, Stream
@@ -45,8 +45,8 @@ async def recorded(
 ) -> RecordedRun:
     """Store what a run left; returns its record."""
     result, on = seen.result, ports.workspace.digest
-    left = await storable(ports, {**result.changed, **result.links})
-    changed, links = left.files, left.links
+    kept_files = await choose_kept(ports, {**result.changed, **result.links})
+    changed, links = kept_files.files, kept_files.links
     deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
     artifacts: Sequence[Artifact] = ()
     if changed or deleted or links:
@@ -71,7 +71,7 @@ async def recorded(
         "on": on,
         "workspace": ports.workspace.digest,
         "artifacts": [asdict(artifact) for artifact in artifacts],
-        "refused": [*result.refused, *left.unkept],
+        "refused": [*result.refused, *kept_files.reasons],
     }
     if program.seconds is not None:
         run["wall_seconds"] = program.within(ports.limits).wall_seconds

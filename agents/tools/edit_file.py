@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 
 from agents.errors import ToolRefused
-from agents.line_ends import LF, keep_line_ends, places_of
-from agents.links import place_to_write
+from agents.line_ends import LF, find_places, keep_line_ends
+from agents.links import locate_to_write
 from agents.paths import visible, why_not
 from agents.ports import Ports
 from agents.texts import lines_of
@@ -39,7 +39,7 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
         new_text: The new text.
     """
     ports: Ports = runtime.context
-    name = place_to_write(ports.workspace, path)
+    name = locate_to_write(ports.workspace, path)
     there = ports.workspace.list()
     if (size := there.get(name, 0)) > MOST_BYTES:
         raise ToolRefused(
@@ -70,7 +70,7 @@ def replaced(text: str, old: str, new: str, name: str) -> Replaced:
         raise ToolRefused("old_text is empty; write_file writes a whole file")
     if old == new:
         raise ToolRefused("old_text and new_text are the same: nothing would change")
-    places = list(places_of(old, text, PLACES_SHOWN + 1))
+    places = list(find_places(old, text, PLACES_SHOWN + 1))
     if len(places) == 1:
         ((start, end),) = places
         rest = text[end:]

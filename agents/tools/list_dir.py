@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.links import below_submodule, located
+from agents.links import locate, submodule_of
 from agents.paths import ROOT, in_workspace, listing, outline, visible
 from agents.ports import Ports, Workspace
 from agents.tools.call import Answer, Runtime
@@ -27,7 +27,7 @@ async def list_dir(
     """
     ports: Ports = runtime.context
     workspace = ports.workspace
-    at = located(workspace, path) if in_workspace(path) not in {"", ".", ROOT} else "."
+    at = locate(workspace, path) if in_workspace(path) not in {"", ".", ROOT} else "."
     marks = {link: f" -> {target}" for link, target in workspace.links().items()}
     marks |= dict.fromkeys(workspace.submodules(), " (a submodule, without its files)")
     entries = {**workspace.list(), **dict.fromkeys(marks, 0)}
@@ -47,6 +47,6 @@ async def list_dir(
 
 
 def _why_none(workspace: Workspace, path: str, at: str) -> str:
-    if submodule := below_submodule(workspace, at):
+    if submodule := submodule_of(workspace, at):
         return f"{submodule!r} is a submodule, another repository, whose files are not here"
     return f"there is no directory {path!r}"

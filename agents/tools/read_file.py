@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agents.errors import ToolRefused
-from agents.links import located, why_missing
+from agents.links import explain_missing, locate
 from agents.paths import in_workspace
 from agents.ports import Ports, Workspace
 from agents.texts import excerpt, lines_of, numbered
@@ -46,9 +46,9 @@ async def read_file(
 async def text_of(workspace: Workspace, path: str) -> str:
     """The text of the file at a tool's `path`, by the links on its way. Raises ToolRefused if there
     is none, or it is not text."""
-    content = await workspace.read(located(workspace, path))
+    content = await workspace.read(locate(workspace, path))
     if content is None:
-        raise ToolRefused(why_missing(workspace, path))
+        raise ToolRefused(explain_missing(workspace, path))
     try:
         return content.decode()
     except UnicodeDecodeError:

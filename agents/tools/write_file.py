@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.errors import ToolRefused
 from agents.failures.workspace_change import change
 from agents.line_ends import BOM, adapt_appended, keep_line_ends
-from agents.links import place_to_write
+from agents.links import locate_to_write
 from agents.paths import visible, why_not
 from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
@@ -20,7 +20,7 @@ async def write_file(path: str, content: str, runtime: Runtime, append: bool = F
         append: Add the content to the end of the file instead.
     """
     ports: Ports = runtime.context
-    name = place_to_write(ports.workspace, path)
+    name = locate_to_write(ports.workspace, path)
     before = await ports.workspace.read(name)
     data = _added(name, before or b"", content) if append else _whole(before or b"", content)
     if why := why_not(ports, {name: len(data)}):
