@@ -268,7 +268,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         readiness=WorkerReadiness(
             Readiness(sandbox, settings.sandbox),
             storage_readiness(blobs, "bucket" if settings.blobs_bucket else "directory"),
-            model_readiness(models, default.default),
+            model_readiness(models, default),
         ),
         models=models,
         chains=default,

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents.models.chains import LIGHT, Chains
 from agents.models.errors import ModelError
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
@@ -42,31 +43,39 @@ def storage_readiness(blobs: Blobs, name: str) -> Readiness:
 
 @dataclass(frozen=True, slots=True)
 class DefaultModel:
-    """Implements `worker.adapters.sandbox.Checked` over the worker's default models, in the order
-    in which jobs call them. Builds models, and sends no request."""
+    """Implements `worker.adapters.sandbox.Checked` over the models of jobs that name none. Builds
+    models, and sends no request."""
 
     models: ModelPool
-    chain: tuple[str, ...]
+    chains: tuple[tuple[str, ...], ...]
 
     async def check(self) -> tuple[Layer, ...]:
-        """Raises the fault of the first model if none can be built: a job would fail for good."""
+        """Raises ModelError if no model of a chain can be built: jobs would fail for good."""
+        for chain in self.chains:
+            self._build_one(chain)
+        return ()
+
+    def _build_one(self, chain: tuple[str, ...]) -> None:
+        """Raises the fault of the first model if none can be built."""
         faults = []
-        for name in self.chain:
+        for name in chain:
             try:
                 self.models.get(ModelName.parse(name), "executor")
             except ModelError as error:
                 faults.append(error)
             else:
-                return ()
-        if faults:
-            raise faults[0]
-        return ()
+                return
+        raise faults[0]
 
 
-def model_readiness(models: ModelPool, chain: tuple[str, ...]) -> Readiness:
-    """Whether the default model can be built; it was not tried yet. It always works if the worker
-    has no default, because jobs then have to name a model."""
-    return Readiness(DefaultModel(models, chain), ", ".join(chain), part="default model")
+def model_readiness(models: ModelPool, chains: Chains) -> Readiness:
+    """Whether the default models can be built; that was not tried yet. It always works if the
+    worker has no default, because jobs then have to name a model. A job goes on without the roles
+    in LIGHT."""
+    of_roles = (chain for role, chain in chains.by_role.items() if role not in LIGHT)
+    needed = tuple(dict.fromkeys(filter(None, (chains.default, *of_roles))))
+    name = "; ".join(", ".join(chain) for chain in needed)
+    return Readiness(DefaultModel(models, needed), name, part="default model")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,15 +38,8 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
         *("LC_NUMERIC", "LC_TIME", "TZ", "TZDIR"),
     ),
     "The interpreter, and the C libraries under it": (
-        *(
-            "PYTHON[A-Z]*",
-            "PYTHON_COLORS",
-            "PYTHON_GIL",
-            "LD_*",
-            "MALLOC_*",
-            "GLIBC_TUNABLES",
-            "FAKETIME*",
-        ),
+        *("PYTHON[A-Z]*", "PYTHON_COLORS", "PYTHON_CPU_COUNT", "PYTHON_GIL"),
+        *("LD_*", "MALLOC_*", "GLIBC_TUNABLES", "FAKETIME*"),
     ),
     "TLS": ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_*"),
     "A proxy": ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),

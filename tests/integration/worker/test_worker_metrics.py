@@ -140,6 +140,7 @@ async def test_a_worker_whose_redis_is_away_lives_and_is_not_ready(scene: Scene)
     ("model", "env", "why"),
     [
         ("anthropic:m", {}, "anthropic:m needs a key: set ANTHROPIC_API_KEY"),
+        ("groq:m", {"FETTLE_CRITIC_MODEL": "anthropic:c, openai:c"}, "anthropic:c needs a key"),
         ("groq:m", {"SSL_CERT_FILE": "/nowhere.pem"}, "correct SSL_CERT_FILE"),
         ("recording:later", {}, "no recording 'later'"),
     ],
