@@ -8,12 +8,15 @@ that the wave started with until the branches are merged.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from agents.errors import StateUnreadable
 from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.ports import Charge, Event, Events, Finished, Journal, Ports, Workspace
 
 _END = b"\n"
+_DIGEST = re.compile(rb"([0-9a-f]{64})?")
 
 
 class BranchJournal:
@@ -25,11 +28,16 @@ class BranchJournal:
         self._step = step
 
     async def recall(self, key: str) -> bytes | None:
-        """See `agents.ports.Journal`; also restores the branch's files after that call."""
+        """See `agents.ports.Journal`; also restores the branch's files after that call.
+
+        Raises StateUnreadable if the entry does not begin with a digest.
+        """
         entry = await self._journal.recall(key)
         if entry is None:
             return None
         workspace, _, outcome = entry.partition(_END)
+        if _DIGEST.fullmatch(workspace) is None:
+            raise StateUnreadable(f"journal entry {key}: it names no files")
         await self._workspace.checkout(workspace.decode() or None)
         return outcome
 

@@ -37,7 +37,7 @@ class _Child:
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", str(PROGRAM)],
+                [sys.executable, "-P", str(PROGRAM)],  # -P: `code.py` here is no module of Python
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=subprocess.DEVNULL,

@@ -20,8 +20,9 @@ from support.graph.parallel_job import (
     TURNS,
     MeetingSandbox,
 )
+from support.graph.planted import Planted
 
-from agents.errors import BudgetExhausted, Stopped
+from agents.errors import BudgetExhausted, StateUnreadable, Stopped
 from agents.ports import Finished
 from agents.ports.memory import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord
 from sandbox.protocol import Command, Limits, RunResult, SandboxUnavailable
@@ -67,6 +68,25 @@ def smooth(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     assert len(journey.record.outcomes) == CALLS
     assert len(journey.record.charges) == MODEL_CALLS
     return journey
+
+
+@pytest.mark.parametrize("at", [2, 5, 8])
+@pytest.mark.parametrize("with_digest", [False, True])
+async def test_a_call_that_a_journal_entry_names_is_not_made(
+    tmp_path: Path, at: int, with_digest: bool
+) -> None:
+    """An entry of a branch begins with the digest of its files."""
+    marker = tmp_path / "marker"
+    journey = Journey.plan(tmp_path / "job", TURNS, PlannedSandbox(ANSWERS))
+    crashing = CrashingJournal(journey.record, at, before=False)
+    journey.ports = journey.with_ports(journal=crashing)
+    with pytest.raises(Crash):
+        await journey.begin(JOB)
+    planted = (b"\n" if with_digest else b"") + Planted(1).bytes_for(marker)
+    journey.record.outcomes.update(dict.fromkeys(journey.record.outcomes, planted))
+    with pytest.raises(StateUnreadable, match="journal entry"):
+        await journey.go_on()
+    assert not marker.exists()
 
 
 @pytest.mark.parametrize("before", [False, True], ids=["behind", "before"])

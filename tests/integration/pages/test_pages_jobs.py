@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from dataclasses import fields
 
 import pytest
@@ -14,6 +15,7 @@ from support.pages.pages_browser import visiting
 from api.auth import access_recheck
 from api.pages.views.new import LEFT_OUT
 from api.schemas.job_request import JobRequest
+from jobs.blobs.manifest import FileEntry, Manifest
 from jobs.model.events import NewEvent
 from jobs.model.record import Reason, Wait
 from jobs.model.review import Review, ReviewKind
@@ -296,6 +298,28 @@ async def test_review_and_editor_have_the_whole_code_and_changes_are_side_by_sid
         report = (await visit.get(f"/app/jobs/{job_id}/review/changes")).text
         assert '<span class="d-added">+x7 = 8</span>' in report
         assert "x1999" not in report
+
+
+@pytest.mark.parametrize("name", ["x.ng2", "x.java"])
+async def test_a_file_that_a_lexer_takes_long_for_does_not_occupy_the_api(front, name):
+    """Of `x.ng2` one token takes 16 s, and a clock between two tokens does not end it."""
+    content = b"(" * 16_384 if name != "x.java" else b"a a a a\n" * 4_000
+    made = await front.made(name, content, "text/plain")
+    files = Manifest({name: FileEntry(made["digest"], len(content))})
+    job_id = await front.submit(review=True)
+    held = await front.claim(job_id)
+    run = a_run(artifacts=[made])
+    workspace = await front.services.blobs.put(files.dump())
+    await front.add_events(held, ("run_finished", run), workspace=workspace)
+    payload = {"plan": ["one"], "answer": "42", "runs": [run], "artifacts": [made]}
+    review = Review("r1", ReviewKind.REVIEW, payload, await front.services.store.now())
+    done(await front.services.operations.pause(held, review))
+    async with visiting(front.app) as visit:
+        used = time.process_time()
+        address = f"/app/jobs/{job_id}/review/changes"
+        pages = await asyncio.gather(*(visit.get(address) for _ in range(4)))
+        assert time.process_time() - used < 5
+    assert [content.decode()[:7] in page.text for page in pages] == [True] * 4
 
 
 async def test_an_open_page_ends_with_its_session(redis_url, tmp_path, monkeypatch):

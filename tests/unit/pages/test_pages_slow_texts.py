@@ -81,7 +81,7 @@ def test_credit_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_kernel_ends_a_request_that_nobody_waits_for() -> None:
     with subprocess.Popen(
-        [sys.executable, "-I", str(PROGRAM)],
+        [sys.executable, "-P", str(PROGRAM)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={},

@@ -1,0 +1,53 @@
+"""No code of the product reads bytes in a way that may run code that they name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+from support.processes.preloaded import REPOSITORY
+
+PACKAGES = ("agents", "api", "cli", "jobs", "sandbox", "settings", "worker")
+MODULES = {"pickle", "shelve", "dill", "cloudpickle", "jsonpickle", "joblib", "dbm"}
+CALLS = {
+    ("yaml", "unsafe_load"),
+    ("yaml", "full_load"),
+    ("yaml", "load_all"),
+    ("marshal", "load"),
+    ("marshal", "loads"),
+    ("numpy", "load"),
+}
+NAMES = {"JsonPlusSerializer", "UnsafeLoader", "FullLoader", "PickleSerializer"}
+WITHIN_A_SANDBOX = {
+    "sandbox/zygote/interpreter.py": "an order of the sandbox's own program",
+}
+
+
+def violations(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (each.name for each in names if each.name.split(".")[0] in MODULES)
+            case ast.ImportFrom(module=module, names=names):
+                if (module or "").split(".")[0] in MODULES:
+                    yield str(module)
+                yield from (each.name for each in names if each.name in NAMES)
+            case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                if (owner, name) in CALLS or name in NAMES:
+                    yield f"{owner}.{name}"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_bytes_are_read_as_data(package: str) -> None:
+    found = {
+        place: sorted(set(violations(ast.parse(path.read_text()))))
+        for path in sorted((REPOSITORY / package).rglob("*.py"))
+        if (place := str(path.relative_to(REPOSITORY))) not in WITHIN_A_SANDBOX
+    }
+    assert {place: names for place, names in found.items() if names} == {}
+
+
+def test_a_reader_that_runs_code_is_found() -> None:
+    text = "import pickle\nimport yaml\nyaml.load(x, Loader=yaml.UnsafeLoader)\nyaml.full_load(x)"
+    assert set(violations(ast.parse(text))) == {"pickle", "yaml.UnsafeLoader", "yaml.full_load"}
