@@ -13,6 +13,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from api import problems
 from api.auth.access_recheck import AccessRecheck
 from api.auth.caller import Reader, holder, stamp_of
+from api.http.head import without_stream
 from api.http.token_stream import with_tokens
 from api.openapi import responses
 from api.schemas import patterns
@@ -102,7 +103,8 @@ async def events(
     if tokens:
         chunks = with_tokens(services, job_id, chunks)
     guarded = AccessRecheck(stays).guard(chunks)
-    return EventSourceResponse(_stream(services, caller.id, job_id, guarded), headers=headers)
+    stream = _stream(services, caller.id, job_id, guarded)
+    return without_stream(request, EventSourceResponse(stream, headers=headers))
 
 
 async def _encoded_events(services: Services, job_id: str, after: int) -> AsyncIterator[bytes]:

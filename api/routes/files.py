@@ -13,6 +13,7 @@ from api.auth.caller import Reader
 from api.http import links
 from api.http.answers import as_json, unchanged, untrusted_headers
 from api.http.archive import archived
+from api.http.head import without_stream
 from api.openapi import BINARY, conditional, download, responses
 from api.problems import Refused
 from api.schemas.job import File, FileList
@@ -72,7 +73,8 @@ async def archive(job_id: str, request: Request, services: ServicesDep, caller: 
         return Response(status_code=304, headers={"ETag": f'"{tag}"'})
     workspace = await manifest.load(services.blobs, digest)
     headers = untrusted_headers(f"{job_id}.tar.gz", "application/gzip", tag)
-    return StreamingResponse(archived(workspace, services.blobs), headers=headers)
+    archive = StreamingResponse(archived(workspace, services.blobs), headers=headers)
+    return without_stream(request, archive)
 
 
 @router.get(

@@ -19,6 +19,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 
 from api.auth.access_recheck import AccessRecheck
+from api.http.head import without_stream
 from api.http.token_stream import with_tokens
 from api.pages.format import job_view
 from api.pages.format.job_view import JobStory
@@ -59,7 +60,7 @@ async def live(
         return await seen(request, services) is not None
 
     follower = _Follower(services, visitor, story, start, base_url, AccessRecheck(stays))
-    return EventSourceResponse(follower.stream(), headers=headers)
+    return without_stream(request, EventSourceResponse(follower.stream(), headers=headers))
 
 
 class _Follower:

@@ -473,3 +473,17 @@ async def test_a_body_that_trickles_in_is_cut_off(redis_server, tmp_path):
         assert answer.startswith(b"HTTP/1.1 408")
         assert b"/problems/body-too-slow" in answer
         writer.close()
+
+
+async def test_a_head_request_gets_a_head_and_the_connection_goes_on(api, client):
+    job_id = await submit(client)
+    key = client.headers["x-api-key"]
+    address = urlsplit(api.url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    for path in (f"/jobs/{job_id}", f"/jobs/{job_id}/events", "/openapi.json", "/healthz"):
+        request = f"HEAD {path} HTTP/1.1\r\nHost: {address.netloc}\r\nX-API-Key: {key}\r\n\r\n"
+        writer.write(request.encode())
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+        assert head.startswith(b"HTTP/1.1 200 "), (path, head)
+        assert b"content-length: 0" not in head.lower(), (path, head)
+    writer.close()
