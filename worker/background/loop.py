@@ -21,7 +21,8 @@ async def every_seconds(
     """Do it, and again after a pause; with a `leader`, one worker of the fleet does each time."""
 
     async def in_turn() -> None:
-        if leader is None or await leader.try_acquire(name, every(seconds)):
+        # another pace has another lock: a change of the rules does not wait for the old one
+        if leader is None or await leader.try_acquire(f"{name}:{seconds:g}", every(seconds)):
             await work()
 
     while True:

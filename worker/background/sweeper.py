@@ -29,7 +29,7 @@ async def sweep_forever(operations: Operations, seconds: float, *, grace: float 
     while True:
         pause = seconds
         try:
-            took = await operations.store.leader.try_acquire(TURN, every(seconds))
+            took = await operations.store.leader.try_acquire(f"{TURN}:{seconds:g}", every(seconds))
             if away:
                 away, pause = False, grace
             elif took:

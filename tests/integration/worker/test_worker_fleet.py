@@ -111,13 +111,17 @@ async def test_an_empty_deployment_begins_with_the_settings_of_its_environment(
 
 async def test_running_workers_follow_a_change_of_the_record(deployment: Deployment) -> None:
     async with deployment.operations() as operations:
-        deployment.worker()
+        differing(deployment, FETTLE_RETENTION_SWEEP_SECONDS="3600")
         await deployment.ready()
         job_ids = await finished(deployment, operations, 3)
         await asyncio.sleep(1)
         assert await kept(operations, job_ids) == 3
         record, store = await on_record(operations), operations.store
-        values = {"retention_days": 1e-6, "lease_seconds": 33.0}
+        values = {
+            "retention_days": 1e-6,
+            "lease_seconds": 33.0,
+            "retention_sweep_seconds": 0.2,  # and nobody waits for the hour that began before
+        }
         changed = record.changed(values, await store.now(), by="ann")
         assert await store.fleet.replace(changed)
         assert not await store.fleet.replace(changed), "another change came first"
