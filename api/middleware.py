@@ -13,7 +13,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import problems
-from api.http import head, hosts
+from api.http import hosts
+from api.http.answers import restore_head, serve_head_as_get
 from api.metrics import Metrics
 from api.pages import error_pages
 from api.problems import Refused, response
@@ -41,7 +42,7 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         request = _Request(scope, send)
-        head.serve_as_get(scope)
+        serve_head_as_get(scope)
         with structlog.contextvars.bound_contextvars(request_id=request.id):
             try:
                 if (refused := _refused_unread(scope)) is not None:
@@ -101,7 +102,7 @@ class _Request:
 
     async def send(self, message: Message) -> None:
         """Pass a message on; the first one gets the standard headers."""
-        message = head.restore(self._scope, message)
+        message = restore_head(self._scope, message)
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)

@@ -1,4 +1,9 @@
-"""Models and bytes as responses."""
+"""Models and bytes as responses, and HEAD requests.
+
+Each route that answers GET answers HEAD, with the same status and headers. The application serves a
+HEAD request as GET, and the server leaves the body out. A stream has no end, so its route answers
+with the head alone.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,12 @@ from urllib.parse import quote
 
 from fastapi import Request, Response
 from pydantic import BaseModel
+from starlette.responses import StreamingResponse
+from starlette.types import Message, Scope
 
 INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain"})
 """Types that a browser may show from this origin. HTML and SVG can run scripts: they may not."""
+_ONLY_HEAD = "fettle.only_head"
 _CAGE = "sandbox; default-src 'none'"
 
 
@@ -55,3 +63,26 @@ def _is_media_type(essence: str) -> bool:
         part.isascii() and part.replace("-", "").replace(".", "").replace("+", "").isalnum()
         for part in (kind, subtype)
     )
+
+
+def serve_head_as_get(scope: Scope) -> None:
+    """Let the routes see GET. `restore_head` is called when the response starts."""
+    if scope["method"] == "HEAD":
+        scope["method"], scope[_ONLY_HEAD] = "GET", True
+
+
+def restore_head(scope: Scope, message: Message) -> Message:
+    """A message of the response, without a body if only the head is wanted."""
+    if _ONLY_HEAD not in scope:
+        return message
+    scope["method"] = "HEAD"
+    return {**message, "body": b""} if message["type"] == "http.response.body" else message
+
+
+def without_stream(request: Request, response: StreamingResponse) -> Response:
+    """The response itself; of a HEAD request its status and headers, and no stream is opened."""
+    if _ONLY_HEAD not in request.scope:
+        return response
+    head = Response(status_code=response.status_code)
+    head.raw_headers = response.raw_headers  # which state no length
+    return head

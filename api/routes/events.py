@@ -13,7 +13,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from api import problems
 from api.auth.access_recheck import AccessRecheck
 from api.auth.caller import Reader, holder, stamp_of
-from api.http.head import without_stream
+from api.http.answers import without_stream
 from api.http.token_stream import with_tokens
 from api.openapi import responses
 from api.schemas import patterns

@@ -11,9 +11,8 @@ from fastapi.responses import StreamingResponse
 from api import problems
 from api.auth.caller import Reader
 from api.http import links
-from api.http.answers import as_json, unchanged, untrusted_headers
+from api.http.answers import as_json, unchanged, untrusted_headers, without_stream
 from api.http.archive import archived
-from api.http.head import without_stream
 from api.openapi import BINARY, conditional, download, responses
 from api.problems import Refused
 from api.schemas.job import File, FileList

@@ -19,7 +19,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 
 from api.auth.access_recheck import AccessRecheck
-from api.http.head import without_stream
+from api.http.answers import without_stream
 from api.http.token_stream import with_tokens
 from api.pages.format import job_view
 from api.pages.format.job_view import JobStory
