@@ -159,6 +159,7 @@ def _shown(credential: Credential) -> dict[str, object]:
         "scopes": list(credential.scopes),
         "created_at": iso(credential.created_at or None),
         "created_by": credential.created_by,
+        "created_by_key": credential.created_by_key,
         "revoked_at": iso(credential.revoked_at),
         "max_cost_usd_per_day": credential.max_cost_usd_per_day,
         "max_tokens_per_day": credential.max_tokens_per_day,

@@ -81,6 +81,7 @@ class Key(ResponseModel):
     scopes: list[Scope]
     created_at: Time | None
     created_by: str = Field(description="the name of the key that made it")
+    created_by_key: str = Field("", description="the id of that key; empty from an older release")
     revoked_at: Time | None = None
     max_cost_usd_per_day: str | None = None
     max_tokens_per_day: int | None = None

@@ -295,6 +295,7 @@ async def test_a_key_belongs_to_a_person_for_good(front):
     body = {"name": "laptop", "scopes": ["read"], "person": "  Grace\u00a0 Hopper "}
     made = (await front.client.post("/keys", json=body)).json()
     assert (made["person"], made["created_by"]) == ("Grace Hopper", "development")
+    assert made["created_by_key"] == "configured"
     without = (await front.client.post("/keys", json={"name": "ci", "scopes": ["read"]})).json()
     assert without["person"] == "ci"
     shown = (await front.client.get("/keys")).json()["keys"]
