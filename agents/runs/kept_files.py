@@ -7,8 +7,8 @@ Runs never fill the workspace: tools can always write further files.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from agents.errors import PathOutside
@@ -37,64 +37,69 @@ class KeptFiles:
     reasons: tuple[str, ...]
 
 
-async def choose_kept(ports: Ports, changed: Mapping[str, Entry]) -> KeptFiles:
-    """Choose among the files and links that a run has `changed`."""
-    valid, reasons = _without_invalid(ports.workspace, changed)
-    kept, more_reasons = await _without_surplus(ports, valid)
+async def choose_kept(
+    ports: Ports, changed: Mapping[str, Entry], deleted: Iterable[str] = ()
+) -> KeptFiles:
+    """Choose among the files and links that a run has `changed`. The reasons also name the
+    `deleted` paths that no workspace can hold: their deletion is not kept."""
+    reasons: dict[str, list[str]] = defaultdict(list)
+    valid = {}
+    for path, entry in changed.items():
+        if (why := _objection(ports.workspace, path, entry)) is None:
+            valid[checked(path)] = entry
+        else:
+            reasons[why].append(path)
+    for path in deleted:
+        if (why := _fault(path)) is not None:
+            reasons[f"{why} (deleted)"].append(path)
+    kept = await _without_surplus(ports, valid, reasons)
     files = {path: entry for path, entry in kept.items() if isinstance(entry, bytes)}
     links = {path: entry for path, entry in kept.items() if isinstance(entry, str)}
-    return KeptFiles(files, links, (*reasons, *more_reasons))
+    lines = (f"{_name(paths)}: {why}" for why, paths in reasons.items())
+    return KeptFiles(files, links, tuple(lines))
 
 
-def _without_invalid(
-    workspace: Workspace, changed: Mapping[str, Entry]
-) -> tuple[dict[str, Entry], list[str]]:
-    """The entries that a workspace can hold, and the reasons for the others."""
-    valid: dict[str, Entry] = {}
-    reasons: list[str] = []
-    in_submodules = Counter[str]()
-    for path, entry in changed.items():
-        if belongs_to_install(path):
-            reasons.append(f"{path}: what is installed stays as it is")
-        elif submodule := submodule_of(workspace, path):
-            in_submodules[submodule] += 1
-        elif isinstance(entry, str) and path.rpartition("/")[2].lower() == ".gitmodules":
-            reasons.append(f"{path}: git takes no symbolic link of this name")
-        else:
-            try:
-                valid[checked(path)] = entry
-            except PathOutside as error:
-                reasons.append(str(error))
-    reasons += [
-        f"{submodule}: {count} changes in this submodule, which belong to another repository"
-        for submodule, count in in_submodules.items()
-    ]
-    return valid, reasons
+def _objection(workspace: Workspace, path: str, entry: Entry) -> str | None:
+    """The reason why a workspace cannot hold the file or link; None if it can."""
+    if belongs_to_install(path):
+        return "what is installed stays as it is"
+    if submodule := submodule_of(workspace, path):
+        return f"changes in the submodule {visible(submodule)} belong to another repository"
+    if isinstance(entry, str) and path.rpartition("/")[2].lower() == ".gitmodules":
+        return "git takes no symbolic link of this name"
+    return _fault(path)
+
+
+def _fault(path: str) -> str | None:
+    try:
+        checked(path)
+    except PathOutside as error:
+        return str(error).partition(":")[0]
+    return None
 
 
 async def _without_surplus(
-    ports: Ports, entries: dict[str, Entry]
-) -> tuple[dict[str, Entry], list[str]]:
-    """The entries without new ones that are too many, and the reasons for those."""
+    ports: Ports, entries: dict[str, Entry], reasons: dict[str, list[str]]
+) -> dict[str, Entry]:
+    """The entries without new ones that are too many; adds the reasons for those."""
     workspace = ports.workspace
     old = {*workspace.list(), *workspace.links()}
     new = [path for path in sorted(entries) if path not in old]
     space = int(SHARE_OF_RUNS * ports.limits.workspace_files) - len(own_files(workspace))
     most = max(0, min(MOST_NEW, space))
     if len(new) <= most:
-        return entries, []
+        return entries
     files = {path: entry for path, entry in entries.items() if isinstance(entry, bytes)}
     by_programs = {path for path in new if not MADE_BY_PROGRAMS.isdisjoint(path.split("/"))}
     ignored = (by_programs | await workspace.ignored(files)).intersection(new)
     surplus = [path for path in new if path not in ignored][most:]
-    reasons = []
     if ignored:
-        why = "that git ignores or package managers make"
-        reasons.append(f"{_name(ignored)}, {why}: the run left more than {most} new files")
+        why = "ignored by git, or of packages"
+        reasons[f"{why}: the run left more than {most} new files"] = sorted(ignored)
     if surplus:
-        reasons.append(f"{_name(surplus)}: at most {most} new files of one run are kept")
+        reasons[f"at most {most} new files of one run are kept"] = surplus
     dropped = ignored.union(surplus)
-    return {path: entry for path, entry in entries.items() if path not in dropped}, reasons
+    return {path: entry for path, entry in entries.items() if path not in dropped}
 
 
 def _name(paths: Collection[str]) -> str:

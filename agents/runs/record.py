@@ -45,9 +45,9 @@ async def recorded(
 ) -> RecordedRun:
     """Store what a run left; returns its record."""
     result, on = seen.result, ports.workspace.digest
-    kept_files = await choose_kept(ports, {**result.changed, **result.links})
-    changed, links = kept_files.files, kept_files.links
     deleted = frozenset(path for path in result.deleted if not belongs_to_install(path))
+    kept_files = await choose_kept(ports, {**result.changed, **result.links}, deleted)
+    changed, links = kept_files.files, kept_files.links
     artifacts: Sequence[Artifact] = ()
     if changed or deleted or links:
         modes = {path: path in result.executable for path in changed}

@@ -55,7 +55,8 @@ honest work; `never`, files that must not come; `only`, all that may."""
 
 def _faults(context: Context, seen: Observation) -> Iterator[str]:
     result, given = seen.result, context.attack.given
-    yield from (f"{name!a} came: {why}" for name in result.changed if (why := _odd(name)))
+    names = [*result.changed, *result.links]
+    yield from (f"{name!a} came: {why}" for name in names if (why := _odd(name)))
     yield from _too_much(result, context.limits)
     for name, data in result.changed.items():
         if context.host.secret.encode() in data:
@@ -77,8 +78,8 @@ def _faults(context: Context, seen: Observation) -> Iterator[str]:
 
 def _too_much(result: RunResult, limits: Limits) -> Iterator[str]:
     sizes = [len(data) for data in result.changed.values()]
-    if len(sizes) > limits.workspace_files:
-        yield f"{len(sizes)} files came"
+    if len(sizes) + len(result.links) > limits.workspace_files:
+        yield f"{len(sizes)} files and {len(result.links)} links came"
     if sum(sizes) > limits.workspace_bytes or max(sizes, default=0) > limits.file_bytes:
         yield f"{sum(sizes)} bytes came, {max(sizes)} in one file"
     if len(result.refused) > MOST_REFUSALS:

@@ -298,6 +298,6 @@ async def test_a_run_that_leaves_many_files_blocks_no_write_and_no_run(
     ]
     assert result.texts[1].startswith("wrote a.txt")
     (refused,) = result.runs[1]["refused"]
-    assert refused.startswith("node_modules/x/1 and 1299 more, that git ignores or package")
+    assert refused.startswith("node_modules/x/1 and 1299 more: ignored by git, or of packages")
     assert result.runs[2]["stdout"]["text"] == "a2\nz\n1000\n"
     assert not result.runs[2]["succeeded"]  # there is no node_modules
