@@ -11,6 +11,7 @@ from cli.demo.jobs import DemoJob
 from cli.demo.project import begin
 from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import confirmed, draw
+from cli.local.own_folder import refuse_tracked
 from cli.output import Screen
 from cli.render.job import answer_parts, cost_line, status_line
 from cli.render.parts import Tone
@@ -93,8 +94,9 @@ class Play:
 
 
 def files_folder() -> Path:
-    """Where the demo's files stay: below the working directory, or where that is read-only a
-    temporary one."""
+    """The folder of the demo's files: below the working directory, or a temporary folder if the
+    working directory is read-only. Raises CliError."""
+    refuse_tracked(FOLDER.parent, "run the demo in another directory")
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -26,7 +26,13 @@ dir "{directory}"
 maxmemory-policy noeviction
 save ""
 loglevel warning
+rename-command MODULE ""
+rename-command DEBUG ""
+rename-command REPLICAOF ""
+rename-command SLAVEOF ""
 """
+"""The data in the directory are commands, and a server runs each of them when it starts, except
+commands that it does not have: none of its data may load a library or follow another server."""
 DURABLE = "appendonly yes\nappendfsync always\naof-use-rdb-preamble no\n"
 """The record: a write that was answered is on the disk. Its data is a list of commands, which every
 server reads: an older release, and the other product, too (ADR 65)."""

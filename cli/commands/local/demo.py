@@ -44,8 +44,9 @@ def command() -> int:
     keys = model_keys()
     screen.line("models", f"{keys[0]} is set: that provider is asked" if keys else RECORDED)
     jobs: list[Job] = []
+    files = files_folder()
     with throwaway(screen) as service:
-        play = Play(service, screen, files_folder(), recorded=not keys)
+        play = Play(service, screen, files, recorded=not keys)
         for number, job in enumerate(JOBS, 1):
             screen.title(f"{number} of {len(JOBS)}: {job.title}")
             conversation = jobs[-1]["conversation_id"] if jobs else None

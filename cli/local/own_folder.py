@@ -1,0 +1,36 @@
+"""Whether a folder of data in the working directory is the user's, and no part of a repository.
+
+Why: docs/decisions/0063-settings-from-named-files.md
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from cli.errors import CliError
+from cli.repository.git import Git, GitFailed
+
+_NO_REPOSITORY = "not a git repository"
+
+
+def refuse_tracked(folder: Path, remedy: str) -> None:
+    """Raise CliError, with the remedy, if git tracks anything in `folder`, or `folder` itself.
+
+    A clone would else bring jobs and keys of a stranger, and links to files that Fettle overwrites.
+    """
+    if not os.path.lexists(folder) or shutil.which("git") is None:
+        return
+    try:
+        tracked = Git(Path.cwd()).run("ls-files", "-z", "--", folder)
+    except GitFailed as error:
+        if _NO_REPOSITORY in error.said:
+            return
+        raise CliError(f"git cannot say whose {folder} is", error.said, remedy) from None
+    if tracked:
+        raise CliError(
+            f"{folder} came with this repository",
+            "Fettle keeps its own data in a folder of this name, and uses no data of a stranger",
+            remedy,
+        )
