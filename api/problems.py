@@ -96,21 +96,25 @@ OWN_APPROVAL = Kind(
     "own-approval",
     403,
     "Another person has to approve this",
-    "The review takes two approvals, and you submitted the job. Two other people approve it; you "
-    "may send it back, edit its code or reject it.",
+    "The review takes two approvals, and you submitted the job, edited its code, or made a key of "
+    "somebody who did; or somebody else made your key. Other people approve it; you may send it "
+    "back, edit its code or reject it.",
 )
 VOTED_ALREADY = Kind(
     "voted-already",
     409,
     "You have approved this already",
-    "The review takes two approvals, each by another person. Yours is on record.",
+    "The review takes two approvals, each by another person. Yours is on record, perhaps by "
+    "another key of yours.",
 )
 NOT_OFFERED = Kind(
     "decision-not-offered",
     409,
     "This review does not take that decision",
-    "A review of kind upgrade is about a job whose checkpoint no worker here can read. "
-    "It takes approve (start over), delegate (leave it to a worker that reads it) and reject.",
+    "The critic cannot decide for people: if two approvals are needed, or if the change is to be "
+    "delivered and only a person may allow it. A review of kind upgrade is about a job whose "
+    "checkpoint no worker here can read. It takes approve (start over), delegate (leave it to "
+    "a worker that reads it) and reject.",
 )
 CONFIGURED_KEY = Kind(
     "configured-key",

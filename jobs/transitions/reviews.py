@@ -1,9 +1,9 @@
 """Decisions: a person's answer to an open Review, and how many answers it needs. Pure.
 
-Where a Review needs two approvals (four eyes), each person has one vote, and the authors have none:
-those who submitted the job or a job that it retries, and those whose edit has run. Which keys count
-as one person, `jobs.model.people` says. Delegating to the critic is not possible then. Every other
-answer closes the Review at once, from anybody.
+If a Review needs two approvals (four eyes), each person has one vote, and the authors have none:
+the persons who submitted the job or a job that it retries, and the persons who edited its code.
+`jobs.model.people` says which keys count as one person. Such a Review cannot be delegated to the
+critic. Every other answer closes the Review at once, whoever gives it.
 
 Why: docs/decisions/0066-a-vote-is-a-persons.md
 """
@@ -32,7 +32,8 @@ TAKES: Mapping[ReviewKind, Collection[Action]] = {
 _SUBMITTED = "brought the job: where two are needed, others approve it"
 _EDITED = "brought an earlier try or edited the code: others approve it"
 _MADE_FOR_ANOTHER = (
-    "where two approvals are needed, only a key approves that its person or the first key has made"
+    "if two approvals are needed, a key gives one only if its person or the operator's first key "
+    "made it"
 )
 _VOTED = "has approved already: another person's approval is needed"
 

@@ -190,7 +190,7 @@ async def test_a_key_that_a_person_made_for_another_approves_nothing(front):
         for client, name in ((first, "x"), (second, "y")):
             status, problem, detail = await approve(client, job_id)
             assert (status, problem) == (403, "own-approval")
-            assert detail.startswith(f"alice made the key {name} for {name}: where two")
+            assert detail.startswith(f"alice made the key {name} for {name}: if two")
             assert (await client.get("/jobs?waiting=me")).json()["total"] == 0
         assert (await approve(own, job_id))[0] == 202
         assert (await approve(alice, job_id))[:2] == (409, "voted-already")
