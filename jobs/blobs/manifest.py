@@ -44,8 +44,8 @@ def checked_path(path: str) -> str:
     shown = path[:80]
     known = path[: LONGEST_PATH + 1]  # it may be as long as a body, and has lost by then
     if _REFUSED.search(known):
-        why = "a control character, a line end, a sign that turns the direction of text, or no text"
-        raise PathRefused(f"a path has {why}: {shown!r}")
+        signs = "control characters, line ends, or signs that turn the direction of text"
+        raise PathRefused(f"a path is UTF-8 without {signs}: {shown!r}")
     if not path or len(known.encode()) > LONGEST_PATH or path.startswith("/") or "\\" in known:
         said = f"a path is relative, with '/', up to {LONGEST_PATH} bytes"
         raise PathRefused(f"{said}: {shown!r}")

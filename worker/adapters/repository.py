@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agents.paths import outline
+from agents.paths import outline, visible
 from agents.ports import Workspace
 from agents.ports.environment import Environment
 from agents.ports.repository import RepositoryFacts
@@ -95,7 +95,7 @@ async def facts_of(
 def _layout(sizes: Mapping[str, int]) -> tuple[str, ...]:
     names = outline(sizes, ".", 2, LAYOUT_SHOWN) or []
     more = [f"and {len(names) - LAYOUT_SHOWN} more"] if len(names) > LAYOUT_SHOWN else []
-    return (*names[:LAYOUT_SHOWN], *more)
+    return (*map(visible, names[:LAYOUT_SHOWN]), *more)
 
 
 async def _guidance(files: BaseFiles, sizes: Mapping[str, int]) -> tuple[tuple[str, str], ...]:

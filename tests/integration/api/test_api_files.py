@@ -34,6 +34,26 @@ async def test_the_workspace_is_reported_as_it_stands_now(front):
     assert (await front.client.get(f"/jobs/{job_id}/files/b/c.txt")).status_code == 404
 
 
+async def test_files_have_every_name_that_git_takes(front):
+    names = [
+        "Shot 9.41\u202fPM.png",
+        "a\u00a0b",
+        "\u3000",
+        "\U0001f468\u200d\U0001f469.md",
+        "\u05d0\u200f",
+    ]
+    job_id = await front.submit(files=dict.fromkeys(names, "x"))
+    listed = (await front.client.get(f"/jobs/{job_id}/files")).json()["files"]
+    assert sorted(file["path"] for file in listed) == sorted(names)
+    for file in listed:
+        answer = await front.client.get(file["href"])
+        assert (answer.status_code, answer.text) == (200, "x")
+    for name in ("a\u202eb", "a\u2028b", "a\x9bb", "a\u2066b"):
+        refused = await front.client.post("/jobs", json={"task": "x", "files": {name: ""}})
+        assert refused.status_code == 422
+        assert "turn the direction" in refused.text
+
+
 async def test_links_are_listed_and_never_followed(front):
     job_id = await front.submit(files={"a.py": "1"})
     held = await front.claim(job_id)
