@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, cast
 
@@ -23,7 +23,7 @@ from api.submission.admission import Admission
 from jobs.blobs.directory import Blobs, open_blobs
 from jobs.budgets import cap
 from jobs.model.credentials import Credential
-from jobs.model.record import is_job_id
+from jobs.model.record import JobRecord, Status, is_job_id
 from jobs.queue.admission import AdmissionLimits
 from jobs.queue.hints import Hints
 from jobs.queue.ready import Waiting
@@ -32,6 +32,7 @@ from jobs.service import Operations
 from jobs.store import Loaded
 from jobs.store.credentials import Credentials
 from jobs.store.redis_store import RedisStore, connect
+from jobs.view.queueing import Fleet
 from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
@@ -128,3 +129,14 @@ async def find_job(services: Services, caller: Credential, job_id: str) -> Loade
     if loaded is None or loaded.record.tenant != caller.tenant:
         raise Refused(problems.NOT_FOUND, "this job does not exist")
     return loaded
+
+
+async def fleet_for(services: Services, records: Iterable[JobRecord]) -> Fleet | None:
+    """What explains why these jobs are queued; None, without a call, if no job is queued."""
+    if not any(record.status is Status.QUEUED for record in records):
+        return None
+    store = services.store
+    announced, counts, now = await asyncio.gather(store.workers(), store.counts(), store.now())
+    oldest = now - services.settings.worker_seen_seconds * 1000
+    lately = [worker for worker in announced if worker["seen_at"] >= oldest]
+    return Fleet(lately, counts[Status.RUNNING])

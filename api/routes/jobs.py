@@ -23,7 +23,7 @@ from api.openapi import body_responses, makes_job, responses, with_body
 from api.refusals import from_refusal
 from api.schemas.job import Job, JobList, JobReceipt, JobSummary
 from api.schemas.job_request import JobRequest, RetryRequest
-from api.services import Services, ServicesDep, find_job
+from api.services import Services, ServicesDep, find_job, fleet_for
 from api.submission import job_requests, new_jobs
 from api.submission.receipts import IdempotencyKey, changed_answer, submitted_answer
 from jobs.blobs.directory import hashed
@@ -35,6 +35,7 @@ from jobs.model.spec import Kind
 from jobs.store import Charge, Idempotency
 from jobs.transitions.lifecycle import Refusal
 from jobs.view import job as view
+from jobs.view.queueing import Fleet
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])
@@ -159,9 +160,10 @@ async def listing(
             waits_for=await own_keys(services, caller) if waiting else None,
         )
     now = await services.store.now() if page.records else 0
+    fleet = await fleet_for(services, page.records)
     jobs = [
         JobSummary(
-            **view.summary(record, page.charges.get(record.id, ()), now),
+            **view.summary(record, page.charges.get(record.id, ()), now, fleet),
             links={"self": f"/jobs/{record.id}"},
         )
         for record in page.records
@@ -314,12 +316,14 @@ async def rebase(
 
 async def job_answer(services: Services, record: JobRecord, now: int) -> Response:
     """The complete job as a response. Its events and charges are at least as new as the record."""
-    events, charges = await asyncio.gather(
-        services.store.events(record.id), services.store.charges(record.id)
+    events, charges, fleet = await asyncio.gather(
+        services.store.events(record.id),
+        services.store.charges(record.id),
+        fleet_for(services, [record]),
     )
     if len(events) <= SHORT_STORY:
-        return _whole(record, events, charges, now)
-    return await asyncio.to_thread(_whole, record, events, charges, now)
+        return _whole(record, events, charges, now, fleet)
+    return await asyncio.to_thread(_whole, record, events, charges, now, fleet)
 
 
 def _whole(
@@ -327,6 +331,7 @@ def _whole(
     events: Sequence[Event],
     charges: Sequence[Charge],
     now: int,
+    fleet: Fleet | None,
 ) -> Response:
-    shown = links.add_to_job(view.whole(record, events, charges, now))
+    shown = links.add_to_job(view.whole(record, events, charges, now, fleet))
     return Response(dump(shown), media_type="application/json")

@@ -15,6 +15,7 @@ from jobs.model.record import Reason, Status
 from jobs.model.review import ReviewKind
 from jobs.model.run_data import ArtifactData
 from jobs.model.spec import Evidence, Kind, OnExhausted, OnExpiry, Pause, Priority
+from jobs.view.queueing import Reason as QueueReason
 
 
 class Repo(ResponseModel):
@@ -211,6 +212,17 @@ class Waits(ResponseModel):
     why: str = Field(description="the last error")
 
 
+class Queued(ResponseModel):
+    """Why no worker is at work on a queued job."""
+
+    reason: QueueReason = Field(
+        description="`rests`: until its next try, see `waits`; `no_worker`: none is running; "
+        "`broken_workers`: none can take jobs; `other_release`: none can resume it; `busy`: all "
+        "have as many jobs as they can; `next`: one takes it within seconds"
+    )
+    text: str
+
+
 class JobSummary(Life):
     """A job in a listing."""
 
@@ -230,6 +242,7 @@ class JobSummary(Life):
     known_usd: str = "0"
     review: Waiting | None = Field(None, description="the open review")
     waits: Waits | None = Field(None, description="an outage, or a provider's Retry-After")
+    queued: Queued | None = Field(None, description="of a queued job: why it is not at work")
     links: dict[str, str] = Field(default_factory=dict)
 
 
@@ -278,6 +291,7 @@ class Job(Life):
     crashes: int
     retries: int
     waits: Waits | None = Field(None, description="an outage, or a provider's Retry-After")
+    queued: Queued | None = Field(None, description="of a queued job: why it is not at work")
     last_event: int = Field(description="the newest event's number, to follow from")
     ran_seconds: float = Field(description="running time, without waiting")
     links: dict[str, str] = Field(default_factory=dict)

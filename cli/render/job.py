@@ -127,7 +127,8 @@ def _status_text(job: Job) -> str:
         case "queued" if waits := job.get("waits"):
             return f"{waits_text(waits)} (try {waits['tries']} failed: {printable(waits['why'])})"
         case "queued":
-            return "waits for a worker"
+            queued = job.get("queued")
+            return printable(queued["text"]) if queued else "waits for a worker"
         case "running":
             return f"by a worker; `fettle watch {job['id']}` follows it"
         case _:

@@ -254,6 +254,10 @@ class JobRecord:
         resting = self.status is Status.QUEUED and self.hints == 0
         return self.wait if resting else None
 
+    def rests(self, now: int) -> bool:
+        """Whether a queued job waits until `due_at`: a stray hint must not cut the delay short."""
+        return self.status is Status.QUEUED and self.hints == 0 and self.due_at > now
+
     @property
     def resumes_pause(self) -> bool:
         """Whether this attempt is the first after a Decision: no call can have been in flight."""

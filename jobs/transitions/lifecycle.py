@@ -108,7 +108,7 @@ def claim(
     `reads`: the formats of checkpoints that the worker can read; None: any."""
     if record.status is not Status.QUEUED:
         return Refusal("not_queued", f"the job is {record.status}", record.status)
-    if _rests(record, now):
+    if record.rests(now):
         return Refusal("not_due", "the job rests until its next try", record.status)
     if reads is not None and (written := upgrade.unread(record, reads)) is not None:
         return Refusal("unreadable", f"its checkpoints are in format {written}", record.status)
@@ -284,8 +284,3 @@ def _left(record: JobRecord) -> int:
 def _spread(job_id: str, delay: int) -> int:
     """Up to a tenth more, by the job's id: jobs that failed together do not come back together."""
     return delay + delay * (crc32(job_id.encode()) % 1_000) // 10_000
-
-
-def _rests(record: JobRecord, now: int) -> bool:
-    """Whether the job waits until `due_at`: a stray hint must not cut the delay short."""
-    return record.hints == 0 and record.due_at > now

@@ -46,6 +46,11 @@ def abandoned(record: JobRecord, workers: Iterable[Mapping[str, Any]]) -> bool:
     return all(unread(record, _reads(facts)) is not None for facts in workers)
 
 
+def abandoned_format(record: JobRecord, worker: Mapping[str, Any]) -> GraphFormat | None:
+    """The format of the job's checkpoints, if this worker cannot read it."""
+    return unread(record, _reads(worker))
+
+
 def _reads(facts: Mapping[str, Any]) -> Collection[int]:
     """What a worker reads; a release that does not say reads what does not say."""
     reads: Collection[int] = facts.get("graph", {}).get("reads", (UNSAID.number,))

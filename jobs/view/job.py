@@ -20,6 +20,7 @@ from jobs.model.spec import CheckSpec, JobSpec
 from jobs.store import Charge
 from jobs.transitions.reviews import needed
 from jobs.view.progress import progress
+from jobs.view.queueing import Fleet, why_queued
 
 _NOT_SHOWN = frozenset({"workspace", "conversation_id"})
 """Of a spec: the job's files and its conversation are shown as of the job."""
@@ -35,7 +36,9 @@ def iso(ms: int | None) -> str | None:
     return text.replace("+00:00", "Z")
 
 
-def summary(record: JobRecord, charges: Iterable[Charge] = (), now: int = 0) -> dict[str, Any]:
+def summary(
+    record: JobRecord, charges: Iterable[Charge] = (), now: int = 0, fleet: Fleet | None = None
+) -> dict[str, Any]:
     """What a listing shows of a job: its record and costs, without its events.
 
     `revisions` are counted when it pauses and when it ends.
@@ -61,7 +64,8 @@ def summary(record: JobRecord, charges: Iterable[Charge] = (), now: int = 0) -> 
         "cost_usd": paid["cost_usd"],
         "known_usd": paid["known_usd"],
         "review": _waiting(record, now),
-        "waits": _waits(record),
+        "waits": _waits(record, now),
+        "queued": why_queued(record, fleet, now) if fleet else None,
         **_times(record),
     }
 
@@ -83,9 +87,13 @@ def _waiting(record: JobRecord, now: int) -> dict[str, Any] | None:
 
 
 def whole(
-    record: JobRecord, events: Sequence[Event], charges: Iterable[Charge], now: int
+    record: JobRecord,
+    events: Sequence[Event],
+    charges: Iterable[Charge],
+    now: int,
+    fleet: Fleet | None = None,
 ) -> dict[str, Any]:
-    """The whole job; `now` is the store's time in ms."""
+    """The whole job; `now` is the store's time in ms. `fleet` explains why a job is queued."""
     made = current(events)
     critiques = _all(made, "critiqued")
     return {
@@ -116,7 +124,8 @@ def whole(
         "attempts": record.attempts,
         "crashes": record.crashes,
         "retries": record.retries,
-        "waits": _waits(record),
+        "waits": _waits(record, now),
+        "queued": why_queued(record, fleet, now) if fleet else None,
         "last_event": events[-1].seq if events else 0,
         **_times(record),
         "ran_seconds": record.ran(now) / 1000,
@@ -190,9 +199,9 @@ def _spend(charges: Sequence[Charge]) -> dict[str, Any]:
     }
 
 
-def _waits(record: JobRecord) -> dict[str, Any] | None:
+def _waits(record: JobRecord, now: int) -> dict[str, Any] | None:
     """What the job waits for before its next try, until when, and why."""
-    if (wait := record.waits) is None:
+    if (wait := record.waits) is None or record.due_at <= now:
         return None
     until = iso(record.due_at)
     return {"on": wait.on, "until": until, "tries": record.retries, "why": wait.why}

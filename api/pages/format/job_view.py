@@ -17,12 +17,13 @@ from markupsafe import Markup
 from api.auth.caller import own_keys
 from api.pages.rendering import drawn, known_templates
 from api.pages.visitor import Visitor
-from api.services import Services, find_job
+from api.services import Services, find_job, fleet_for
 from jobs.model.events import Event, current
 from jobs.model.record import JobRecord
 from jobs.store import Charge
 from jobs.transitions.reviews import not_theirs
 from jobs.view import job as view
+from jobs.view.queueing import Fleet
 
 log = structlog.get_logger(__name__)
 
@@ -50,6 +51,7 @@ class JobStory:
     events: Sequence[Event]
     charges: Sequence[Charge]
     now: int
+    fleet: Fleet | None = None
     same_person: Mapping[str, str] = field(default_factory=dict)
     """The identity keys that count as the visitor's person: see `KeyRing.same_person`."""
 
@@ -62,17 +64,18 @@ class JobStory:
 async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
     """The job with its events, if it belongs to the visitor's tenant. Raises Refused: 404."""
     loaded = await find_job(services, visitor.credential, job_id)
-    events, charges, same_person = await asyncio.gather(
+    events, charges, same_person, fleet = await asyncio.gather(
         services.store.events(job_id),
         services.store.charges(job_id),
         own_keys(services, visitor.credential),
+        fleet_for(services, [loaded.record]),
     )
-    return JobStory(loaded.record, events, charges, loaded.now, same_person)
+    return JobStory(loaded.record, events, charges, loaded.now, fleet, same_person)
 
 
 def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
     """The values of a job page's templates. `base_url` has no trailing slash."""
-    job = view.whole(story.record, story.events, story.charges, story.now)
+    job = view.whole(story.record, story.events, story.charges, story.now, story.fleet)
     if job["review"]:
         job["review"] = {**job["review"], "payload": Facts(job["review"]["payload"])}
     job.setdefault("checks", None)

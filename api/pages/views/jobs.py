@@ -15,12 +15,13 @@ from api.auth.caller import own_keys
 from api.pages.format import words
 from api.pages.rendering import HEADERS, drawn, long_page
 from api.pages.visitor import Reader, Visitor
-from api.services import Services, ServicesDep
+from api.services import Services, ServicesDep, fleet_for
 from jobs.model.credentials import Scope
 from jobs.model.record import Status
 from jobs.model.spec import Kind
 from jobs.store import Page
 from jobs.view import job as view
+from jobs.view.queueing import Fleet
 
 router = APIRouter()
 ROWS = 25
@@ -113,7 +114,7 @@ async def _listed(services: Services, visitor: Visitor, asked: ListQuery) -> dic
         _found(services, visitor, asked), _waiting(services, visitor), services.store.now()
     )
     values: dict[str, Any] = {
-        "rows": _rows(found, now),
+        "rows": _rows(found, now, await fleet_for(services, found.records)),
         "total": found.total,
         "exact": found.exact,
         "pages": max(-(-found.total // ROWS), 1),
@@ -154,10 +155,10 @@ async def _waiting(services: Services, visitor: Visitor) -> Page:
     return await services.store.page(tenant, limit=WAITING_ROWS, offset=0, waits_for=own)
 
 
-def _rows(found: Page, now: int) -> list[dict[str, Any]]:
+def _rows(found: Page, now: int, fleet: Fleet | None = None) -> list[dict[str, Any]]:
     return [
         {
-            **view.summary(record, found.charges.get(record.id, ()), now),
+            **view.summary(record, found.charges.get(record.id, ()), now, fleet),
             "line": words.first_line(record.spec.task),
         }
         for record in found.records

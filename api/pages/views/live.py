@@ -27,7 +27,7 @@ from api.pages.rendering import drawn
 from api.pages.visitor import Reader, Visitor, seen
 from api.routes.events import BROKEN, CLOSING, HEARTBEAT, RECONNECT, next_events
 from api.schemas import patterns
-from api.services import Services, ServicesDep
+from api.services import Services, ServicesDep, fleet_for
 from jobs.errors import StoreUnavailable
 from jobs.model.events import WORK
 
@@ -147,7 +147,10 @@ class _Follower:
         if loaded is None:
             return []
         charges = await self._services.store.charges(loaded.record.id)
-        self._story = replace(self._story, record=loaded.record, charges=charges, now=loaded.now)
+        fleet = await fleet_for(self._services, [loaded.record])
+        self._story = replace(
+            self._story, record=loaded.record, charges=charges, now=loaded.now, fleet=fleet
+        )
         found = await asyncio.to_thread(self._regions, self._story)
         changed = {name: html for name, html in found.items() if self._sent.get(name) != html}
         self._sent.update(changed)

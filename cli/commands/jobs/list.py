@@ -50,6 +50,8 @@ def _row(job: Mapping[str, Any], now: datetime) -> tuple[str, str, str, str]:
     status = f"{job['status']}, unapproved" if job.get("unapproved") else job["status"]
     if waits := job.get("waits"):
         status = f"{status}, {waits_text(waits, now)}"
+    elif (queued := job.get("queued")) and queued["reason"] not in ("busy", "next"):
+        status = f"{status}, {printable(queued['text'])}"
     return job["id"], status, _age(age.total_seconds()), task
 
 

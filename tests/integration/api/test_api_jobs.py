@@ -8,6 +8,7 @@ import pytest
 import structlog
 from support.jobs.job_examples import VERIFIED
 from support.pages.api_front import charge, done, settings_for, started, text
+from support.pages.pages_browser import visiting
 
 from api.schemas.job import Job, JobList
 from jobs.model.codec import record_fields
@@ -386,3 +387,25 @@ async def test_an_unforeseen_failure_is_a_problem_and_reports_nothing(front):
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
     assert "json" not in answer.json()["detail"].lower()
+
+
+async def test_a_queued_job_says_why_no_worker_is_at_work_on_it(front):
+    async def reasons() -> list[str]:
+        answers = await front.job(job_id), (await front.client.get("/jobs")).json()["jobs"][0]
+        return [each["queued"]["reason"] for each in answers]
+
+    job_id = await front.submit()
+    store = front.services.store
+    assert await reasons() == ["no_worker"] * 2
+    broken = {"slots": 1, "sandbox": {"works": False, "why": "no bubblewrap"}}
+    await store.announce("w1", broken, 60)
+    assert await reasons() == ["broken_workers"] * 2
+    async with visiting(front.app) as visit:
+        for path in (f"/app/jobs/{job_id}", "/app"):
+            assert "no worker can take jobs: sandbox out of order" in (await visit.get(path)).text
+    await store.announce("w1", {"slots": 1, "sandbox": {"works": True}}, 60)
+    assert await reasons() == ["next"] * 2
+    await front.claim(job_id)
+    assert (await front.job(job_id))["queued"] is None
+    other = await front.submit()
+    assert (await front.job(other))["queued"]["reason"] == "busy"

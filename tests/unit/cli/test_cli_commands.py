@@ -448,6 +448,15 @@ def test_a_key_that_no_header_takes_is_not_sent_and_not_shown(key, fettle, tiny,
     assert key not in err
 
 
+def test_a_queued_job_is_shown_with_the_reason_why_it_waits(fettle, tiny):
+    reason = {"reason": "no_worker", "text": "no worker is running"}
+    one = {"id": "j1", "status": "queued", "created_at": "2026-11-21T12:00:00Z", "task": "Sort"}
+    tiny.on("GET /jobs", Answer(200, {"jobs": [{**one, "queued": reason}], "total": 1}))
+    tiny.on("GET /jobs/j1", Answer(200, job(status="queued", queued=reason, attempts=0)))
+    assert "queued, no worker is running" in fettle("list")[1]
+    assert "no worker is running" in fettle("show", "j1")[1]
+
+
 TENANTS = {"tenants": [{"name": "default"}, {"name": "acme"}]}
 LIMIT = ("tenants", "limit", "acne", "--max-tokens-per-day", "5")
 

@@ -1,0 +1,59 @@
+"""Why a queued job is not at work, from its record and from the announcements of workers. Pure.
+
+The first reason that applies: its own rest, no worker, no worker that works, no worker that can
+resume it, no free slot. A text never holds a host's name or an address, because tenants read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from jobs.model.record import JobRecord, Status
+from jobs.transitions.upgrade import abandoned_format
+
+Reason = Literal["rests", "no_worker", "broken_workers", "other_release", "busy", "next"]
+PARTS = {"sandbox": "sandbox", "storage": "artifact store", "default_model": "default model"}
+"""The parts that a worker announces, and without which it takes no job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The workers that were seen lately, as they announced themselves, and the number of jobs that
+    run on them, of all tenants."""
+
+    workers: Sequence[Mapping[str, Any]]
+    running: int
+
+
+def why_queued(record: JobRecord, fleet: Fleet, now: int) -> dict[str, str] | None:
+    """{reason, text} of a queued job; None in another state."""
+    if record.status is not Status.QUEUED:
+        return None
+    reason, text = _reason(record, fleet, now)
+    return {"reason": reason, "text": text}
+
+
+def _reason(record: JobRecord, fleet: Fleet, now: int) -> tuple[Reason, str]:
+    if record.rests(now):
+        cause = f"for {record.wait.on}, " if record.wait else ""
+        return "rests", f"waits {cause}until its next try"
+    if not fleet.workers:
+        return "no_worker", "no worker is running"
+    working = [worker for worker in fleet.workers if not broken_parts(worker)]
+    if not working:
+        parts = {PARTS[part] for worker in fleet.workers for part in broken_parts(worker)}
+        return "broken_workers", f"no worker can take jobs: {', '.join(sorted(parts))} out of order"
+    able = [worker for worker in working if abandoned_format(record, worker) is None]
+    if not able:
+        return "other_release", "no running worker can resume it: it was begun by another release"
+    slots = sum(worker.get("slots", 1) for worker in able)
+    if fleet.running >= slots:
+        return "busy", f"the workers are busy: {fleet.running} jobs run, {slots} can"
+    return "next", "a worker takes it next"
+
+
+def broken_parts(worker: Mapping[str, Any]) -> list[str]:
+    """The parts of a worker that do not work. An older release does not announce every part."""
+    return [part for part in PARTS if not worker.get(part, {}).get("works", True)]
