@@ -47,6 +47,8 @@ GUARDED = [
     ("POST", "/webhook-deliveries/x/retry", "admin"),
     ("POST", "/workers/x/drain", "admin"),
     ("GET", "/system", "read or admin"),
+    ("GET", "/fleet", "admin"),
+    ("PUT", "/fleet", "admin"),
 ]
 
 
