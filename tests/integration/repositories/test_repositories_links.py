@@ -284,3 +284,23 @@ async def test_files_of_the_request_go_where_the_links_lead(
     assert patch is not None
     assert patch.files == 2
     assert b"vendor" not in patch.content
+
+
+async def test_ignored_files_do_not_count(job: Job) -> None:
+    used = await job.use(
+        shell(
+            "echo 'out*/' > .gitignore; mkdir out kept; (cd out; touch $(seq 1200)); "
+            "(cd kept; touch $(seq 30)); echo 2 > src/app.py"
+        ),
+        call("write_file", path="new.txt", content="new"),
+        shell("mkdir out2; echo 1 > out2/a; ls out || echo none"),
+        shell("cat out2/a new.txt src/app.py"),
+    )
+    (refused,) = used.runs[0]["refused"]
+    assert refused.startswith("out/1 and 1199 more: ignored by git")
+    assert used.texts[1].startswith("wrote new.txt")
+    assert used.runs[1]["stdout"]["text"] == "none\n"
+    assert used.runs[2]["stdout"]["text"] == "1\nnew2\n"
+    patch = await job.workspace.patch()
+    assert patch is not None
+    assert patch.files == 33
