@@ -357,8 +357,8 @@ async def _verified(ports: Ports) -> dict[str, Any]:
     Its one run has no effects, so it can be repeated after a crash. Raises what the sandbox raises.
     """
     await ports.cancel.check()
-    files = (await ports.workspace.tree()).files
-    report = await judge(ports.sandbox, files, ports.checks or Checks(), ports.limits)
+    tree, checks = await ports.workspace.tree(), ports.checks or Checks()
+    report = await judge(ports.sandbox, tree.files, checks, ports.limits, tree.links)
     checked = await report_data(report, ports)
     await ports.events.emit(Event(_VERIFICATION, "checked", {"revision": None, **checked}))
     return checked

@@ -70,6 +70,7 @@ async def run_cases(
     cases: Sequence[Case],
     limits: Limits,
     by: JudgedBy = "cases",
+    links: Mapping[str, str] | None = None,
 ) -> Report:
     """Run `cases` one after the other. Raises SandboxUnavailable."""
     tests: list[Test] = []
@@ -81,7 +82,7 @@ async def run_cases(
             tests.append(Test(case.id, "missing", "the time for all cases was used up"))
             continue
         within = replace(limits, wall_seconds=min(limits.wall_seconds, left))
-        test, result = await _tried(sandbox, files, case, within)
+        test, result = await _tried(sandbox, files, links or {}, case, within)
         if all(each.outcome == "passed" for each in tests):
             shown = replace(result, changed={}, deleted=frozenset(), refused=())
         seconds += result.seconds
@@ -90,14 +91,19 @@ async def run_cases(
 
 
 async def _tried(
-    sandbox: Sandbox, files: Mapping[str, bytes], case: Case, limits: Limits
+    sandbox: Sandbox,
+    files: Mapping[str, bytes],
+    links: Mapping[str, str],
+    case: Case,
+    limits: Limits,
 ) -> tuple[Test, RunResult]:
     over = {path: text.encode() for path, text in case.files.items()}
     whole = with_packages({**without_clashes(files, over), **over})
     kept = max(limits.output_bytes, len((case.stdout or "").encode()) + OUTPUT_BYTES)
     try:
         result = await sandbox.run(
-            Command(case.argv, whole, case.stdin.encode()), replace(limits, output_bytes=kept)
+            Command(case.argv, whole, case.stdin.encode(), links=without_clashes(links, over)),
+            replace(limits, output_bytes=kept),
         )
     except ValueError as error:  # too many files, or invalid names, for any sandbox
         why = f"the files cannot be checked: {error}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TypeVar
 
 SETTINGS = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
 """Files that are pytest's settings in any directory. The checks may bring one."""
@@ -10,7 +11,11 @@ _AT_START = ("sitecustomize", "usercustomize")
 """Modules that an interpreter imports at its start."""
 
 
-def files_under_test(files: Mapping[str, bytes], checks: Collection[str]) -> dict[str, bytes]:
+Entry = TypeVar("Entry", bytes, str)
+"""The bytes of a file, or the target of a symbolic link."""
+
+
+def files_under_test(files: Mapping[str, Entry], checks: Collection[str]) -> dict[str, Entry]:
     """Those of a workspace's `files` that are copied for checks with the paths `checks`.
 
     Left out are: a file of the same path, or in the place of a check's directory; a package with a
@@ -26,7 +31,16 @@ def files_under_test(files: Mapping[str, bytes], checks: Collection[str]) -> dic
     }
 
 
-def without_clashes(files: Mapping[str, bytes], others: Collection[str]) -> dict[str, bytes]:
+def links_under_test(links: Mapping[str, str], checks: Collection[str]) -> dict[str, str]:
+    """Those of a workspace's symbolic `links` that are copied. A link may lead to a file or to a
+    directory: it is left out if a file or a package of its name would be."""
+    directories = {f"{path}/__init__.py": target for path, target in links.items()}
+    kept = files_under_test(directories, checks)
+    files = files_under_test(links, checks)
+    return {path: files[path] for path in files if f"{path}/__init__.py" in kept}
+
+
+def without_clashes(files: Mapping[str, Entry], others: Collection[str]) -> dict[str, Entry]:
     """Those of `files` that can exist in one directory with files of the paths `others`."""
     taken = set(others)
     above = {parent for path in others for parent in _parents(path)}

@@ -13,13 +13,14 @@ from typing import Any
 
 from agents.checks import cases
 from agents.checks.checks import JUDGED_BY, Checks, Plan, plan
-from agents.checks.copied_files import files_under_test
+from agents.checks.copied_files import files_under_test, links_under_test
 from agents.checks.program import program
 from agents.checks.report import JudgedBy, Report, Test, merged
 from agents.runs.installed import START, with_packages
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable, Stream
 from sandbox.result import no_answer
 
+NO_LINKS: Mapping[str, str] = {}
 REPORT_BYTES = 2 * 1024 * 1024
 """Kept of the supervisor's output: only its report counts."""
 OWN_SECONDS = 1.0
@@ -35,41 +36,56 @@ _ENDS = {
 
 
 async def judge(
-    sandbox: Sandbox, files: Mapping[str, bytes], checks: Checks, limits: Limits
+    sandbox: Sandbox,
+    files: Mapping[str, bytes],
+    checks: Checks,
+    limits: Limits,
+    links: Mapping[str, str] = NO_LINKS,
 ) -> Report:
-    """Run `checks` over a copy of a workspace's `files`, which may be any.
+    """Run `checks` over a copy of a workspace's `files` and symbolic `links`, which may be any.
 
     Raises SandboxUnavailable if nothing can run or pytest is not installed; ValueError for a
     command that cannot be split. Expected ends of tests and programs are values.
     """
     reports = []
     if checks.files or not checks.cases:
-        reports.append(await _of_files(sandbox, files, checks, limits))
+        reports.append(await _of_files(sandbox, files, links, checks, limits))
     if checks.cases:
-        reports.append(await cases.run_cases(sandbox, files, checks.cases, limits))
+        reports.append(await cases.run_cases(sandbox, files, checks.cases, limits, links=links))
     return merged(reports)
 
 
 async def _of_files(
-    sandbox: Sandbox, files: Mapping[str, bytes], checks: Checks, limits: Limits
+    sandbox: Sandbox,
+    files: Mapping[str, bytes],
+    links: Mapping[str, str],
+    checks: Checks,
+    limits: Limits,
 ) -> Report:
     planned = plan(checks)
     work_files = files_under_test(files, checks.files)
+    work_links = links_under_test(links, checks.files)
     if planned.kind == "command":  # a case whose exit code decides
         case = cases.Case(" ".join(planned.words), planned.words, files=checks.files)
-        return await cases.run_cases(sandbox, work_files, [case], limits, JUDGED_BY["command"])
-    return await _supervised(sandbox, planned, checks, work_files, limits)
+        by = JUDGED_BY["command"]
+        return await cases.run_cases(sandbox, work_files, [case], limits, by, work_links)
+    return await _supervised(sandbox, planned, checks, work_files, work_links, limits)
 
 
 async def _supervised(
-    sandbox: Sandbox, planned: Plan, checks: Checks, work_files: Mapping[str, bytes], limits: Limits
+    sandbox: Sandbox,
+    planned: Plan,
+    checks: Checks,
+    work_files: Mapping[str, bytes],
+    work_links: Mapping[str, str],
+    limits: Limits,
 ) -> Report:
     hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
     placed = with_packages(work_files)
     order = {
         **asdict(planned),
         "files": dict(checks.files),
-        "own": sorted({path.partition("/")[0] for path in work_files}),
+        "own": sorted({path.partition("/")[0] for path in (*work_files, *work_links)}),
         "packages": START in placed,
         "hidden": hidden,
         "seconds": max(limits.wall_seconds - OWN_SECONDS, 0.5),
@@ -78,6 +94,7 @@ async def _supervised(
     command = Command(
         argv=("python", "-c", program()),
         files={f"{hidden}/{path}": content for path, content in placed.items()},
+        links={f"{hidden}/{path}": target for path, target in work_links.items()},
         stdin=b"%010d" % len(text) + text + secret.encode(),
     )
     wider = replace(limits, output_bytes=max(limits.output_bytes, REPORT_BYTES))

@@ -88,7 +88,8 @@ class _Work:
         )
 
         async def without(group: Sequence[str]) -> tuple[bool, RunResult]:
-            report = await judge(sandbox, replaced(self.tree.files, group), carried, limits)
+            files = replaced(self.tree.files, group)
+            report = await judge(sandbox, files, carried, limits, self.tree.links)
             passed = sum(test.outcome == "passed" for test in report.tests)
             text = report.problem or f"{passed} of {len(report.tests)} passed"
             return report.passed, replace(report.result, stdout=Stream(text))

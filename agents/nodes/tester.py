@@ -82,9 +82,10 @@ async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str)
         return UsefulTests({}, (), unfit)
 
     async def make() -> tuple[ToolMessage, Finished]:
-        present = (await ports.workspace.tree()).files
-        files = {**present, **empty_solution(fit, interface, present)}
-        report = await judge(ports.sandbox, files, Checks(fit), ports.limits)
+        tree = await ports.workspace.tree()
+        files = {**tree.files, **empty_solution(fit, interface, tree.files)}
+        links = {path: target for path, target in tree.links.items() if path not in files}
+        report = await judge(ports.sandbox, files, Checks(fit), ports.limits, links)
         tests = [[test.id, test.outcome, test.detail] for test in report.tests]
         message = ToolMessage("", tool_call_id="trial", artifact=tests)
         return message, finished_call(message)

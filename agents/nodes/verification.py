@@ -37,8 +37,8 @@ async def _checked(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     carried = checks_of(state, ports)
 
     async def make() -> tuple[ToolMessage, Finished]:
-        files = (await ports.workspace.tree()).files
-        report = await judge(ports.sandbox, files, carried, ports.limits)
+        tree = await ports.workspace.tree()
+        report = await judge(ports.sandbox, tree.files, carried, ports.limits, tree.links)
         checked = {"revision": state["revision"], **await report_data(report, ports)}
         message = ToolMessage("", tool_call_id="checks", artifact=checked)
         return message, finished_call(message, events=(Event(at, "checked", checked),))

@@ -278,6 +278,32 @@ async def test_installed_packages_can_be_imported_and_bend_nothing(sandbox: Loca
         assert (await judge(sandbox, files, command, LIMITS)).passed is passed
 
 
+async def test_links_of_the_workspace_are_there_and_take_no_checks_place(
+    sandbox: LocalSandbox,
+) -> None:
+    honest = {"src/solution.py": HONEST.encode(), "data/n.txt": b"3", "evil/__init__.py": b""}
+    links = {"solution.py": "src/solution.py", "in": "data", "gone": "nowhere"}
+    tests = (
+        CHECKS.files["test_a.py"]
+        + "\n\ndef test_data():\n    assert open('in/n.txt').read() == '3'\n"
+    )
+    checks = replace(CHECKS, files={**CHECKS.files, "test_a.py": tests})
+    command = replace(checks, command="python -m pytest -q")
+    shadows = {"test_a": "evil", "conftest": "evil", "tests": "evil", "test_a.py": "evil/x"}
+    for each in (checks, command):
+        assert not (await judge(sandbox, honest, each, LIMITS)).passed
+        assert (await judge(sandbox, honest, each, LIMITS, links)).passed
+        assert (await judge(sandbox, honest, each, LIMITS, {**shadows, **links})).passed
+    case = Checks(
+        {},
+        cases=(
+            Case("case 1", ("python", "solution.py")),
+            Case("case 2", ("cat", "in/n.txt"), stdout="3"),
+        ),
+    )
+    assert (await judge(sandbox, honest, case, LIMITS, links)).passed
+
+
 async def test_a_wrong_one_fails_where_it_is_wrong(sandbox: LocalSandbox) -> None:
     report = await judged(sandbox, "def add(a, b):\n    return abs(a) + abs(b)\n")
     assert not report.passed
