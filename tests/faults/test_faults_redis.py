@@ -190,8 +190,9 @@ async def test_redis_full_for_longer_than_any_patience(scene: Scene) -> None:
         scene.deployment.worker(patience_seconds="1", retry_seconds="0.2")
     await scene.deployment.ready(2)
     await at_work(scene, "early", "middle", "late", seconds=0.8)
-    await scene.requests("late", 1, seconds=90)
     names = list(scene.ids)
+    for name in names:
+        await scene.requests(name, 1, seconds=90)
     await full(scene)
     struck(scene)
     for name in names:
