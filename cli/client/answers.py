@@ -36,20 +36,29 @@ class Source:
 
 
 class Fields(dict[str, Any]):
-    """A JSON object of an answer. Reading a field that it lacks raises NotFettle."""
+    """A JSON object of an answer. Reading a field that it lacks raises NotFettle.
 
-    def __init__(self, source: Source, fields: dict[str, Any]) -> None:
-        super().__init__(fields)
-        self._source = source
+    `dataclasses.asdict` copies a mapping by its type: such a copy has no source.
+    """
+
+    source: Source | None = None
 
     def __missing__(self, name: str) -> NoReturn:
-        raise self._source.unexpected(f"has no field `{name}`")
+        if self.source is None:
+            raise KeyError(name)
+        raise self.source.unexpected(f"has no field `{name}`")
+
+
+def _from(source: Source, content: dict[str, Any]) -> Fields:
+    fields = Fields(content)
+    fields.source = source
+    return fields
 
 
 def parse_object(source: Source, text: str, model: type[BaseModel]) -> Fields:
     """The JSON object that a text holds, compared with its schema. Raises NotFettle."""
     try:
-        content = json.loads(text, object_hook=partial(Fields, source))
+        content = json.loads(text, object_hook=partial(_from, source))
     except (ValueError, RecursionError):
         raise source.unexpected("is not JSON") from None
     if not isinstance(content, Fields):

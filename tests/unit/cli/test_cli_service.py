@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from support.servers.tiny_service import Answer, event, job, problem, serving, stream
 
@@ -107,3 +110,11 @@ def test_a_stream_that_stays_away_is_given_up(service, tiny, slept):
     with pytest.raises(Unreachable):
         list(service.events("j1"))
     assert 30 < sum(slept) < 120
+
+
+def test_an_answer_can_be_copied_as_any_mapping(tiny, service):
+    tiny.on("GET /jobs/j1", Answer(200, job()))
+    shown = service.job("j1")
+    assert copy.deepcopy(shown) == pickle.loads(pickle.dumps(shown)) == type(shown)(shown) == shown
+    with pytest.raises(Unreachable, match="has no field `nothing`"):
+        shown["spec"]["nothing"]
