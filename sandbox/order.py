@@ -15,6 +15,7 @@ LAYERS = 8
 """Of one command, at most: their names and what is said of them fit a page, as a mount takes it."""
 REMOVED = 50_000
 _LAYER = re.compile("[a-z0-9-]{1,80}")
+_SITE_NAME = re.compile(r"[A-Za-z0-9_]\w{0,79}\.(py|pth)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +48,18 @@ def order(
 
     `python -c CODE` becomes a script outside of `/work` (`policy.MAIN`), so that a traceback shows
     the lines that failed and `multiprocessing` finds the main module. `/work` is first on the
-    module path, and `__file__` is `/run/main.py`.
+    module path of this script alone, and `__file__` is `/run/main.py`.
 
     The header's lines: a number for each limit; `rlimit NAME SOFT HARD`; `seed NUMBER` or
-    `seed random`; `removed PATH`; `mode 755 PATH` or `mode 644 PATH`; `collect no`; and with a blob
-    each, `file SIZE PATH`, `link SIZE PATH`, `stdin SIZE`, `word SIZE` for each of the program's,
-    or else `code SIZE`. Layers and a proxy are not among them: they are chosen when a sandbox is
-    made.
+    `seed random`; `path DIRECTORY`; `removed PATH`; `mode 755 PATH` or `mode 644 PATH`;
+    `collect no`; and with a blob each, `file SIZE PATH`, `link SIZE PATH`, `site SIZE NAME`,
+    `stdin SIZE`, `word SIZE` for each of the program's, or else `code SIZE`. Layers and a proxy are
+    not among them: they are chosen when a sandbox is made.
 
     Raises ValueError as `require` does.
     """
     _require_bounds(command, limits)
-    argv, code = _program(command, python)
+    argv, code = _program(command, policy.RUN_PYTHON if command.site else python)
     numbers = {
         "flood_bytes": policy.FLOOD_BYTES,
         "inodes": policy.inodes(limits) + base_files,
@@ -68,6 +69,7 @@ def order(
     blobs = [(f"file {len(data)} {path}", data) for path, data in command.files.items()]
     links = ((path, target.encode()) for path, target in command.links.items())
     blobs += [(f"link {len(target)} {path}", target) for path, target in links]
+    blobs += [(f"site {len(data)} {name}", data) for name, data in command.site.items()]
     blobs += [(f"stdin {len(command.stdin)}", command.stdin)]
     blobs += [(f"word {len(word)}", word) for word in argv]
     blobs += [] if code is None else [(f"code {len(code)}", code)]
@@ -82,6 +84,7 @@ def order(
             if name not in grouped
         ),
         *(() if seed is None else (f"seed {seed}",)),
+        *(f"path {path}" for path in command.path),
         *(f"removed {path}" for path in sorted(command.removed)),
         *(f"mode {755 if each else 644} {path}" for path, each in command.executable.items()),
         *(() if command.collect else ("collect no",)),
@@ -105,6 +108,10 @@ def _require_bounds(command: Command, limits: Limits) -> None:
         raise ValueError(f"a seed must be from 0 to {SEEDS - 1}: it is {command.seed}")
     _require_files(command, limits)
     _require_layers(command)
+    paths.require(dict.fromkeys(command.path))
+    for name in command.site:
+        if not _SITE_NAME.fullmatch(name):
+            raise ValueError(f"not the path of a file in site-packages: {name!r}")
 
 
 def _numbers(limits: Limits) -> dict[str, float]:

@@ -97,6 +97,10 @@ SCRIPTS = "/opt/scripts"
 MAIN = "/run/main.py"
 """Where `Command.python`'s code lies: tracebacks show its lines, and `/work` stays the caller's."""
 
+RUN_VENV = "/run/venv"
+"""The virtual environment of a run with `Command.site`, which the agent makes."""
+RUN_PYTHON = f"{RUN_VENV}/bin/python"
+
 LAYERS = "/run/layers"
 """Where the base container has the layers that commands may name. Each sandbox covers it with its
 own `/run`, once its `/work` is made of those that are its own."""
@@ -189,8 +193,6 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "MPLCONFIGDIR": FONT_CACHE,
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
-        # The caller's modules: the code itself lies outside of /work.
-        "PYTHONPATH": "/work",
         "PYTHONUNBUFFERED": "1",
         # One run is one of many on this machine; and a pool of threads counts as processes.
         "OMP_NUM_THREADS": "1",

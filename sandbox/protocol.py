@@ -110,6 +110,13 @@ class Command:
     wait. Nothing else of a network is there. At the run's end all are cut, and the tasks cancelled.
     A run that is made once more, because its sandbox was lost, connects once more. None: nobody
     listens there."""
+    site: Mapping[str, bytes] = field(default_factory=dict)
+    """Files of the directory `site-packages`, by name. If there are any, the run gets a virtual
+    environment of its own at `policy.RUN_VENV`, which has these files and shows the sandbox's
+    packages after them. `python` and the programs of the sandbox's environment start in it."""
+    path: tuple[str, ...] = ()
+    """Directories of `/work` in which programs are found before those of the system, but after
+    those of the virtual environment."""
     collect: bool = True
     """False: nothing comes out of `/work`: no changes, and no refusals."""
 
@@ -117,7 +124,8 @@ class Command:
     def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:
         """`code` as a program of its own: it is handed over as text, never as a file of `/work`.
 
-        Tracebacks name it `/run/main.py` and show its lines; modules in `/work` can be imported.
+        Tracebacks name it `/run/main.py` and show its lines. As with `python -c`, the working
+        directory is first on its module path, and on no other program's.
         """
         return cls(argv=("python", "-c", code), files=files or {})
 

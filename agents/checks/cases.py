@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 
 from agents.checks.copied_files import without_clashes
 from agents.checks.report import JudgedBy, Outcome, Report, Test
-from agents.runs.installed import with_packages
+from agents.layout.site import site_of
+from agents.runs.installed import site_files
 from agents.texts import head_and_tail
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
 from sandbox.result import no_answer
@@ -98,13 +99,17 @@ async def _tried(
     limits: Limits,
 ) -> tuple[Test, RunResult]:
     over = {path: text.encode() for path, text in case.files.items()}
-    whole = with_packages({**without_clashes(files, over), **over})
+    whole = {**without_clashes(files, over), **over}
     kept = max(limits.output_bytes, len((case.stdout or "").encode()) + OUTPUT_BYTES)
     try:
-        result = await sandbox.run(
-            Command(case.argv, whole, case.stdin.encode(), links=without_clashes(links, over)),
-            replace(limits, output_bytes=kept),
+        command = Command(
+            case.argv,
+            whole,
+            case.stdin.encode(),
+            links=without_clashes(links, over),
+            site=site_files(whole, setup=False, project=site_of(whole)),
         )
+        result = await sandbox.run(command, replace(limits, output_bytes=kept))
     except ValueError as error:  # too many files, or invalid names, for any sandbox
         why = f"the files cannot be checked: {error}"
         return Test(case.id, "error", why), no_answer(End.EXITED, 0.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 from typing import Literal
 
@@ -57,13 +57,14 @@ class Checks:
 class Plan:
     """How test files are run. `words` are pytest's options, a script with its arguments, or a whole
     command line. `tests` are the files that pytest collects, `aimed` those parts that the caller
-    named."""
+    named. `importable`: the workspace's directory is on the module path, as `python -m` puts it."""
 
     kind: Kind
     words: tuple[str, ...]
     tests: tuple[str, ...] = ()
     aimed: tuple[str, ...] = ()
     settings: str = "/dev/null"
+    importable: bool = True
 
 
 def plan(checks: Checks) -> Plan:
@@ -74,7 +75,7 @@ def plan(checks: Checks) -> Plan:
     if not words:
         return _with_pytest(checks, [])
     if words[0] == "pytest":
-        return _with_pytest(checks, words[1:])
+        return replace(_with_pytest(checks, words[1:]), importable=False)
     if _PYTHON.fullmatch(words[0]):
         after = list(dropwhile(_OF_PYTHON.fullmatch, words[1:]))
         if planned := _with_python(checks, after):
@@ -90,7 +91,7 @@ def _with_python(checks: Checks, words: Sequence[str]) -> Plan | None:
         named = _aims(words[2:], collected(checks.files))
         return None if named is None else _with_pytest(checks, named)
     if words and words[0].removeprefix("./") in checks.files:
-        return Plan("script", (words[0].removeprefix("./"), *words[1:]))
+        return Plan("script", (words[0].removeprefix("./"), *words[1:]), importable=False)
     return None
 
 

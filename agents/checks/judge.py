@@ -16,7 +16,8 @@ from agents.checks.checks import JUDGED_BY, Checks, Plan, plan
 from agents.checks.copied_files import files_under_test, links_under_test
 from agents.checks.program import program
 from agents.checks.report import JudgedBy, Report, Test, merged
-from agents.runs.installed import START, with_packages
+from agents.layout.site import site_of
+from agents.runs.installed import site_files
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable, Stream
 from sandbox.result import no_answer
 
@@ -81,21 +82,22 @@ async def _supervised(
     limits: Limits,
 ) -> Report:
     hidden, secret = f"copy-{secrets.token_hex(8)}", secrets.token_hex(16)
-    placed = with_packages(work_files)
+    site = site_files(work_files, setup=False, project=site_of(work_files))
     order = {
         **asdict(planned),
         "files": dict(checks.files),
         "own": sorted({path.partition("/")[0] for path in (*work_files, *work_links)}),
-        "packages": START in placed,
+        "site": bool(site),
         "hidden": hidden,
         "seconds": max(limits.wall_seconds - OWN_SECONDS, 0.5),
     }
     text = json.dumps(order).encode()
     command = Command(
         argv=("python", "-c", program()),
-        files={f"{hidden}/{path}": content for path, content in placed.items()},
+        files={f"{hidden}/{path}": content for path, content in work_files.items()},
         links={f"{hidden}/{path}": target for path, target in work_links.items()},
         stdin=b"%010d" % len(text) + text + secret.encode(),
+        site=site,
     )
     wider = replace(limits, output_bytes=max(limits.output_bytes, REPORT_BYTES))
     by = JUDGED_BY[planned.kind]

@@ -1,14 +1,15 @@
 """Makes installed packages importable in a sandbox. Pure.
 
 A package is one file of the workspace, its wheel, under `.packages/`. Unpacked it would be
-thousands of files, each a line in every manifest. The code that unpacks it is added in the sandbox
-alone, as `sitecustomize.py`, which every interpreter imports at its start. So Python programs, a
-shell's `python` and pytest all see the packages, after those of the sandbox itself.
+thousands of files, each a line in every manifest. The first interpreter of a sandbox unpacks it.
 
-What a repository's setup has installed is a layer, with a virtual environment in `.setup/`. Its
-packages come before those of the sandbox, and its programs are the first that a shell finds.
+What a repository's setup has installed is a layer, with a virtual environment in `.setup/`.
 
-Why: docs/decisions/0056-dependencies-are-a-layer.md
+Both, and the project's own modules, are on the module path by files of the run's `site-packages`:
+no file of Fettle is among those of the workspace, and no environment variable is needed, so a
+program that starts another one with an environment of its own finds the same.
+
+Why: docs/decisions/0056-dependencies-are-a-layer.md, 0069-a-run-is-what-a-clone-does.md
 """
 
 from __future__ import annotations
@@ -17,63 +18,15 @@ import io
 import zipfile
 from collections.abc import Iterable, Mapping
 
+from agents.tools.inside import pth_line
 from sandbox.protocol import MIB
 
 FOLDER = ".packages"
 SETUP = ".setup"
-START = "sitecustomize.py"
+SETUP_PROGRAMS = f"{SETUP}/bin"
 MOST_UNPACKED = 48 * MIB
 MOST_FILES = 4_000
 """The bounds of all packages together: a sandbox's `/tmp` also holds the programs' own files."""
-
-_UNPACK = """\
-def _unpack_packages():
-    import os, sys, zipfile
-    target = "/tmp/.packages"
-    if not os.path.isdir(target):
-        part = f"{target}-{os.getpid()}"
-        for name in sorted(os.listdir("/work/.packages")):
-            if name.endswith(".whl"):
-                zipfile.ZipFile(f"/work/.packages/{name}").extractall(part)
-        for name in os.listdir(part):
-            if name.endswith(".data"):
-                for kind in ("purelib", "platlib"):
-                    place = f"{part}/{name}/{kind}"
-                    for each in os.listdir(place) if os.path.isdir(place) else ():
-                        os.rename(f"{place}/{each}", f"{part}/{each}")
-        try:
-            os.rename(part, target)
-        except OSError:
-            pass  # another process of this sandbox was first
-    sys.path.append(target)
-
-
-_unpack_packages()
-del _unpack_packages
-"""
-
-_USE_SETUP = """\
-def _use_setup():
-    import os, site, sys
-    top = "/work/.setup"
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    folder = f"{top}/lib/{version}/site-packages"
-    if os.path.isdir(folder) and folder not in sys.path:
-        before = list(sys.path)
-        site.addsitedir(folder)
-        added = [place for place in sys.path if place not in before]
-        own = (n for n, place in enumerate(before) if place.endswith("-packages"))
-        at = next(own, len(before))
-        sys.path[:] = [*before[:at], *added, *before[at:]]
-    path = os.environ.get("PATH", os.defpath)
-    if not path.startswith(f"{top}/bin:"):
-        os.environ["PATH"] = f"{top}/bin:{path}"
-
-
-_use_setup()
-del _use_setup
-"""
-_FIRST_ON_PATH = 'PATH="/work/.setup/bin:$PATH"; export PATH; exec "$0" "$@"'
 
 
 def is_package(path: str) -> bool:
@@ -103,20 +56,18 @@ def too_much(wheels: Iterable[bytes]) -> str | None:
     )
 
 
-def with_packages(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """The files as a sandbox gets them: with the code that unpacks installed packages, if there are
-    any. A `sitecustomize.py` of the workspace runs after it."""
-    if not any(map(is_package, files)):
-        return files
-    return {**files, START: _UNPACK.encode() + files.get(START, b"")}
+def site_files(
+    files: Iterable[str], *, setup: bool, project: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """The files of a run's `site-packages` (`sandbox.protocol.Command.site`); empty for a run that
+    finds what the sandbox has, and nothing else.
 
-
-def with_setup(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """The files as a sandbox gets them that has a setup's layer: every interpreter finds it."""
-    return {**files, START: _USE_SETUP.encode() + files.get(START, b"")}
-
-
-def found_first(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """The words that run a program where a setup's own come first; an interpreter sees to that by
-    itself."""
-    return argv if argv[0] == "python" else ("sh", "-c", _FIRST_ON_PATH, *argv)
+    Python reads them in the order of their names: first the modules of the `project` itself, then
+    what its `setup` has installed, then the packages among `files`.
+    """
+    site = dict(project)
+    if setup:
+        site["setup.pth"] = f"{pth_line('setup_packages')}\n".encode()
+    if any(map(is_package, files)):
+        site["wheels.pth"] = f"{pth_line('unpack')}\n".encode()
+    return site

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agents.ports import Ports
-from agents.runs.installed import found_first, with_packages, with_setup
+from agents.layout.editable import METADATA, METADATA_BYTES
+from agents.layout.site import project_site
+from agents.ports import Ports, Workspace
+from agents.runs.installed import SETUP_PROGRAMS, site_files
 from agents.runs.pytest_report import FILE, Report, report_in, why_failed
 from agents.tools.inside import source
 from agents.tree import Tree
@@ -19,8 +20,12 @@ VERIFY: Final = "verify"
 """The tool of a verification."""
 STRICT = ("bash", "-e", "-o", "pipefail", "-c")
 """A failing command ends a command line, also in the middle of a pipe."""
+PLUGIN: Final = "fettle_report"
+"""The pytest plug-in that reports each test. It is the only word that Fettle adds to a project's
+own command, and it adds to what a project configures: it replaces nothing."""
 _NOTHING: Final = "there was nothing to run"
 _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
+_TAG, _TAGGED = "CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,6 @@ class Program:
     tool: str
     text: str
     argv: tuple[str, ...]
-    stdin: bytes = b""
     seconds: float | None = None
     tests: bool = False
 
@@ -51,12 +55,10 @@ class Program:
     @classmethod
     def verify(cls, words: Sequence[str]) -> Program:
         """An argv without a shell. `shlex.split` turns its text into the argv again."""
-        text, tests = shlex.join(words), _of_pytest(words)
-        if tests is None:
-            return cls(VERIFY, text, tuple(words))
-        asked = json.dumps({"words": tests}).encode()
-        argv = Command.python(source("testing")).argv
-        return cls(VERIFY, text, argv, stdin=asked, tests=True)
+        argv, count = tuple(words), _words_of_pytest(words)
+        if count:
+            argv = (*argv[:count], "-p", PLUGIN, *argv[count:])
+        return cls(VERIFY, shlex.join(words), argv, tests=count > 0)
 
     @classmethod
     def again(cls, tool: str, text: str) -> Program:
@@ -101,9 +103,9 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
 
     Raises what the sandbox raises: an infrastructure error is not the program's failure.
     """
-    command = placed(program, tree)
+    command = placed(program, tree, await _project(ports.workspace))
     result = await ports.sandbox.run(command, program.within(ports.limits))
-    changed = {path: data for path, data in result.changed.items() if not _is_cache(path)}
+    changed = without_caches(result.changed)
     report = report_in(changed) if program.tests else None
     changed.pop(FILE, None)
     result = replace(result, changed=changed, deleted=result.deleted - {FILE})
@@ -111,24 +113,49 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
     return ProgramResult(result, why_failed(report, result) if report else problem, report)
 
 
-def placed(program: Program, tree: Tree) -> Command:
-    """The program's command over `tree`, with all that is installed for it."""
-    files = with_packages(tree.files)
-    if not tree.installed:
-        return replace(tree, files=files).command(program.argv, program.stdin)
-    whole = replace(tree, files=with_setup(files), layers=(*tree.installed, *tree.layers))
-    return whole.command(found_first(program.argv), program.stdin)
+def placed(program: Program, tree: Tree, project: Mapping[str, bytes]) -> Command:
+    """The program's command over `tree`, with all that is installed for it, and with the modules of
+    the `project` (`agents.layout.site`)."""
+    installed = bool(tree.installed)
+    site = site_files(tree.files, setup=installed, project=project)
+    if program.tests:
+        site[f"{PLUGIN}.py"] = source(PLUGIN).encode()
+    whole = replace(tree, layers=(*tree.installed, *tree.layers))
+    path = (SETUP_PROGRAMS,) if installed else ()
+    return replace(whole.command(program.argv), site=site, path=path)
 
 
-def _is_cache(path: str) -> bool:
-    """Whether a file is a cache that a program keeps, and so not the job's work."""
-    return not _CACHES.isdisjoint(path.split("/"))
+async def _project(workspace: Workspace) -> dict[str, bytes]:
+    """What makes the workspace's project importable. A verification over files that cannot load
+    uses the project's true metadata, too."""
+    sizes = workspace.list()
+    texts = {
+        name: (await workspace.read(name) or b"").decode(errors="replace")
+        for name in METADATA
+        if sizes.get(name, METADATA_BYTES + 1) <= METADATA_BYTES
+    }
+    return project_site(sizes, texts)
 
 
-def _of_pytest(words: Sequence[str]) -> list[str] | None:
-    """pytest's own arguments; None for another program."""
+def without_caches(changed: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The changed files without the caches that programs keep, which are not the job's work. A
+    cache of another name is tagged (https://bford.info/cachedir)."""
+    tagged = tuple(
+        path.removesuffix(_TAG)
+        for path, data in changed.items()
+        if path.endswith(f"/{_TAG}") and data.startswith(_TAGGED)
+    )
+    return {
+        path: data
+        for path, data in changed.items()
+        if _CACHES.isdisjoint(path.split("/")) and not path.startswith(tagged)
+    }
+
+
+def _words_of_pytest(words: Sequence[str]) -> int:
+    """How many words of a command start pytest; 0 for another program."""
     if words and words[0] == "pytest":
-        return list(words[1:])
+        return 1
     if len(words) > 2 and words[0] in {"python", "python3"} and [*words[1:3]] == ["-m", "pytest"]:
-        return list(words[3:])
-    return None
+        return 3
+    return 0

@@ -1,20 +1,22 @@
-"""pytest's report of each test, as `tools/inside/testing.py` writes it. Pure.
+"""pytest's report of each test, as `tools/inside/fettle_report.py` writes it. Pure.
 
 Tests have passed only if each was seen to pass. Without pytest, without tests, with skipped tests
-only, or if the process ended without a report, the run has failed, whatever its exit code.
+only, or if the process ended without a report, the run has failed, whatever its exit code. If
+pytest itself failed, the reason is in its own words.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
-from agents.texts import fitting
-from agents.tools.inside.testing import DETAIL, REPORT
-from sandbox.protocol import RunResult
+from agents.texts import fitting, one_line
+from agents.tools.inside.fettle_report import DETAIL, REPORT
+from sandbox.protocol import End, RunResult
 
 Outcome = Literal["failed", "error", "not_run", "skipped", "passed"]
 OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "not_run", "skipped", "passed")
@@ -23,6 +25,15 @@ BAD = OUTCOMES[:3]
 TESTS_SHOWN = 60
 TESTS_KEPT = 200
 FILE = REPORT.rpartition("/")[2]
+INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 3, 4, 5
+"""Exit codes of pytest."""
+_ERROR = re.compile(
+    r"[\w.]+: error: |ERROR: (?!usage:)|ImportError while|INTERNALERROR> (?!Traceback)\w|"
+    r"!!! .* !!!|FAIL "
+)
+_MARK = re.compile(r"^(?:INTERNALERROR>|ERROR:)\s+")
+_REASON = "E   "
+_STYLE = re.compile(r"\x1b\[[\d;]*m")
 
 Name = Annotated[str, AfterValidator(lambda text: text[:300])]
 Detail = Annotated[str, AfterValidator(lambda text: text[:DETAIL])]
@@ -40,7 +51,6 @@ class Test(BaseModel):
 class Report(BaseModel):
     """The report in the file. Tests can write to it, so it is validated like any input."""
 
-    error: Detail | None = None
     tests: list[Test] | None = None
 
     @property
@@ -67,18 +77,38 @@ class Report(BaseModel):
 
 def why_failed(report: Report, result: RunResult) -> str | None:
     """Why the tests have not passed, in a few words; None if they have. Pure."""
-    if report.error is not None:
-        return report.error
+    own_words = _failure_of_pytest(result)
+    if own_words and result.exit_code in {INTERNAL_ERROR, USAGE_ERROR}:
+        return own_words
     if report.tests is None:
-        return "pytest ended without a report: a test, or a limit, ended its process"
+        unreported = "pytest ended without a report: a test, or a limit, ended its process"
+        return own_words or unreported
     counts = report.counts
-    if not counts:
-        return "no tests were found: files are named test_*.py, functions test_*"
     if any(name in counts for name in BAD):
         return _counted(counts)
+    if not counts:
+        nothing = "no tests were found: files are named test_*.py, functions test_*"
+        return nothing if result.exit_code == NO_TESTS else own_words or nothing
     if "passed" not in counts:
         return "no test has passed: all were skipped"
-    return None if result.succeeded else "pytest failed, although no test did"
+    return None if result.succeeded else own_words or "pytest failed, although no test did"
+
+
+def _failure_of_pytest(result: RunResult) -> str | None:
+    """Why pytest failed, in the words that it wrote; None if it did not, or a limit ended it."""
+    if result.end is not End.EXITED or result.exit_code == 0:
+        return None
+    errors, output = (
+        [bare for line in stream.text.splitlines() if (bare := _STYLE.sub("", line).strip())]
+        for stream in (result.stderr, result.stdout)
+    )
+    for lines in (errors, output):
+        if found := [line for line in lines if _ERROR.match(line)]:
+            reasons = [line for line in lines if line.startswith(_REASON)] if errors else []
+            text = " ".join((found[-1], *reasons[-1:]))
+            return one_line(_MARK.sub("", text).strip("! "), DETAIL)
+    last = errors or [line for line in output if not line.startswith("=")]
+    return one_line(last[-1], DETAIL) if last else None
 
 
 def shown(report: Report, problem: str | None, output: str, width: int) -> str:

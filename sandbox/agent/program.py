@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     Rlimits = Mapping[str, tuple[int, int]]
-    Fields = tuple[list[str], bytes | None, str | None, dict[str, tuple[int, int]], set[str]]
+    Fields = tuple[list[str], bytes | None, dict[str, str], dict[str, tuple[int, int]]]
     """Those of `interpreter.Orders`."""
     Streams = tuple[int, int, int]
 
 WORK = "/work"
+_TOP = __file__.removesuffix("/sandbox/agent/program.py")
 _PR_SET_DUMPABLE = 4
 _prctl = ctypes.PyDLL(None, use_errno=True).prctl
 
@@ -127,6 +128,17 @@ def bound(rlimits: Rlimits) -> None:
 def python_command(python: str, main: str) -> list[str]:
     """The interpreter on its script, without the script's directory on the module path."""
     return [python, "-P", main]
+
+
+def script_command(python: str, main: str) -> list[str]:
+    """The same, with the working directory first on the script's module path. An environment
+    variable would also put it on the paths of the programs that the script starts.
+    """
+    start = (
+        f"import sys; sys.path.insert(0, {_TOP!r}); "
+        f"from sandbox.zygote.script import main; main({main!r})"
+    )
+    return [python, "-P", "-c", start]
 
 
 def write_main(main: str, code: bytes) -> None:

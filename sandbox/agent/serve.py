@@ -15,14 +15,17 @@ from sandbox.agent import program, wire
 from sandbox.agent.collect import Collected, collect
 from sandbox.agent.resource_monitor import ResourceMonitor
 from sandbox.agent.supervise import Observed, RunSupervisor
+from sandbox.agent.venv import make_venv
 from sandbox.agent.walk import Base
 from sandbox.agent.write import Written, write_files, write_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-_SOURCES = (".py", ".pyc", ".so")
+_IMPORTABLE = (".py", ".pyc", ".so", ".zip", ".egg", ".whl")
+"""How the names end of files that Python can import from, wherever they lie."""
+_BLOBS = frozenset({"code", "file", "link", "site", "stdin", "word"})
 
 
 class AgentContext:
@@ -52,6 +55,8 @@ class Order:
         self.files: dict[str, bytes] = {}
         self.executable: dict[str, bool] = {}
         self.links: dict[str, str] = {}
+        self.site: dict[str, bytes] = {}
+        self.path: list[str] = []
         self.removed: list[str] = []
         self.stdin = b""
         self.code: bytes | None = None
@@ -60,17 +65,16 @@ class Order:
         self.limits: dict[str, float] = {}
         self.rlimits: dict[str, tuple[int, int]] = {}
         for key, value in wire.receive_lines(control):
-            first, _, rest = value.partition(" ")
-            if key == "word":
-                self.words.append(wire.receive(control, int(first)).decode(errors="replace"))
+            if key in _BLOBS:
+                size, _, name = value.partition(" ")
+                self._take(key, name, wire.receive(control, int(size)))
+            elif key == "mode":
+                mode, _, path = value.partition(" ")
+                self.executable[path] = mode == "755"
+            elif key == "path":
+                self.path.append(f"{program.WORK}/{value}")
             elif key == "removed":
                 self.removed.append(value)
-            elif key in {"file", "link", "mode"}:
-                self._take_entry(control, key, first, rest)
-            elif key == "stdin":
-                self.stdin = wire.receive(control, int(first))
-            elif key == "code":
-                self.code = wire.receive(control, int(first))
             elif key == "rlimit":
                 name, soft, hard = value.split()
                 self.rlimits[name] = int(soft), int(hard)
@@ -81,14 +85,20 @@ class Order:
             else:
                 self.limits[key] = float(value)
 
-    def _take_entry(self, control: int, key: str, first: str, path: str) -> None:
-        """Note a file or a link, whose size is `first`, or the mode of a file."""
-        if key == "mode":
-            self.executable[path] = first == "755"
+    def _take(self, key: str, name: str, data: bytes) -> None:
+        """A blob, which follows its line; of those with a `name` there can be several."""
+        if key == "word":
+            self.words.append(data.decode(errors="replace"))
+        elif key == "file":
+            self.files[name] = data
         elif key == "link":
-            self.links[path] = wire.receive(control, int(first)).decode()
+            self.links[name] = data.decode()
+        elif key == "site":
+            self.site[name] = data
+        elif key == "stdin":
+            self.stdin = data
         else:
-            self.files[path] = wire.receive(control, int(first))
+            self.code = data
 
 
 def main(control: int, given_path: str) -> None:
@@ -123,14 +133,14 @@ def serve(
         order = Order(read_fd)
     except EOFError:
         return
-    top: Iterable[str] = order.files
     written = Written(order.files, order.executable, order.links)
     if base is None:
         write_files(program.WORK, written)
     else:
         write_over(program.WORK, written, order.removed)
-        top = sources(program.WORK)
-    running = _start(waiting, order, given, modules(top))
+    importable = any(path.endswith(_IMPORTABLE) for path in order.files)
+    alone = base is None and not order.links and not importable
+    running = _start(waiting, order, given, alone=alone)
     seen = RunSupervisor(running, monitor, order.limits, order.stdin, read_fd).follow()
     _answer(write_fd, seen, order, written, base)
 
@@ -143,41 +153,32 @@ def harden() -> None:
 
 
 def _start(
-    waiting: program.Waiting | None, order: Order, given: AgentContext, own: set[str]
+    waiting: program.Waiting | None, order: Order, given: AgentContext, *, alone: bool
 ) -> program.Program:
-    """The process that waits already, where there is one; else a new one. `own` are the names of
-    the workspace's modules.
+    """The process that waits already, where there is one; else a new one.
+
+    A process that waits has libraries loaded. It runs the code itself only where that cannot be
+    told from a new interpreter: the code is `alone`, which means that no file beside it can be
+    imported in the place of a library. Otherwise it executes an interpreter.
     """
+    python, env = given.python, dict(given.env)
+    first = order.path
+    if order.site:
+        python = make_venv(given.python, order.site)
+        first = [os.path.dirname(python), *first]  # noqa: PTH120
+    if first:
+        env["PATH"] = ":".join((*first, env["PATH"]))
+    if order.seed is not None:
+        env["PYTHONHASHSEED"] = order.seed
     argv = order.words
     if order.code is not None:
         program.write_main(given.main, order.code)
-        argv = program.python_command(given.python, given.main)
+        argv = program.script_command(python, given.main)
     if waiting is None:
-        env = dict(given.env)
-        if order.seed is not None:
-            env["PYTHONHASHSEED"] = order.seed
         return program.start(argv, env, order.rlimits)
-    waiting.begin((argv, order.code, order.seed, order.rlimits, own))
+    code = order.code if alone and env == dict(given.env) else None
+    waiting.begin((argv, code, env, order.rlimits))
     return waiting
-
-
-def sources(work: str) -> set[str]:
-    """The modules at the top of `work`, and what makes packages of directories there."""
-    found = set(os.listdir(work))  # noqa: PTH208
-    inits = (f"{name}/__init__{end}" for name in found for end in _SOURCES if "." not in name)
-    return found | {path for path in inits if os.path.lexists(f"{work}/{path}")}
-
-
-def modules(paths: Iterable[str]) -> set[str]:
-    """The names under which Python would import the files at the top of the workspace."""
-    found = set()
-    for path in paths:
-        top, _, rest = path.partition("/")
-        if not rest and top.endswith(_SOURCES):
-            found.add(top.partition(".")[0])
-        elif rest.partition(".")[0] == "__init__" and rest.endswith(_SOURCES):
-            found.add(top)
-    return found
 
 
 def _answer(

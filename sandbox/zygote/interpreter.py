@@ -10,7 +10,6 @@ Why: docs/decisions/0028-own-interpreters-by-setting.md
 
 from __future__ import annotations
 
-import importlib.machinery
 import io
 import itertools
 import marshal
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TOP = __file__.removesuffix("/sandbox/zygote/interpreter.py")
-_AT_START = frozenset({"sitecustomize", "usercustomize"})
-"""What an interpreter imports when it starts, if it is there: a fork is past that."""
 _DESCRIPTORS = 1024
 """A sandbox has a dozen, of the lowest numbers, and the limit of its zygote may be a million: on a
 kernel without close_range each number up to it is closed by itself."""
@@ -47,19 +44,18 @@ class ForkedChild(BaseException):
 
 
 class Orders:
-    """What the agent orders of the code process. `words` say it in full; `code` is there where
-    they are the interpreter and its script.
+    """What the agent orders of the code process. `words` and `env` say it in full; `code` is there
+    where they are the interpreter and its script, and this process may run it itself.
     """
 
     words: list[str]
     code: bytes | None
-    seed: str | None
+    env: dict[str, str]
     rlimits: dict[str, tuple[int, int]]
-    modules: set[str]
 
     def __init__(self, channel: int) -> None:
         fields = marshal.loads(wire.receive_sized(channel))  # noqa: S302  (of our own parent)
-        self.words, self.code, self.seed, self.rlimits, self.modules = fields
+        self.words, self.code, self.env, self.rlimits = fields
 
 
 def trampoline(main: Callable[[], None]) -> None:
@@ -90,7 +86,7 @@ def prepare(given: AgentContext) -> program.Waiting:
     return program.Waiting(pid, parent_ends, sending)
 
 
-def _code(channel: int, given: AgentContext) -> tuple[types.CodeType | str, frozenset[str]]:
+def _code(channel: int, given: AgentContext) -> tuple[types.CodeType, frozenset[str]]:
     """Make this process new, wait for the orders, and return what `shutdown.run` takes, or become
     another program.
     """
@@ -100,10 +96,9 @@ def _code(channel: int, given: AgentContext) -> tuple[types.CodeType | str, froz
         _reseed()
         orders = Orders(channel)
         os.close(channel)
-        code = _compiled(orders, given, loaded) or _module(orders, given, loaded)
+        code = None if orders.code is None else _compiled(orders.code, given.main)
         if code is None:
-            env = dict(given.env) | ({"PYTHONHASHSEED": orders.seed} if orders.seed else {})
-            program.become(orders.words, env, orders.rlimits)
+            program.become(orders.words, orders.env, orders.rlimits)
         program.bound(orders.rlimits)
     except EOFError:  # the sandbox ends without an order
         os._exit(0)
@@ -135,7 +130,7 @@ def _adopt(given: AgentContext) -> frozenset[str]:
     if dict(os.environ) != dict(given.env):
         os.environ.clear()
         os.environ.update(given.env)
-    sys.path[:] = [place for place in sys.path if place != _TOP]
+    sys.path[:] = [program.WORK, *(place for place in sys.path if place != _TOP)]
     for place in [place for place in sys.path_importer_cache if place.startswith(program.WORK)]:
         del sys.path_importer_cache[place]  # it was looked into before there was anything
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
@@ -144,7 +139,7 @@ def _adopt(given: AgentContext) -> frozenset[str]:
         setattr(sys, f"__{name}__", stream)
     sys.argv = [given.main]
     sys.orig_argv = program.python_command(given.python, given.main)
-    main = _main(given)
+    main = shutdown.main_module(given.main)
     _KEPT.append(sys.modules.pop("__main__"))
     loaded = frozenset(sys.modules)
     sys.modules["__main__"] = main
@@ -175,53 +170,16 @@ def _stream(fd: int, name: str) -> io.TextIOWrapper:
     return stream
 
 
-def _main(given: AgentContext) -> types.ModuleType:
-    """A new `__main__`, for code that lies where `given` says."""
-    main, old = types.ModuleType("__main__"), sys.modules["__main__"]
-    for name in ("__annotations__", "__builtins__"):
-        if name in vars(old):
-            setattr(main, name, {} if name == "__annotations__" else vars(old)[name])
-    main.__file__ = given.main
-    main.__cached__ = None  # type: ignore[attr-defined]
-    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", given.main)
-    return main
-
-
-def _compiled(orders: Orders, given: AgentContext, loaded: frozenset[str]) -> types.CodeType | None:
-    """The code; None where only the interpreter itself does the same as the interpreter.
-
-    That is for another program; for a hash seed; for a module of the workspace that would have
-    come before one that is loaded; and for code that Python has a word to say about: reading it
-    from its file, it says it best.
+def _compiled(code: bytes, main: str) -> types.CodeType | None:
+    """The code; None for code that Python has a word to say about: reading it from its file, it
+    says it best.
     """
-    if orders.code is None or _needs_its_own(orders, loaded):
-        return None
     with warnings.catch_warnings():
         warnings.simplefilter("error", SyntaxWarning)
         try:
-            return compile(orders.code, given.main, "exec", dont_inherit=True)
+            return compile(code, main, "exec", dont_inherit=True)
         except Exception:  # noqa: BLE001
             return None
-
-
-def _module(orders: Orders, given: AgentContext, loaded: frozenset[str]) -> str | None:
-    """The module of `python -m MODULE ...`, where one is asked for and this process can run it."""
-    if orders.words[:2] != [given.python, "-m"] or _needs_its_own(orders, loaded):
-        return None
-    if len(orders.words) < 3 or orders.words[2].startswith("-"):
-        return None
-    sys.orig_argv = orders.words
-    sys.argv = ["-m", *orders.words[3:]]
-    sys.path.insert(0, program.WORK)
-    main = sys.modules["__main__"]
-    main.__loader__ = importlib.machinery.BuiltinImporter
-    del main.__file__, main.__cached__
-    return orders.words[2]
-
-
-def _needs_its_own(orders: Orders, loaded: frozenset[str]) -> bool:
-    """Whether the orders are for an interpreter that has not begun."""
-    return orders.seed is not None or not all(map(orders.modules.isdisjoint, (loaded, _AT_START)))
 
 
 def _reseed() -> None:

@@ -25,7 +25,7 @@ STANDARD = (
     *("operator", "pathlib", "random", "re", "string", "struct", "textwrap", "threading", "time"),
     *("traceback", "types", "typing", "warnings", "weakref"),
 )
-INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "pandas", "pytest")
+INSTALLED = ("numpy", "PIL.Image", "PIL.PngImagePlugin", "matplotlib.pyplot", "pandas")
 
 
 def load(*, libraries: bool = True) -> None:
@@ -41,9 +41,6 @@ def load(*, libraries: bool = True) -> None:
             importlib.import_module("matplotlib.backends.backend_agg")
             plot_capture.install()
             _draw()
-        if "pytest" in sys.modules:
-            for name in sys.modules["_pytest.config"].default_plugins:
-                importlib.import_module(f"_pytest.{name}")
     if threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         raise RuntimeError("a library that was loaded ahead has started a thread")
     _forget()

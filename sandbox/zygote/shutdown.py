@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib.machinery
 import io
 import os
-import runpy
 import signal
 import sys
+import types
 import weakref
 
 from sandbox.agent import program
@@ -22,20 +23,30 @@ from sandbox.zygote import plot_capture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import types
     from typing import Any, NoReturn
 
 _FLUSH_FAILED = 120
 _INTERRUPTED = -1
 
 
-def run(code: types.CodeType | str, loaded: frozenset[str]) -> NoReturn:
-    """Run `code`, or the module of that name, as `__main__`, and end the process. `loaded` names
-    the modules that were there before the program.
+def main_module(path: str) -> types.ModuleType:
+    """A new `__main__` for code that lies at `path`."""
+    main, old = types.ModuleType("__main__"), sys.modules["__main__"]
+    for name in ("__annotations__", "__builtins__"):
+        if name in vars(old):
+            setattr(main, name, {} if name == "__annotations__" else vars(old)[name])
+    main.__file__ = path
+    main.__cached__ = None  # type: ignore[attr-defined]
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
+    return main
+
+
+def run(code: types.CodeType, loaded: frozenset[str]) -> NoReturn:
+    """Run `code` as `__main__`, and end the process. `loaded` names the modules that were there
+    before the program.
     """
-    pid, captures = os.getpid(), not isinstance(code, str)  # `python -m` is a test runner
-    if captures:
-        plot_capture.install()
+    pid = os.getpid()
+    plot_capture.install()
     status = _execute(code)
     threading: Any = sys.modules.get("threading")
     try:
@@ -44,7 +55,7 @@ def run(code: types.CodeType | str, loaded: frozenset[str]) -> NoReturn:
     except BaseException:  # noqa: BLE001
         _show("Exception ignored on threading shutdown\n")
     # Before pyplot's own exit function, which closes all figures; not in a fork of the program.
-    if captures and status == 0 and os.getpid() == pid:
+    if status == 0 and os.getpid() == pid:
         plot_capture.save(program.WORK)
     atexit._run_exitfuncs()  # noqa: SLF001
     flushed = _flush()
@@ -59,14 +70,11 @@ def run(code: types.CodeType | str, loaded: frozenset[str]) -> NoReturn:
     os._exit(status)
 
 
-def _execute(code: types.CodeType | str) -> int:
+def _execute(code: types.CodeType) -> int:
     """Returns the exit status; `_INTERRUPTED` where the process is to end by SIGINT."""
     failure: BaseException
     try:
-        if isinstance(code, str):
-            runpy._run_module_as_main(code)  # type: ignore[attr-defined]  # noqa: SLF001
-        else:
-            exec(code, sys.modules["__main__"].__dict__)  # noqa: S102
+        exec(code, sys.modules["__main__"].__dict__)  # noqa: S102
     except SystemExit as end:
         return _exit_status(end)
     except BaseException as error:  # noqa: BLE001

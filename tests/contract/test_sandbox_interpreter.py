@@ -1,7 +1,7 @@
 """The code's interpreter is forked, not started, where that is the same: here it is seen to be.
 
-Each program runs twice: as it comes, and with a hash seed, for which a new interpreter is started.
-Both must say the same and end the same way.
+Each program runs twice: without files, and with a module beside it, for which a new interpreter is
+started. Both must say the same and end the same way.
 """
 
 # ruff: noqa: E501
@@ -110,32 +110,14 @@ PROGRAMS: dict[str, str | bytes] = {
     "signal.signal(signal.SIGALRM, h); signal.setitimer(signal.ITIMER_REAL, 0.3); time.sleep(9)",
     "a module that shadows": "import statistics; print(statistics.__file__)",
 }
-COMMANDS: dict[str, tuple[str, ...]] = {
-    "pytest": ("pytest", "-q", "-p", "no:cacheprovider", "checked.py"),
-    "unittest": ("unittest", "-v", "checked"),
-    "its own module": ("asked", "a", "-b"),
-    "a module of the library": ("json.tool", "--compact"),
-    "no such module": ("no_such_module",),
-    "an option": ("-c", "print(1)"),
-}
-"""Words behind `python -m`."""
-CHECKED = b"""
-import unittest, warnings
-class Case(unittest.TestCase):
-    def test_it(self): self.assertEqual(1, 1)
-def test_well(tmp_path, capsys): assert tmp_path.exists()
-def test_badly():
-    warnings.warn("careful")
-    found = {"a": [1, 2]}
-    assert found == {"a": [1, 3]}, "not the same"
+MODULE = {"statistics.py": b"f = open('f.txt', 'w')\n"}
+"""It truncates f.txt, and hides a module of the library, only where it is imported."""
+NOT_FOR_A_SHELL = {"null byte", "subprocess", "environment"}
+"""A word has no null byte, and the shell's PYTHONPATH shows in these programs."""
+NATIVE = """
+printf %s "$1" >/run/main.py; chmod 0555 /run
+export PYTHONPATH=/work; exec /opt/venv/bin/python -P /run/main.py
 """
-ASKED = b"""
-import sys
-print(__name__, __file__, __spec__.name, sys.argv, sys.path, sys.orig_argv, sorted(vars()))
-1 / 0
-"""
-FILES = {"mine.py": b"f = open('f.txt', 'w')\n"}
-"""Beside each program; `mine` truncates f.txt only where it is imported."""
 
 
 def everywhere(names: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -173,29 +155,87 @@ async def test_a_fork_is_what_an_interpreter_would_be(
     sandbox = await backends(backend)
     command = program(name)
     forked = await sandbox.run(command, LIMITS)
-    started = await sandbox.run(replace(command, seed=1), LIMITS)
+    started = await sandbox.run(replace(command, files={**command.files, "other.py": b""}), LIMITS)
     assert seen(forked) == seen(started)
+    if name not in NOT_FOR_A_SHELL:
+        code = command.argv[2]
+        shell = replace(command, argv=("sh", "-c", NATIVE, "sh", code))
+        assert seen(await sandbox.run(shell, LIMITS)) == seen(started)
 
 
-@pytest.mark.parametrize(("backend", "name"), everywhere(COMMANDS))
-async def test_a_module_is_run_as_an_interpreter_would_run_it(
-    backends: Backends, backend: str, name: str
+@EACH
+@pytest.mark.parametrize("folder", ["", "lib/", "src/deep/"])
+async def test_beside_modules_no_library_is_loaded_beforehand(
+    backends: Backends, backend: str, folder: str
 ) -> None:
     sandbox = await backends(backend)
-    files = {"checked.py": CHECKED, "asked.py": ASKED}
-    command = Command(("python", "-m", *COMMANDS[name]), files, stdin=b"[1, {}]")
-    forked = await sandbox.run(command, LIMITS)
-    started = await sandbox.run(replace(command, seed=1), LIMITS)
-    assert seen(forked) == seen(started)
+    code = (
+        "import sys; sys.path.insert(0, 'lib'); sys.path.insert(0, 'src/deep')\n"
+        "import six, dateutil, packaging; print(six.OWN, dateutil.OWN, packaging.OWN)"
+    )
+    names = ("six.py", "dateutil/__init__.py", "packaging/__init__.py")
+    files = {f"{folder}{name}": b"OWN = 'own'" for name in names}
+    result = await sandbox.run(Command.python(code, files), LIMITS)
+    assert result.stdout.text == "own own own\n", result.stderr.text
+
+
+@EACH
+async def test_the_working_directory_is_on_the_path_of_the_program_alone(
+    backends: Backends, backend: str
+) -> None:
+    sandbox = await backends(backend)
+    code = """
+import os, subprocess, sys, mine
+print(sys.path[0], [name for name in os.environ if name == 'PYTHONPATH'])
+for words in (['-c', 'import mine'], ['folder/program.py'], ['-m', 'folder.program']):
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+    print(words[0], done.stderr.rpartition('Error: ')[2].strip())
+"""
+    files = {"mine.py": b"", "folder/program.py": b"import mine"}
+    result = await sandbox.run(Command.python(code, files), LIMITS)
+    assert result.stdout.text.splitlines() == [
+        "/work []",
+        "-c ",
+        "folder/program.py No module named 'mine'",
+        "-m ",
+    ]
+
+
+@EACH
+async def test_a_run_has_a_virtual_environment_for_its_site_packages(
+    backends: Backends, backend: str
+) -> None:
+    sandbox = await backends(backend)
+    files = {"src/numpy.py": b"OWN = 1"}
+    script = """
+tool; head -1 $(which pytest); pytest --version
+env -i $(which python3) -c 'import sys, extra, numpy, PIL; print(sys.prefix, numpy.OWN)'
+"""
+    command = Command(
+        ("sh", "-ec", script),
+        {**files, "tools/tool": b"#!/bin/sh\necho tool"},
+        site={"own.pth": b"/work/src\n", "extra.py": b""},
+        path=("tools",),
+    )
+    result = await sandbox.run(command, LIMITS)
+    tool, first, version, last = result.stdout.text.splitlines()
+    assert (tool, first) == ("tool", "#!/run/venv/bin/python"), result.stderr.text
+    assert version.startswith("pytest ")
+    assert last == "/run/venv 1"
+    code = "import sys, numpy; print(sys.prefix, numpy.OWN)"
+    site = {"own.pth": b"/work/src\n"}
+    result = await sandbox.run(replace(Command.python(code, files), site=site), LIMITS)
+    assert result.stdout.text == "/run/venv 1\n"
+    for wrong in ({"site": {"../x.pth": b""}}, {"site": {"~x.pth": b""}}, {"path": ("/usr",)}):
+        with pytest.raises(ValueError, match="path"):
+            await sandbox.run(replace(command, **wrong), LIMITS)
 
 
 @EACH
 async def test_what_is_forked_has_its_libraries_loaded(backends: Backends, backend: str) -> None:
     sandbox = await backends(backend)
     await sandbox.warmed()  # of a container's sandboxes some may be cold by now
-    code = (
-        "import sys; print({'numpy', 'matplotlib.pyplot', 'pandas', 'pytest'} <= set(sys.modules))"
-    )
+    code = "import sys; print({'numpy', 'matplotlib.pyplot', 'pandas'} <= set(sys.modules))"
     command = Command.python(code)
     assert (await sandbox.run(command, LIMITS)).stdout.text == "True\n"
     assert (await sandbox.run(replace(command, seed=1), LIMITS)).stdout.text == "False\n"
@@ -230,8 +270,8 @@ async def test_a_seed_fixes_the_order_of_sets_alone(backends: Backends, backend:
 
 def program(name: str) -> Command:
     """The command of one of the programs, with its files and its standard input."""
-    files = FILES | ({"statistics.py": b""} if name == "a module that shadows" else {})
-    return replace(Command.python(PROGRAMS[name], files), stdin=b"one\ntwo\nthree\n")
+    files = MODULE if name == "a module that shadows" else {}
+    return replace(Command.python(str(PROGRAMS[name]), files), stdin=b"one\ntwo\nthree\n")
 
 
 def _plain(text: str) -> list[str]:

@@ -10,10 +10,10 @@ import ctypes
 import importlib
 import os
 import runpy
+import site
 import sys
 import traceback
 import types
-import zipfile  # noqa: F401 - unpacking packages needs it, and a workspace may have its own
 
 from agents.checks.supervised.channel import Reporter
 
@@ -27,8 +27,6 @@ _PR_SET_DUMPABLE = 4
 _BROKEN = 70
 _JUDGE = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "json", "traceback")
 _ALWAYS = ("__main__", "builtins", "sys", "importlib", "encodings", "codecs", "site")
-_UNPACKS = f"{WORK}/sitecustomize.py"
-"""See `agents.runs.installed`; the workspace's own file of this name is not copied."""
 
 
 def run_test_process(order: Mapping[str, Any], read_fd: int, write_fd: int) -> NoReturn:
@@ -55,8 +53,6 @@ def _settle() -> None:
     os.dup2(2, 1)
     sys.stdout = open(1, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as without a judge
-    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
-        del os.environ[name]
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
 
@@ -66,14 +62,21 @@ def _pytest(order: Mapping[str, Any], reporter: Reporter) -> None:
     for name in sys.modules["_pytest.config"].default_plugins:
         importlib.import_module(f"_pytest.{name}")
     session = importlib.import_module("agents.checks.supervised.session")
-    canary = next(iter(order["canary"]))
+    canary, plug_ins = next(iter(order["canary"])), _plug_ins()
     plug_in = session.Session(reporter, canary)
     _uncover(order)
     _forget(order)
-    words = ["-c", order["settings"], "--rootdir", WORK, "-p", "no:cacheprovider"]
-    words += ["-p", "no:terminal", "--continue-on-collection-errors", *order["words"]]
-    words += [] if order["aimed"] else order["tests"]
+    words = ["-c", order["settings"], "--rootdir", WORK, "--continue-on-collection-errors"]
+    words += [*plug_ins, *order["words"], *([] if order["aimed"] else order["tests"])]
     plug_in.close(int(pytest.main([*words, canary], plugins=[plug_in])))
+
+
+def _plug_ins() -> list[str]:
+    """pytest's words for the plug-ins of the sandbox's own environment, which the operator has
+    made. Those of packages that the job has installed are not loaded."""
+    metadata = importlib.import_module("importlib.metadata")
+    found = metadata.entry_points(group="pytest11")
+    return [word for each in sorted(found) for word in ("-p", each.value)]
 
 
 def _script(order: Mapping[str, Any], reporter: Reporter) -> None:
@@ -130,9 +133,20 @@ def _uncover(order: Mapping[str, Any]) -> None:
             file.write(text)
     importlib.invalidate_caches()
     os.chdir(WORK)
-    sys.path.insert(0, WORK)
-    if order["packages"]:
-        runpy.run_path(_UNPACKS)
+    sys.path[:] = [place for place in sys.path if place != WORK]
+    if order["site"]:
+        _read_site_again()
+    if order["importable"]:
+        sys.path.insert(0, WORK)
+
+
+def _read_site_again() -> None:
+    """Add what the files of `site-packages` name. `site` leaves out a directory that does not
+    exist, and those of the workspace did not when this interpreter started."""
+    packages = [place for place in sys.path if place.endswith(("site-packages", "dist-packages"))]
+    sys.path[:] = [place for place in sys.path if place not in packages]
+    for place in packages:
+        site.addsitedir(place)
 
 
 def _forget(order: Mapping[str, Any]) -> None:
@@ -148,6 +162,16 @@ def _forget(order: Mapping[str, Any]) -> None:
                 of = value.__name__ if isinstance(value, types.ModuleType) else None
                 of = of or getattr(value, "__module__", None) or ""
                 kept.add(str(of).partition(".")[0])
-    gone = {*(top - kept), "agents"}
+    loaded = {name.partition(".")[0] for name in sys.modules} - kept - sys.stdlib_module_names
+    gone = {*(top - kept), *filter(_lies_elsewhere, loaded), "agents"}
     for name in [name for name in sys.modules if name.partition(".")[0] in gone]:
         del sys.modules[name]
+
+
+def _lies_elsewhere(name: str) -> bool:
+    """Whether a loaded library would now be imported from another file: the project is a library of
+    the same name."""
+    loaded = getattr(sys.modules.get(name), "__spec__", None)
+    found = (finder.find_spec(name, None) for finder in sys.meta_path)
+    spec = next(filter(None, found), None)
+    return loaded is not None and spec is not None and spec.origin != loaded.origin

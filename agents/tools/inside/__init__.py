@@ -6,9 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agents.ports import Ports
 from sandbox.protocol import MIB, Command, End, Limits, RunResult, SandboxUnavailable
+
+if TYPE_CHECKING:
+    from agents.ports import Ports
 
 _HERE = Path(__file__).parent
 
@@ -17,6 +20,13 @@ _HERE = Path(__file__).parent
 def source(name: str) -> str:
     """The text of the program in `NAME.py`."""
     return (_HERE / f"{name}.py").read_text()
+
+
+def pth_line(name: str, **variables: object) -> str:
+    """A line of a `.pth` file that executes the program in `NAME.py`, which finds the `variables`
+    defined. `site` executes a line only if it begins with an import."""
+    defined = {"__name__": f"fettle_{name}", **variables}
+    return f"import sys; exec({source(name)!a}, {defined!a})"
 
 
 ARGV = ("python", "-I", "-S")

@@ -36,8 +36,9 @@ import sys
 from pip._internal.cli.main import main
 sys.exit(main())
 """
-PIP_PATH, SANDBOX_PATH = "_pip.pth", "_sandbox.pth"
-"""In the order of their names: the sandbox may have an older pip."""
+PIP_PATH, SANDBOX_PATH = "_pip.pth", "~sandbox.pth"
+"""In the order of their names: the sandbox may have an older pip, and older packages than those
+that a `.pth` file of the project's own names."""
 
 
 def paths() -> Iterator[tuple[str, os.stat_result]]:
@@ -73,11 +74,7 @@ def prepare() -> None:
 def environment(asked: dict[str, Any]) -> dict[str, str]:
     """What the command finds: the environment is active, and the network is a proxy."""
     proxy = f"http://127.0.0.1:{asked['port']}"
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
-    }
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
     return {
         **kept,

@@ -27,7 +27,7 @@ from worker.repositories.setups.run import MOST_FILES, Indexes, Inputs, run
 AT_ONCE = 2
 """Setups of one worker: each may have two processors' time and 2 GiB for minutes."""
 EXCLUDE = ".git/info/exclude"
-FORMAT = 1
+FORMAT = 2
 """Raised where the same command leaves something else."""
 _WAIT_SECONDS = 60.0
 """How much longer than a setup may take another job's is waited for."""
@@ -148,7 +148,7 @@ class Setups:
 def _finish(layer: Path, entries: Collection[str], taken: int) -> None:
     """Note the layer's bytes, and keep what is in it out of git's sight, beside files of a commit
     with these paths."""
-    hidden = [f"{line}\n" for line in ("/sitecustomize.py", *_new(layer, entries))]
+    hidden = [f"{line}\n" for line in _new(layer, entries)]
     for path, text in ((f"{TOP}/{BYTES_FILE}", f"{taken}\n"), (EXCLUDE, "".join(hidden))):
         (layer / path).parent.mkdir(parents=True, exist_ok=True)
         (layer / path).write_bytes(os.fsencode(text))

@@ -1,26 +1,27 @@
-"""Runs pytest and reports each test. Input: {words} as JSON; the report goes to the file REPORT as
-JSON: {collected, tests: [{id, outcome, detail}]} or {error}.
+"""A pytest plug-in that reports each test. It writes the file REPORT when the session has ended, as
+JSON: {collected, tests: [{id, outcome, detail}]}.
 
-Without a report nothing is shown: a test may have ended the process (`os._exit(0)`).
+It changes nothing that a project may have configured. Without a report nothing is shown: a test may
+have ended the process (`os._exit(0)`).
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 REPORT = "/work/.fettle-tests.json"
 DETAIL = 600
-MISSING = 3
+
+_open: Callable[..., Any] = open
+_dumps, _getpid, _pid = json.dumps, os.getpid, os.getpid()
+"""Bound before tests can replace them."""
 
 
 class Recorder:
-    """A pytest plugin. The worst phase of a test counts."""
+    """The worst phase of a test counts."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
@@ -45,6 +46,12 @@ class Recorder:
         elif report.nodeid not in self.outcomes and report.when == "call":
             self.outcomes[report.nodeid] = "passed", ""
 
+    def pytest_unconfigure(self) -> None:
+        """The session has ended, in whatever way. No test sees the file."""
+        if _getpid() == _pid:  # else a fork of a test has come to its end
+            with _open(REPORT, "w") as file:
+                file.write(_dumps(self.report()))
+
     def report(self) -> dict[str, Any]:
         """The report; it includes tests that were collected and did not run."""
         names = dict.fromkeys((*self.ids, *self.outcomes))
@@ -56,6 +63,15 @@ class Recorder:
         return {"collected": len(self.ids), "tests": tests}
 
 
+def pytest_configure(config: Any) -> None:
+    """Report, but not from a worker of pytest-xdist: its controller hears of every test. Tracebacks
+    are short, because a model reads them, if nobody has chosen another style."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder(), "fettle-recorder")
+    if getattr(config.option, "tbstyle", None) == "auto":
+        config.option.tbstyle = "short"
+
+
 def _detail(report: Any) -> str:
     """Place and reason, in a few lines."""
     crash = getattr(report.longrepr, "reprcrash", None)
@@ -64,29 +80,3 @@ def _detail(report: Any) -> str:
     if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
         return str(report.longrepr[-1])[:DETAIL]
     return str(report.longreprtext)[-DETAIL:]
-
-
-def write_down(report: dict[str, Any], opened: Callable[..., Any] = open) -> None:
-    """Write the report. `open` is bound before tests can replace it."""
-    with opened(REPORT, "w") as file:
-        file.write(json.dumps(report))
-
-
-def main() -> int:
-    """pytest's exit code, or MISSING."""
-    asked = json.load(sys.stdin)
-    Path(REPORT).unlink(missing_ok=True)
-    try:
-        pytest = importlib.import_module("pytest")
-    except ImportError as error:
-        write_down({"error": f"pytest cannot be imported in the sandbox: {error}"})
-        return MISSING
-    recorder = Recorder()
-    words = ["-q", "--tb=short", "--color=no", "-p", "no:cacheprovider"]
-    code = pytest.main([*words, *asked["words"]], plugins=[recorder])
-    write_down(recorder.report())
-    return int(code)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

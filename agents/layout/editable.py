@@ -1,0 +1,68 @@
+"""What an editable install of a project makes importable, by the project's metadata. Pure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from agents.layout import backends, setuptools
+from agents.layout.importable import Importable, Project, table
+
+METADATA: Final = ("pyproject.toml", "setup.cfg", "setup.py")
+"""The files that `editable` reads, in the project's directory."""
+METADATA_BYTES: Final = 64 * 1024
+"""The largest of these files that is read: they are anybody's."""
+_MOST_DOTS = 50
+"""In a line of TOML: tomllib is quadratic in the parts of a dotted key."""
+
+_Rule = Callable[[Project], Importable]
+_RULES: Mapping[str, _Rule] = {
+    "flit": backends.flit,
+    "flit_core": backends.flit,
+    "hatchling": backends.hatch,
+    "maturin": backends.maturin,
+    "pdm": backends.pdm,
+    "pdm_backend": backends.pdm,
+    "poetry": backends.poetry,
+    "poetry_core": backends.poetry,
+    "setuptools": setuptools.importable,
+    "uv_build": backends.uv,
+}
+"""By the first part of the build backend's name, or by the name of its distribution."""
+
+
+def editable(paths: Collection[str], texts: Mapping[str, str]) -> Importable:
+    """`paths` are all files of the project, `texts` the contents of those in `METADATA`. Nothing is
+    importable for a project that pip would refuse to install."""
+    pyproject = _toml(texts.get("pyproject.toml", ""))
+    system = pyproject.get("build-system")
+    if not (isinstance(system, dict) or table(pyproject, "project") or "setup.py" in paths):
+        poetry = table(pyproject, "tool", "poetry")
+        return backends.poetry(Project(paths, pyproject, texts)) if poetry else Importable()
+    rule = _rule(table(pyproject, "build-system"))
+    return rule(Project(paths, pyproject, texts))
+
+
+def _rule(system: Mapping[str, Any]) -> _Rule:
+    """The rule of a build system. A backend of another name, which may be the project's own, mostly
+    wraps the backend that it requires."""
+    named = str(system.get("build-backend") or "setuptools").partition(".")[0].partition(":")[0]
+    if named in _RULES:
+        return _RULES[named]
+    requires = system.get("requires")
+    for each in requires if isinstance(requires, list) else ():
+        words = str(each).replace("-", "_").replace(".", "_")
+        if found := next((name for name in _RULES if words.startswith(name)), None):
+            return _RULES[found]
+    return backends.unknown
+
+
+def _toml(text: str) -> Mapping[str, Any]:
+    """A TOML file; empty if it cannot be read."""
+    if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
+        return {}
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return {}

@@ -1,0 +1,181 @@
+"""The packages that setup.py and setup.cfg name, read without running them. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_FINDERS = {"find_packages": False, "find_namespace_packages": True}
+_UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """A call of `find_packages`: where it looks, and which names it takes."""
+
+    where: tuple[str, ...] = ("",)
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+    namespaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The settings of one file; None where it says nothing. `dynamic`: code computes the packages,
+    so they are not known."""
+
+    packages: tuple[str, ...] | None = None
+    find: Find | None = None
+    modules: tuple[str, ...] | None = None
+    directories: Mapping[str, str] | None = None
+    dynamic: bool = False
+
+    def over(self, other: Options) -> Options:
+        """These settings, and those of `other` that are not set here."""
+        own = self.packages is not None or self.find is not None or self.dynamic
+        of_packages = self if own else other
+        return Options(
+            packages=of_packages.packages,
+            find=of_packages.find,
+            modules=other.modules if self.modules is None else self.modules,
+            directories=other.directories if self.directories is None else self.directories,
+            dynamic=of_packages.dynamic,
+        )
+
+
+def of_setup_cfg(text: str) -> Options:
+    """Those of a setup.cfg. (`configparser` is quadratic in the spaces of a line.)"""
+    values = dict(_settings(text))
+    packages, modules = values.get("options.packages"), values.get("options.py_modules")
+    directories = values.get("options.package_dir")
+    listed = None if packages is None else tuple(_list(packages))
+    find = None
+    if listed in {("find:",), ("find_namespace:",)}:
+        find = Find(
+            tuple(_list(values.get("options.packages.find.where", ""))) or ("",),
+            tuple(_list(values.get("options.packages.find.include", ""))) or ("*",),
+            tuple(_list(values.get("options.packages.find.exclude", ""))),
+            namespaces=listed == ("find_namespace:",),
+        )
+        listed = None
+    pairs = (each.partition("=") for each in _list(directories or ""))
+    return Options(
+        packages=listed,
+        find=find,
+        modules=None if modules is None else tuple(_list(modules)),
+        directories=None
+        if directories is None
+        else {name.strip(): place.strip() for name, _, place in pairs},
+    )
+
+
+def _settings(text: str) -> Iterator[tuple[str, str]]:
+    """`section.key` and the value, whose further lines are indented."""
+    section = key = ""
+    value: list[str] = []
+    for line in [*text.splitlines(), "["]:
+        if line[:1] in {"#", ";"} or (line[:1].isspace() and not key):
+            continue
+        if line[:1].isspace() or not line:
+            value.append(line.strip())
+            continue
+        if key:
+            yield f"{section}.{key}", "\n".join(value)
+            key = ""
+        if line.startswith("["):
+            section = line.strip().strip("[]").strip()
+        else:
+            cut = min((at for at in (line.find("="), line.find(":")) if at >= 0), default=-1)
+            if cut >= 0:
+                key, value = line[:cut].strip().lower().replace("-", "_"), [line[cut + 1 :].strip()]
+
+
+def _list(text: str) -> Iterator[str]:
+    """The elements of a value: one a line, or divided by commas."""
+    for part in text.replace(",", "\n").splitlines():
+        if bare := part.strip():
+            yield bare
+
+
+def of_setup_py(text: str) -> Options:
+    """Those of the call of `setup` in a setup.py, as far as they are literal."""
+    try:
+        tree = ast.parse(text)
+    except _UNPARSABLE:
+        return Options(dynamic=True)
+    names = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    call = next(filter(_is_setup, ast.walk(tree)), None)
+    if not isinstance(call, ast.Call):
+        return Options()
+    given = {each.arg: each.value for each in call.keywords if each.arg}
+    return _of_call({name: _resolved(value, names) for name, value in given.items()})
+
+
+def _of_call(given: Mapping[str, ast.expr]) -> Options:
+    packages = given.get("packages")
+    find = None if packages is None else _find(packages)
+    listed = None if packages is None else _literal(packages)
+    modules = _literal(given["py_modules"]) if "py_modules" in given else None
+    directories = _literal(given["package_dir"]) if "package_dir" in given else None
+    return Options(
+        packages=_texts(listed),
+        find=find,
+        modules=_texts(modules),
+        directories={str(name): str(place) for name, place in directories.items()}
+        if isinstance(directories, dict)
+        else None,
+        dynamic=packages is not None and find is None and _texts(listed) is None,
+    )
+
+
+def _is_setup(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    return getattr(node.func, "attr", getattr(node.func, "id", "")) == "setup"
+
+
+def _resolved(value: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr:
+    """The value of a name that is assigned at the top of the file."""
+    return names.get(value.id, value) if isinstance(value, ast.Name) else value
+
+
+def _find(value: ast.expr) -> Find | None:
+    """A call of `find_packages` with literal arguments."""
+    if not isinstance(value, ast.Call):
+        return None
+    namespaces = _FINDERS.get(getattr(value.func, "attr", getattr(value.func, "id", "")))
+    if namespaces is None:
+        return None
+    order = ("where", "exclude", "include")
+    given: dict[str, Any] = {
+        name: _literal(each) for name, each in zip(order, value.args, strict=False)
+    }
+    given |= {each.arg: _literal(each.value) for each in value.keywords if each.arg}
+    where = given.get("where")
+    return Find(
+        (where if isinstance(where, str) else "",),
+        _texts(given.get("include")) or ("*",),
+        _texts(given.get("exclude")) or (),
+        namespaces=namespaces,
+    )
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (*_UNPARSABLE, TypeError):
+        return None
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    if not isinstance(value, list | tuple | set):
+        return None
+    return tuple(sorted(value) if isinstance(value, set) else value)

@@ -1,0 +1,161 @@
+"""What setuptools makes importable: a source directory as a whole, or packages one by one. Pure.
+
+A project whose packages all lie in one source directory (`package_dir = {"": "src"}`) gets that
+directory on the module path. Otherwise setuptools installs an import hook that finds the project's
+top-level packages and modules, and nothing beside them (setuptools/command/editable_wheel.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from agents.layout.importable import Importable, Project, inside, joined, table, texts_of
+from agents.layout.setup_files import Find, Options, of_setup_cfg, of_setup_py
+
+_NOT_PACKAGES = (
+    *("[._]*", "ci", "bin", "debian", "doc", "docs", "documentation", "manpages", "news"),
+    *("newsfragments", "changelog", "test", "tests", "unit_test", "unit_tests", "example"),
+    *("examples", "scripts", "tools", "util", "utils", "python", "build", "benchmark"),
+    *("benchmarks", "exercise", "exercises", "htmlcov", "tasks", "fabfile", "site_scons"),
+)
+_NOT_MODULES = (
+    *("[._]*", "setup", "conftest", "test", "tests", "example", "examples", "build", "toxfile"),
+    *("noxfile", "pavement", "dodo", "tasks", "fabfile", "[Ss][Cc]onstruct", "conanfile"),
+    *("manage", "benchmark", "benchmarks", "exercise", "exercises"),
+)
+"""Names that setuptools' automatic discovery leaves out (setuptools/discovery.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Top-level packages and modules, by name; `directories` map packages to places."""
+
+    packages: tuple[str, ...]
+    modules: tuple[str, ...]
+    directories: Mapping[str, str]
+
+
+def importable(project: Project) -> Importable:
+    """By pyproject.toml, setup.py and setup.cfg together."""
+    names = _names(project, _options(project))
+    root = names.directories.get("")
+    if root is not None and set(names.directories) == {""}:
+        return Importable((joined(root),) if inside(joined(root)) else ())
+    tops = {name: _place(name, names.directories) for name in (*names.packages, *names.modules)}
+    own = {name: place for name, place in tops.items() if not _nested(name, place, tops)}
+    spaces = {name.partition(".")[0] for name in own if "." in name} - own.keys()
+    above = {name: _place(name, names.directories) for name in sorted(spaces)}
+    return Importable(modules={name: at for name, at in {**above, **own}.items() if inside(at)})
+
+
+def _options(project: Project) -> Options:
+    """The settings; those of pyproject.toml come first, then setup.py's, then setup.cfg's."""
+    found = of_setup_cfg(project.texts.get("setup.cfg", ""))
+    if "setup.py" in project.paths:
+        found = of_setup_py(project.texts.get("setup.py", "")).over(found)
+    return _of_pyproject(table(project.pyproject, "tool", "setuptools")).over(found)
+
+
+def _of_pyproject(tool: Mapping[str, Any]) -> Options:
+    packages, find = tool.get("packages"), None
+    if isinstance(packages, Mapping):
+        asked = table(packages, "find")
+        find = Find(
+            tuple(texts_of(asked.get("where"))) or ("",),
+            tuple(texts_of(asked.get("include"))) or ("*",),
+            tuple(texts_of(asked.get("exclude"))),
+            namespaces=asked.get("namespaces") is not False,
+        )
+    directories = tool.get("package-dir")
+    listed = tuple(texts_of(packages)) if isinstance(packages, list) else None
+    modules = tool.get("py-modules")
+    return Options(
+        packages=listed,
+        find=find,
+        modules=tuple(texts_of(modules)) if isinstance(modules, list) else None,
+        directories=_texts_by_name(directories) if isinstance(directories, Mapping) else None,
+    )
+
+
+def _texts_by_name(mapping: Mapping[Any, Any]) -> dict[str, str]:
+    return {str(key): value for key, value in mapping.items() if isinstance(value, str)}
+
+
+def _names(project: Project, options: Options) -> _Names:
+    directories = dict(options.directories or {})
+    modules = options.modules or ()
+    if options.find is not None:
+        found, directories = _found(project, options.find, directories)
+        return _Names(found, modules, directories)
+    if not options.dynamic and (options.packages is not None or options.modules is not None):
+        return _Names(options.packages or (), modules, directories)
+    return _discovered(project, directories, guess=options.dynamic)
+
+
+def _found(
+    project: Project, find: Find, directories: Mapping[str, str]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The top-level packages of `find_packages`, and the directories of packages."""
+    found, places = [], dict(directories)
+    for where in map(joined, find.where):
+        for name in _packages(project, where, namespaces=find.namespaces):
+            if any(fnmatchcase(name, each) for each in find.include) and not any(
+                fnmatchcase(name, each) for each in find.exclude
+            ):
+                found.append(name)
+                if where and len(find.where) > 1:
+                    places[name] = joined(where, name)
+        if where and len(find.where) == 1:
+            places.setdefault("", where)
+    return tuple(found), places
+
+
+def _packages(project: Project, where: str, *, namespaces: bool) -> Iterator[str]:
+    for each in project.top(where):
+        name = each.removesuffix("/")
+        is_package = namespaces or f"{joined(where, name)}/__init__.py" in project.names
+        if each.endswith("/") and name.isidentifier() and is_package:
+            yield name
+
+
+def _discovered(project: Project, directories: dict[str, str], *, guess: bool) -> _Names:
+    """What automatic discovery finds. setuptools refuses a flat project with several packages; with
+    `guess` the packages are named by code, and any may be meant."""
+    root = joined(directories.get("", "src"))
+    if project.has_directory(root):
+        return _Names((), (), {**directories, "": root})
+    if any(directories):
+        return _Names(tuple(name for name in directories if name), (), directories)
+    found = tuple(_packages(project, "", namespaces=not guess))
+    packages = tuple(name for name in found if not _matches(name, _NOT_PACKAGES))
+    if packages:
+        return _Names(packages if guess or len(packages) == 1 else (), (), directories)
+    names = (name for name in project.top("") if not name.endswith("/"))
+    modules = tuple(name for name in names if not _matches(name, _NOT_MODULES))
+    return _Names((), modules if guess or len(modules) == 1 else (), directories)
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _place(name: str, directories: Mapping[str, str]) -> str:
+    """Where a package or module lies: by the longest of its own names in `directories`."""
+    parts = name.split(".")
+    for depth in range(len(parts), 0, -1):
+        if (at := directories.get(".".join(parts[:depth]))) is not None:
+            return joined(at, *parts[depth:])
+    return joined(directories.get("", ""), *parts)
+
+
+def _nested(name: str, place: str, tops: Mapping[str, str]) -> bool:
+    """Whether a package is found by way of another one that it lies in."""
+    parts = name.split(".")
+    above = (".".join(parts[:depth]) for depth in range(1, len(parts)))
+    return any(
+        each in tops and place == joined(tops[each], *parts[each.count(".") + 1 :])
+        for each in above
+    )

@@ -1,0 +1,70 @@
+"""The virtual environment of a run that has files for its `site-packages`.
+
+It is what `python -m venv` makes, in a millisecond: a link to the interpreter beside a
+`pyvenv.cfg`. So the interpreter itself sees to its module path, in every process that is started,
+with whatever environment variables.
+"""
+
+# ruff: noqa: PTH101, PTH103, PTH119, PTH120, PTH123, PTH208, PTH211
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = "/run/venv"
+PACKAGES_FILE = "~sandbox.pth"
+"""Adds the sandbox's packages. `site` reads these files in the order of their names, and no name of
+`Command.site` comes after this one.
+"""
+_SCRIPTS = "/opt/scripts"
+_LONGEST_LINE = 128
+
+
+def make_venv(python: str, files: Mapping[str, bytes]) -> str:
+    """Make the environment over the one of `python`; returns the path of its interpreter."""
+    library = os.path.basename(os.path.dirname(os.__file__))  # such as python3.11
+    packages = f"{ROOT}/lib/{library}/site-packages"
+    programs = f"{ROOT}/bin"
+    os.makedirs(packages)
+    os.makedirs(programs)
+    home = os.path.dirname(getattr(sys, "_base_executable", "") or sys.executable)
+    _write(f"{ROOT}/pyvenv.cfg", f"home = {home}\ninclude-system-site-packages = false\n".encode())
+    for name in ("python", "python3"):
+        os.symlink(python, f"{programs}/{name}")
+    for name, data in files.items():
+        _write(f"{packages}/{name}", data)
+    own = (place for place in sys.path if place.endswith(("site-packages", "dist-packages")))
+    lines = (f"import site; site.addsitedir({place!r})\n" for place in own)
+    _write(f"{packages}/{PACKAGES_FILE}", "".join(lines).encode())
+    for name, data in _programs(python):
+        if not os.path.lexists(f"{programs}/{name}"):
+            _write(f"{programs}/{name}", data)
+            os.chmod(f"{programs}/{name}", 0o755)  # noqa: S103
+    return f"{programs}/python"
+
+
+def _programs(python: str) -> Iterator[tuple[str, bytes]]:
+    """The programs of the interpreter's own environment (`pytest`), each with its text, in whose
+    first line the interpreter is replaced.
+    """
+    beside = os.path.dirname(python)
+    begin = f"#!{beside}/python".encode()
+    for folder in (_SCRIPTS, beside):
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():  # noqa: PTH112
+            place = f"{folder}/{name}"
+            if os.path.islink(place) or not os.path.isfile(place):  # noqa: PTH113, PTH114
+                continue
+            with open(place, "rb") as file:
+                line = file.readline(_LONGEST_LINE)
+                if line.startswith(begin) and line.endswith(b"\n"):
+                    yield name, f"#!{ROOT}/bin/python\n".encode() + file.read()
+
+
+def _write(path: str, data: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(data)

@@ -1,0 +1,83 @@
+"""What a project's metadata makes importable, as the build backends do it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from support.graph.clone_projects import SHAPES, Shape
+
+from agents.layout.editable import METADATA, editable
+from agents.layout.importable import Importable
+from agents.layout.site import site_of
+
+
+def importable(files: dict[str, str]) -> Importable:
+    return editable(files, {name: files[name] for name in METADATA if name in files})
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_each_backend_has_its_rule(shape: Shape) -> None:
+    found = importable(dict(shape.files))
+    assert found.directories == shape.directories
+    assert dict(found.modules) == dict(shape.modules)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "directories", "modules"),
+    [
+        ({"setup.cfg": "[metadata]\nname = shop\n"}, (), {}),
+        ({"setup.py": "setup(packages=code())"}, (), {"shop": "shop"}),
+        ({"setup.py": "((((", "lib/a.py": ""}, (), {"shop": "shop"}),
+        ({"pyproject.toml": "[build-system"}, (), {}),
+        ({"pyproject.toml": "[tool.poetry]\nname = 'shop'\npackage-mode = false"}, (), {}),
+        ({"pyproject.toml": "[tool.poetry]\nname = 'shop'"}, ("",), {}),
+        ({"pyproject.toml": "[build-system]\nbuild-backend = 'own:x'"}, ("",), {}),
+        (
+            {"pyproject.toml": "[build-system]\nbuild-backend = 'own'\nrequires = ['flit-core<4']\n"
+             "[project]\nname = 'shop'"},
+            ("",),
+            {},
+        ),
+        ({"pyproject.toml": "[build-system]\nbuild-backend = 5\nrequires = 5"}, ("",), {}),
+        (
+            {"pyproject.toml": "[project]\nname = 'x'\n[tool.setuptools]\npackages = ['shop']\n"
+             "package-dir = {'' = '../..'}"},
+            (),
+            {},
+        ),
+        (
+            {"pyproject.toml": "[project]\nname = 'x'\n[tool.setuptools.packages]\n"
+             "find = {where = ['a', 'b']}", "a/one/x.py": "", "b/two/x.py": ""},
+            (),
+            {"one": "a/one", "two": "b/two"},
+        ),
+    ],
+)  # fmt: skip
+def test_unusual_metadata(
+    metadata: dict[str, str], directories: tuple[str, ...], modules: dict[str, str]
+) -> None:
+    found = importable({"shop/__init__.py": "", **metadata})
+    assert (found.directories, dict(found.modules)) == (directories, modules)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 60_000,
+        "a." * 30_000 + "b = 1",
+        "x = 1" + " " * 60_000,
+        "-" * 60_000 + "1",
+        "a\n" * 30_000,
+    ],
+)
+def test_nobody_s_metadata_takes_long(text: str) -> None:
+    started = time.process_time()
+    for name in METADATA:
+        site_of({name: text.encode(), "shop/__init__.py": b"", "setup.py": text.encode()})
+    assert time.process_time() - started < 2
+
+
+def test_a_large_file_is_not_read() -> None:
+    large = b"from setuptools import setup\nsetup(packages=['shop'])" + b" " * 70_000
+    assert site_of({"setup.py": large, "shop/__init__.py": b""}) == {}
