@@ -21,7 +21,7 @@ class ProjectFinder:
         place = MODULES.get(name)
         if place is None or name in sys.stdlib_module_names:
             return None
-        folder, _, last = place.rpartition("/")
+        folder, _slash, last = place.rpartition("/")
         if last != name.rpartition(".")[2]:
             from importlib.util import spec_from_file_location  # noqa: PLC0415 - rare, and slow
 
