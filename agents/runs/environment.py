@@ -10,9 +10,10 @@ import json
 from agents.paths import own_files
 from agents.ports import Workspace
 from agents.ports.environment import Environment
+from agents.runs.helper import helper_limits
 from agents.runs.installed import belongs_to_install
 from agents.texts import lines_of, one_line
-from agents.tools.inside import helper_limits, source
+from agents.tools.inside import source
 from sandbox.protocol import MIB, Command, Limits, Sandbox
 
 MOST_PACKAGES = 40

@@ -9,7 +9,8 @@ import json
 
 from agents.ports import Ports
 from agents.runs.grammars import GRAMMARS
-from agents.tools.inside import run_helper, source
+from agents.runs.helper import run_helper
+from agents.tools.inside import source
 
 MAP_BYTES = 6_000
 """About 2,000 tokens."""

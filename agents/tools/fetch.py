@@ -15,8 +15,9 @@ from pydantic import Field
 from agents.errors import ToolRefused
 from agents.ports import Ports
 from agents.ports.network import Page
+from agents.runs.helper import run_helper
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import ARGV, run_helper, source
+from agents.tools.inside import ARGV, source
 from agents.tools.trace import of_use
 from sandbox.protocol import Command
 

@@ -19,9 +19,10 @@ from agents.errors import ToolRefused
 from agents.paths import exceeded_limit, own_files
 from agents.ports import Ports
 from agents.ports.network import Target, Wheel
+from agents.runs.helper import run_helper
 from agents.runs.installed import FOLDER, is_package, too_much
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import run_helper, source
+from agents.tools.inside import source
 from agents.tools.trace import of_use
 from sandbox.protocol import Command
 

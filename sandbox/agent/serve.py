@@ -15,9 +15,9 @@ from sandbox.agent import program, wire
 from sandbox.agent.collect import Collected, collect
 from sandbox.agent.resource_monitor import ResourceMonitor
 from sandbox.agent.supervise import Observed, RunSupervisor
-from sandbox.agent.venv import make_venv
 from sandbox.agent.walk import Base
 from sandbox.agent.write import Written, write_files, write_over
+from sandbox.zygote.venv import make_venv
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

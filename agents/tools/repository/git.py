@@ -7,9 +7,9 @@ import shlex
 
 from agents.errors import ToolRefused
 from agents.ports import Ports
+from agents.runs.helper import run_helper
 from agents.texts import fitting, lines_of
 from agents.tools.call import Answer, Runtime
-from agents.tools.inside import run_helper
 from agents.tools.trace import of_use
 from agents.tools.verify import Words
 

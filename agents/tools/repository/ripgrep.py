@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.ports import Ports
-from agents.tools.inside import run_helper
+from agents.runs.helper import run_helper
 from sandbox.protocol import RunResult
 
 PROGRAM = "rg"
