@@ -362,7 +362,7 @@ print(json.dumps([dict(os.environ), seen]))
     assert set(own) == {
         "HOME", "JE_ARROW_MALLOC_CONF", "LANG", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "MPLBACKEND",
         "MPLCONFIGDIR", "NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PATH",
-        "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "PYTHONPATH", "PYTHONUNBUFFERED",
+        "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "PYTHONUNBUFFERED",
     }  # fmt: skip
     assert seen["1"] in {"", "closed"}
     assert "hunter2" not in json.dumps(seen)
