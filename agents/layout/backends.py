@@ -22,36 +22,36 @@ def flit(project: Project) -> Importable:
 
 
 def hatch(project: Project) -> Importable:
-    """`dev-mode-dirs`, or the directories above the packages of the wheel."""
+    """`dev-mode-dirs`, or the parent directories of the wheel's packages."""
     build = table(project.pyproject, "tool", "hatch", "build")
     wheel = table(build, "targets", "wheel")
     if explicit := texts_of(wheel.get("dev-mode-dirs", build.get("dev-mode-dirs"))):
         return _directories(explicit)
     packages = texts_of(wheel.get("packages", build.get("packages")))
     if packages:
-        return _directories(posixpath.dirname(joined(each)) for each in packages)
+        return _directories(posixpath.dirname(joined(package)) for package in packages)
     if sources := wheel.get("sources", build.get("sources")):
         return _directories(_hatch_sources(sources))
     chosen = ("include", "only-include", "force-include")
     if any(wheel.get(name) or build.get(name) for name in chosen):
         return _directories([""])
     name = project.name.lower()
-    found = project.beside(project.name) or project.beside(name)
-    if found or not name:
-        return _directories(found)
-    spaces = [each for each in project.top("") if project.has_module(joined(each, name))]
-    return _directories([""] if len(spaces) == 1 else [])
+    parents = project.beside(project.name) or project.beside(name)
+    if parents or not name:
+        return _directories(parents)
+    namespaces = [top for top in project.top("") if project.has_module(joined(top, name))]
+    return _directories([""] if len(namespaces) == 1 else [])
 
 
 def _hatch_sources(sources: object) -> Iterable[str]:
-    """The directories whose paths are cut off, or replaced by others, in the wheel."""
+    """The directories that the wheel leaves out of its paths, or replaces by others."""
     if isinstance(sources, Mapping):
         return [key if not to else posixpath.dirname(joined(key)) for key, to in sources.items()]
     return texts_of(sources)
 
 
 def maturin(project: Project) -> Importable:
-    """`python-source`, or the project's directory if that has a package beside the crate."""
+    """`python-source`, by default the project's directory."""
     source = table(project.pyproject, "tool", "maturin").get("python-source")
     return _directories([source if isinstance(source, str) else ""])
 
@@ -60,8 +60,8 @@ def pdm(project: Project) -> Importable:
     """`package-dir`; by default `src` if it exists, otherwise the project's directory."""
     build = table(project.pyproject, "tool", "pdm", "build")
     default = "src" if project.has_directory("src") else ""
-    place = build.get("package-dir", default)
-    return _directories([place if isinstance(place, str) else default])
+    directory = build.get("package-dir", default)
+    return _directories([directory if isinstance(directory, str) else default])
 
 
 def poetry(project: Project) -> Importable:
@@ -71,13 +71,13 @@ def poetry(project: Project) -> Importable:
         return Importable()
     packages = tool.get("packages")
     if isinstance(packages, list) and packages:
-        return _directories(map(_poetry_place, packages))
+        return _directories(map(_poetry_directory, packages))
     return _directories(project.beside(project.name) or project.beside(project.name.lower()))
 
 
-def _poetry_place(package: Any) -> str:
-    place = package.get("from") if isinstance(package, Mapping) else None
-    return place if isinstance(place, str) else ""
+def _poetry_directory(package: Any) -> str:
+    directory = package.get("from") if isinstance(package, Mapping) else None
+    return directory if isinstance(directory, str) else ""
 
 
 def uv(project: Project) -> Importable:
@@ -89,9 +89,9 @@ def uv(project: Project) -> Importable:
 def unknown(project: Project) -> Importable:
     """The usual places: `src` if there is a module in it, otherwise the project's directory."""
     names = project.top("src")
-    found = any(project.has_module(joined("src", name.rstrip("/"))) for name in names)
-    return _directories(["src" if found else ""])
+    in_src = any(project.has_module(joined("src", name.rstrip("/"))) for name in names)
+    return _directories(["src" if in_src else ""])
 
 
-def _directories(places: Iterable[str]) -> Importable:
-    return Importable(tuple(dict.fromkeys(filter(inside, map(joined, places)))))
+def _directories(paths: Iterable[str]) -> Importable:
+    return Importable(tuple(dict.fromkeys(filter(inside, map(joined, paths)))))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from agents.layout import backends, setuptools
-from agents.layout.importable import Importable, Project, table
+from agents.layout.importable import Importable, Project, table, texts_of
 
 METADATA: Final = ("pyproject.toml", "setup.cfg", "setup.py")
 """The files that `editable` reads, in the project's directory."""
@@ -33,8 +33,8 @@ _RULES: Mapping[str, _Rule] = {
 
 
 def editable(paths: Collection[str], texts: Mapping[str, str]) -> Importable:
-    """`paths` are all files of the project, `texts` the contents of those in `METADATA`. Nothing is
-    importable for a project that pip would refuse to install."""
+    """`paths` are all files of the project, `texts` the contents of those in `METADATA`. A project
+    that pip refuses to install makes nothing importable."""
     pyproject = _toml(texts.get("pyproject.toml", ""))
     system = pyproject.get("build-system")
     if not (isinstance(system, dict) or table(pyproject, "project") or "setup.py" in paths):
@@ -47,14 +47,14 @@ def editable(paths: Collection[str], texts: Mapping[str, str]) -> Importable:
 def _rule(system: Mapping[str, Any]) -> _Rule:
     """The rule of a build system. A backend of another name, which may be the project's own, mostly
     wraps the backend that it requires."""
-    named = str(system.get("build-backend") or "setuptools").partition(".")[0].partition(":")[0]
-    if named in _RULES:
-        return _RULES[named]
-    requires = system.get("requires")
-    for each in requires if isinstance(requires, list) else ():
-        words = str(each).replace("-", "_").replace(".", "_")
-        if found := next((name for name in _RULES if words.startswith(name)), None):
-            return _RULES[found]
+    backend = str(system.get("build-backend") or "setuptools")
+    name = backend.partition(".")[0].partition(":")[0]
+    if name in _RULES:
+        return _RULES[name]
+    for requirement in texts_of(system.get("requires")):
+        normal = requirement.replace("-", "_").replace(".", "_")
+        if rule := next((_RULES[name] for name in _RULES if normal.startswith(name)), None):
+            return rule
     return backends.unknown
 
 

@@ -1,4 +1,4 @@
-"""Importable: what is on the module path; and Project: what the rules read. Pure."""
+"""Importable, the result of a rule, and Project, its input. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Importable:
-    """`directories` are added to the module path; `modules` can be imported by name. Their places
-    are relative to the project's directory, which is an empty text; a module's is a package's
-    directory, or a file without its `.py`."""
+    """`directories` are added to the module path; `modules` map names to paths. A path is relative
+    to the project's directory, whose own path is empty. The path of a module is that of a package's
+    directory, or of a file without its `.py`."""
 
     directories: tuple[str, ...] = ()
     modules: Mapping[str, str] = field(default_factory=dict)
@@ -31,11 +31,11 @@ class Project:
     @cached_property
     def names(self) -> frozenset[str]:
         """All paths of files and of directories."""
-        found = set(self.paths)
+        names = set(self.paths)
         for path in self.paths:
-            while (path := posixpath.dirname(path)) and path not in found:
-                found.add(path)
-        return frozenset(found)
+            while (path := posixpath.dirname(path)) and path not in names:
+                names.add(path)
+        return frozenset(names)
 
     @cached_property
     def name(self) -> str:
@@ -44,55 +44,56 @@ class Project:
         name = table(self.pyproject, "project").get("name") or poetry.get("name") or ""
         return re.sub(r"[-.]+", "_", str(name))
 
-    def has_module(self, place: str) -> bool:
-        """Whether a package or a module lies at `place`, without a module's `.py`."""
-        return f"{place}.py" in self.names or any(
-            f"{place}/__init__{end}" in self.names for end in (".py", ".pyi")
+    def has_module(self, path: str) -> bool:
+        """Whether `path` is that of a package, or of a module without its `.py`."""
+        return f"{path}.py" in self.names or any(
+            f"{path}/__init__{suffix}" in self.names for suffix in (".py", ".pyi")
         )
 
-    def has_directory(self, place: str) -> bool:
+    def has_directory(self, path: str) -> bool:
         """Whether there is a directory with files in it."""
-        return place in self.names and place not in self.paths
+        return path in self.names and path not in self.paths
 
-    def top(self, place: str) -> list[str]:
+    def top(self, directory: str) -> list[str]:
         """The names of the directories and Python files in a directory, without `.py`, sorted; a
         directory's ends with a slash."""
-        prefix = f"{place}/" if place else ""
-        found = set()
+        prefix = f"{directory}/" if directory else ""
+        names = set()
         for path in self.paths:
             if path.startswith(prefix):
                 first, slash, _ = path.removeprefix(prefix).partition("/")
                 if slash:
-                    found.add(f"{first}/")
+                    names.add(f"{first}/")
                 elif first.endswith(".py"):
-                    found.add(first.removesuffix(".py"))
-        return sorted(found)
+                    names.add(first.removesuffix(".py"))
+        return sorted(names)
 
     def beside(self, module: str) -> tuple[str, ...]:
-        """The directory that has a module: `src`, or the project's own. Empty if neither has."""
-        place = module.replace(".", "/")
-        return tuple(each for each in ("src", "") if self.has_module(joined(each, place)))[:1]
+        """The directory of a module: `src`, or the project's own. Empty if the module is in neither
+        directory."""
+        path = module.replace(".", "/")
+        return tuple(top for top in ("src", "") if self.has_module(joined(top, path)))[:1]
 
 
 def table(content: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     """A table of a TOML file; empty if it is missing, or no table."""
     for name in names:
-        found = content.get(name)
-        content = found if isinstance(found, dict) else {}
+        value = content.get(name)
+        content = value if isinstance(value, dict) else {}
     return content
 
 
 def texts_of(value: object) -> list[str]:
     """The texts of a list; empty for anything else."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def joined(*parts: str) -> str:
     """A path in the project, in its normal form; empty for the project's directory."""
-    whole = posixpath.normpath("/".join(part for part in parts if part) or ".")
-    return "" if whole == "." else whole
+    path = posixpath.normpath("/".join(part for part in parts if part) or ".")
+    return "" if path == "." else path
 
 
-def inside(place: str) -> bool:
-    """Whether a path leads to a place in the project."""
-    return not place.startswith(("/", "../")) and place != ".." and "\n" not in place
+def inside(path: str) -> bool:
+    """Whether a path stays in the project."""
+    return not path.startswith(("/", "../")) and path != ".." and "\n" not in path

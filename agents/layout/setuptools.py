@@ -31,7 +31,7 @@ _NOT_MODULES = (
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Top-level packages and modules, by name; `directories` map packages to places."""
+    """Top-level packages and modules, by name; `directories` map packages to paths."""
 
     packages: tuple[str, ...]
     modules: tuple[str, ...]
@@ -44,30 +44,30 @@ def importable(project: Project) -> Importable:
     root = names.directories.get("")
     if root is not None and set(names.directories) == {""}:
         return Importable((joined(root),) if inside(joined(root)) else ())
-    tops = {name: _place(name, names.directories) for name in (*names.packages, *names.modules)}
-    own = {name: place for name, place in tops.items() if not _nested(name, place, tops)}
-    spaces = {name.partition(".")[0] for name in own if "." in name} - own.keys()
-    above = {name: _place(name, names.directories) for name in sorted(spaces)}
-    return Importable(modules={name: at for name, at in {**above, **own}.items() if inside(at)})
+    paths = {name: _path(name, names.directories) for name in (*names.packages, *names.modules)}
+    roots = {name: path for name, path in paths.items() if not _nested(name, path, paths)}
+    namespaces = {name.partition(".")[0] for name in roots if "." in name} - roots.keys()
+    roots |= {name: _path(name, names.directories) for name in sorted(namespaces)}
+    return Importable(modules={name: path for name, path in roots.items() if inside(path)})
 
 
 def _options(project: Project) -> Options:
     """The settings; those of pyproject.toml come first, then setup.py's, then setup.cfg's."""
-    found = of_setup_cfg(project.texts.get("setup.cfg", ""))
+    options = of_setup_cfg(project.texts.get("setup.cfg", ""))
     if "setup.py" in project.paths:
-        found = of_setup_py(project.texts.get("setup.py", "")).over(found)
-    return _of_pyproject(table(project.pyproject, "tool", "setuptools")).over(found)
+        options = of_setup_py(project.texts.get("setup.py", "")).over(options)
+    return _of_pyproject(table(project.pyproject, "tool", "setuptools")).over(options)
 
 
 def _of_pyproject(tool: Mapping[str, Any]) -> Options:
     packages, find = tool.get("packages"), None
     if isinstance(packages, Mapping):
-        asked = table(packages, "find")
+        options = table(packages, "find")
         find = Find(
-            tuple(texts_of(asked.get("where"))) or ("",),
-            tuple(texts_of(asked.get("include"))) or ("*",),
-            tuple(texts_of(asked.get("exclude"))),
-            namespaces=asked.get("namespaces") is not False,
+            tuple(texts_of(options.get("where"))) or ("",),
+            tuple(texts_of(options.get("include"))) or ("*",),
+            tuple(texts_of(options.get("exclude"))),
+            namespaces=options.get("namespaces") is not False,
         )
     directories = tool.get("package-dir")
     listed = tuple(texts_of(packages)) if isinstance(packages, list) else None
@@ -88,36 +88,34 @@ def _names(project: Project, options: Options) -> _Names:
     directories = dict(options.directories or {})
     modules = options.modules or ()
     if options.find is not None:
-        found, directories = _found(project, options.find, directories)
-        return _Names(found, modules, directories)
+        packages, directories = _find_packages(project, options.find, directories)
+        return _Names(packages, modules, directories)
     if not options.dynamic and (options.packages is not None or options.modules is not None):
         return _Names(options.packages or (), modules, directories)
     return _discovered(project, directories, guess=options.dynamic)
 
 
-def _found(
+def _find_packages(
     project: Project, find: Find, directories: Mapping[str, str]
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """The top-level packages of `find_packages`, and the directories of packages."""
-    found, places = [], dict(directories)
+    packages, paths = [], dict(directories)
     for where in map(joined, find.where):
         for name in _packages(project, where, namespaces=find.namespaces):
-            if any(fnmatchcase(name, each) for each in find.include) and not any(
-                fnmatchcase(name, each) for each in find.exclude
-            ):
-                found.append(name)
+            if _matches(name, find.include) and not _matches(name, find.exclude):
+                packages.append(name)
                 if where and len(find.where) > 1:
-                    places[name] = joined(where, name)
+                    paths[name] = joined(where, name)
         if where and len(find.where) == 1:
-            places.setdefault("", where)
-    return tuple(found), places
+            paths.setdefault("", where)
+    return tuple(packages), paths
 
 
 def _packages(project: Project, where: str, *, namespaces: bool) -> Iterator[str]:
-    for each in project.top(where):
-        name = each.removesuffix("/")
+    for entry in project.top(where):
+        name = entry.removesuffix("/")
         is_package = namespaces or f"{joined(where, name)}/__init__.py" in project.names
-        if each.endswith("/") and name.isidentifier() and is_package:
+        if entry.endswith("/") and name.isidentifier() and is_package:
             yield name
 
 
@@ -129,12 +127,12 @@ def _discovered(project: Project, directories: dict[str, str], *, guess: bool) -
         return _Names((), (), {**directories, "": root})
     if any(directories):
         return _Names(tuple(name for name in directories if name), (), directories)
-    found = tuple(_packages(project, "", namespaces=not guess))
-    packages = tuple(name for name in found if not _matches(name, _NOT_PACKAGES))
+    names = _packages(project, "", namespaces=not guess)
+    packages = tuple(name for name in names if not _matches(name, _NOT_PACKAGES))
     if packages:
         return _Names(packages if guess or len(packages) == 1 else (), (), directories)
-    names = (name for name in project.top("") if not name.endswith("/"))
-    modules = tuple(name for name in names if not _matches(name, _NOT_MODULES))
+    files = (name for name in project.top("") if not name.endswith("/"))
+    modules = tuple(name for name in files if not _matches(name, _NOT_MODULES))
     return _Names((), modules if guess or len(modules) == 1 else (), directories)
 
 
@@ -142,20 +140,20 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _place(name: str, directories: Mapping[str, str]) -> str:
-    """Where a package or module lies: by the longest of its own names in `directories`."""
+def _path(name: str, directories: Mapping[str, str]) -> str:
+    """The path of a package or module: by the longest part of its name in `directories`."""
     parts = name.split(".")
     for depth in range(len(parts), 0, -1):
-        if (at := directories.get(".".join(parts[:depth]))) is not None:
-            return joined(at, *parts[depth:])
+        if (directory := directories.get(".".join(parts[:depth]))) is not None:
+            return joined(directory, *parts[depth:])
     return joined(directories.get("", ""), *parts)
 
 
-def _nested(name: str, place: str, tops: Mapping[str, str]) -> bool:
-    """Whether a package is found by way of another one that it lies in."""
+def _nested(name: str, path: str, paths: Mapping[str, str]) -> bool:
+    """Whether a package is in the directory of another package, which leads to it."""
     parts = name.split(".")
-    above = (".".join(parts[:depth]) for depth in range(1, len(parts)))
-    return any(
-        each in tops and place == joined(tops[each], *parts[each.count(".") + 1 :])
-        for each in above
-    )
+    for depth in range(1, len(parts)):
+        parent = paths.get(".".join(parts[:depth]))
+        if parent is not None and path == joined(parent, *parts[depth:]):
+            return True
+    return False

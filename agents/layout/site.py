@@ -27,9 +27,9 @@ def project_site(paths: Collection[str], texts: Mapping[str, str]) -> dict[str, 
     """The same, for the project with all these `paths`; `texts` are its files in `METADATA`."""
     if not texts:
         return {}
-    found = editable(paths, texts)
-    lines = [str(Path(_WORK, place)) for place in found.directories]
-    if found.modules:
-        where = {name: f"{_WORK}/{joined(place)}" for name, place in found.modules.items()}
-        lines.append(pth_line("finder", MODULES=where))
+    importable = editable(paths, texts)
+    lines = [str(Path(_WORK, directory)) for directory in importable.directories]
+    if importable.modules:
+        modules = {name: f"{_WORK}/{joined(path)}" for name, path in importable.modules.items()}
+        lines.append(pth_line("finder", MODULES=modules))
     return {NAME: "".join(f"{line}\n" for line in lines).encode()} if lines else {}

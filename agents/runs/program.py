@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -96,6 +96,18 @@ class ProgramResult:
     def passed(self) -> bool:
         """Whether it exited with 0 and no test says otherwise."""
         return self.result.succeeded and self.problem is None
+
+
+def pytest_over(paths: Iterable[str]) -> list[str]:
+    """The words of pytest on test files, for a caller who names no command. Tests in a folder find
+    modules of a project without metadata only in the working directory, which `python -m` puts on
+    the module path, here and in a clone."""
+    in_folders = any("/" in path.partition("::")[0] or not _is_file(path) for path in paths)
+    return ["python", "-m", "pytest"] if in_folders else ["pytest"]
+
+
+def _is_file(path: str) -> bool:
+    return path == "." or path.partition("::")[0].endswith(".py")
 
 
 async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:

@@ -38,8 +38,8 @@ def make_venv(python: str, files: Mapping[str, bytes]) -> str:
         os.symlink(python, f"{programs}/{name}")
     for name, data in files.items():
         _write(f"{packages}/{name}", data)
-    own = (place for place in sys.path if place.endswith(("site-packages", "dist-packages")))
-    lines = (f"import site; site.addsitedir({place!r})\n" for place in own)
+    shown = (path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
+    lines = (f"import site; site.addsitedir({path!r})\n" for path in shown)
     _write(f"{packages}/{PACKAGES_FILE}", "".join(lines).encode())
     for name, data in _programs(python):
         if not os.path.lexists(f"{programs}/{name}"):
@@ -52,16 +52,16 @@ def _programs(python: str) -> Iterator[tuple[str, bytes]]:
     """The programs of the interpreter's own environment (`pytest`), each with its text, in whose
     first line the interpreter is replaced.
     """
-    beside = os.path.dirname(python)
-    begin = f"#!{beside}/python".encode()
-    for folder in (_SCRIPTS, beside):
+    programs = os.path.dirname(python)
+    interpreter = f"#!{programs}/python".encode()
+    for folder in (_SCRIPTS, programs):
         for name in os.listdir(folder) if os.path.isdir(folder) else ():  # noqa: PTH112
-            place = f"{folder}/{name}"
-            if os.path.islink(place) or not os.path.isfile(place):  # noqa: PTH113, PTH114
+            path = f"{folder}/{name}"
+            if os.path.islink(path) or not os.path.isfile(path):  # noqa: PTH113, PTH114
                 continue
-            with open(place, "rb") as file:
+            with open(path, "rb") as file:
                 line = file.readline(_LONGEST_LINE)
-                if line.startswith(begin) and line.endswith(b"\n"):
+                if line.startswith(interpreter) and line.endswith(b"\n"):
                     yield name, f"#!{ROOT}/bin/python\n".encode() + file.read()
 
 

@@ -29,7 +29,7 @@ def test_dependencies_are_installed_and_what_happens_is_shown(tmp_path: Path) ->
         deployment.worker(groq_base_url=provider.groq_url, **indexes)
         with front(deployment) as api:
             env = environment(tmp_path, FETTLE_URL=api.url)
-            options = ("--model", MODEL, "--run-time", "60s", "--verify", "pytest -q")
+            options = ("--model", MODEL, "--run-time", "60s", "--verify", "python -m pytest -q")
             asked = ("run", "--repo", ".", *options, TASK)
             failed = fettle(
                 *asked, "--setup", "pip install nothing", cwd=repository.folder, env=env

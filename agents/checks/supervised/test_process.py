@@ -72,11 +72,11 @@ def _pytest(order: Mapping[str, Any], reporter: Reporter) -> None:
 
 
 def _plug_ins() -> list[str]:
-    """pytest's words for the plug-ins of the sandbox's own environment, which the operator has
-    made. Those of packages that the job has installed are not loaded."""
+    """pytest's arguments for the plug-ins of the sandbox's environment, which the operator made.
+    pytest does not load plug-ins of packages that the job has installed."""
     metadata = importlib.import_module("importlib.metadata")
-    found = metadata.entry_points(group="pytest11")
-    return [word for each in sorted(found) for word in ("-p", each.value)]
+    entries = metadata.entry_points(group="pytest11")
+    return [word for entry in sorted(entries) for word in ("-p", entry.value)]
 
 
 def _script(order: Mapping[str, Any], reporter: Reporter) -> None:
@@ -133,7 +133,7 @@ def _uncover(order: Mapping[str, Any]) -> None:
             file.write(text)
     importlib.invalidate_caches()
     os.chdir(WORK)
-    sys.path[:] = [place for place in sys.path if place != WORK]
+    sys.path[:] = [path for path in sys.path if path != WORK]
     if order["site"]:
         _read_site_again()
     if order["importable"]:
@@ -141,12 +141,12 @@ def _uncover(order: Mapping[str, Any]) -> None:
 
 
 def _read_site_again() -> None:
-    """Add what the files of `site-packages` name. `site` leaves out a directory that does not
-    exist, and those of the workspace did not when this interpreter started."""
-    packages = [place for place in sys.path if place.endswith(("site-packages", "dist-packages"))]
-    sys.path[:] = [place for place in sys.path if place not in packages]
-    for place in packages:
-        site.addsitedir(place)
+    """Add the directories that files of `site-packages` name. `site` leaves out a directory that
+    does not exist, and the workspace's directories did not exist when this interpreter started."""
+    packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    sys.path[:] = [path for path in sys.path if path not in packages]
+    for path in packages:
+        site.addsitedir(path)
 
 
 def _forget(order: Mapping[str, Any]) -> None:
@@ -163,15 +163,15 @@ def _forget(order: Mapping[str, Any]) -> None:
                 of = of or getattr(value, "__module__", None) or ""
                 kept.add(str(of).partition(".")[0])
     loaded = {name.partition(".")[0] for name in sys.modules} - kept - sys.stdlib_module_names
-    gone = {*(top - kept), *filter(_lies_elsewhere, loaded), "agents"}
+    gone = {*(top - kept), *filter(_is_replaced, loaded), "agents"}
     for name in [name for name in sys.modules if name.partition(".")[0] in gone]:
         del sys.modules[name]
 
 
-def _lies_elsewhere(name: str) -> bool:
+def _is_replaced(name: str) -> bool:
     """Whether a loaded library would now be imported from another file: the project is a library of
     the same name."""
     loaded = getattr(sys.modules.get(name), "__spec__", None)
-    found = (finder.find_spec(name, None) for finder in sys.meta_path)
-    spec = next(filter(None, found), None)
+    specs = (finder.find_spec(name, None) for finder in sys.meta_path)
+    spec = next(filter(None, specs), None)
     return loaded is not None and spec is not None and spec.origin != loaded.origin

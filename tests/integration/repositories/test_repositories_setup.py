@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
+from support.graph import clone_projects
 from support.graph.setup_job import FILES, PACKAGES
 from support.servers.git_repositories import Repository
 from support.servers.package_index import serve
 from support.servers.web_server import WebServer
 
+from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.runs.program import Program, execute
+from agents.tree import Tree
 from sandbox.local import LocalSandbox
 from sandbox.protocol import DEFAULT_LIMITS, MIB, Command
 from settings.repositories import RepositorySettings
@@ -144,6 +149,28 @@ async def test_a_command_sees_the_whole_tree_and_leaves_only_what_is_new(bench: 
     assert rest.endswith("test_greet.py\nuser")
     bench.project.commit({"other.txt": b""})
     assert (await bench.installed(Setup(command))).layer != made.layer
+
+
+async def test_a_run_after_a_setup_is_a_run_in_a_clone(bench: Bench) -> None:
+    starts = "import builtins\nbuiltins.started = True\n"
+    test = (
+        "import builtins, os, shout, shop.cart\n\n\ndef test_it():\n    assert builtins.started\n"
+        "    assert shout.__file__.startswith('/work/.setup/')\n"
+        "    assert os.popen('git status --porcelain').read() == ''\n"
+    )
+    shape = {**clone_projects.SHAPES["hatch, flat"].files, "sitecustomize.py": starts}
+    files = {**shape, "tests/test_it.py": test, ".gitignore": ".pytest_cache\n"}
+    bench.project.commit({path: text.encode() for path, text in files.items()})
+    base = await bench.base()
+    made = await bench.installed(LIST, base)
+    workspace = MemoryWorkspace(MemoryRecord())
+    await workspace.apply({path: text.encode() for path, text in files.items()})
+    ports = ports_over(MemoryRecord(), bench.sandbox, cast("Any", None))
+    tree = Tree(layers=(base.layer,), installed=(made.layer,))
+    ran = await execute(replace(ports, workspace=workspace), Program.verify(["pytest"]), tree)
+    assert ran.passed, ran
+    assert ran.result.changed == {}
+    assert not ran.result.refused
 
 
 async def test_a_file_beside_those_of_a_commit_is_as_it_was_made(bench: Bench) -> None:

@@ -72,7 +72,7 @@ REPLIES: tuple[tuple[ToolCall, ...], ...] = (
             "edit_file",
             {"path": "run.sh", "old_text": "python -m days", "new_text": "exec python -m days"},
         ),
-        ToolCall("verify", {"command": ["pytest"]}),
+        ToolCall("verify", {"command": ["python", "-m", "pytest"]}),
     ),
 )
 CHANGED = {

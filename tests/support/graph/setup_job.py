@@ -47,7 +47,7 @@ REPLIES = (
             {"path": "greet.py", "old_text": "shout(name)", "new_text": "shout(name) + '!'"},
         ),
     ),
-    (ToolCall("verify", {"command": ["pytest", "-q"]}),),
+    (ToolCall("verify", {"command": ["python", "-m", "pytest", "-q"]}),),
 )
 
 

@@ -22,7 +22,7 @@ from cli.client.service import Service
 from settings.base import DEVELOPMENT_KEY
 
 SECRET = "s3cret-token"
-SHORT = ((*REPLIES[2], ToolCall("verify", {"command": ["pytest"]})),)
+SHORT = ((*REPLIES[2], ToolCall("verify", {"command": ["python", "-m", "pytest"]})),)
 CHANGED = "days/count.py"
 """What it changes."""
 CALLS = 4
