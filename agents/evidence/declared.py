@@ -10,7 +10,7 @@ from agents.evidence.record import NOT_EXECUTABLE, Source, Verification, unverif
 from agents.evidence.sources import is_for_pytest
 from agents.graph.state import Run, State
 from agents.ports import Ports
-from agents.runs.program import VERIFY, Program, pytest_over
+from agents.runs.program import VERIFY, Program
 from agents.runs.record import EXECUTOR, whole_program
 from agents.texts import head_and_tail, one_line
 
@@ -37,8 +37,8 @@ async def declared_in(state: State, ports: Ports, files: Mapping[str, bytes]) ->
         return Declared("model", Program.again(VERIFY, await _text(last, ports)))
     if ports.repository is not None and ports.repository.verify:
         return Declared("default", Program.verify(ports.repository.verify))
-    if tests := list(filter(is_for_pytest, files)):
-        return Declared("default", Program.verify(pytest_over(tests)))
+    if any(map(is_for_pytest, files)):
+        return Declared("default", Program.verify(["pytest"]))
     if not (runs := state.get("runs", [])):
         return None
     last = next((run for run in reversed(runs) if run["by"] == EXECUTOR), runs[-1])

@@ -99,7 +99,7 @@ class ProgramResult:
 
 
 def pytest_over(paths: Iterable[str]) -> list[str]:
-    """The words of pytest on test files, for a caller who names no command. Tests in a folder find
+    """The words that start pytest if only test files are named. Tests in a folder find
     modules of a project without metadata only in the working directory, which `python -m` puts on
     the module path, here and in a clone."""
     in_folders = any("/" in path.partition("::")[0] or not _is_file(path) for path in paths)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from support.graph.clone_projects import SHAPES
 from support.servers import docker_engine as engines
 from support.servers.package_index import wheel
 
@@ -493,6 +494,41 @@ async def test_a_script_may_end_by_an_exit_of_its_own(sandbox: LocalSandbox, way
     right, wrong = await asyncio.gather(*both)
     assert right.passed, right
     assert not wrong.passed, wrong
+
+
+async def test_what_the_settings_of_the_checks_name_is_there(sandbox: LocalSandbox) -> None:
+    ini = "[pytest]\naddopts = -v --ff --lf --durations=1 --tb=long\ncache_dir = .kept\n"
+    test = (
+        "from solution import add\n\n\ndef test_add(cache, request):\n"
+        "    cache.set('a/b', add(1, 2))\n    assert request.config.cache.get('a/b', 0) == 3\n"
+        "    assert request.config.pluginmanager.get_plugin('terminalreporter')\n"
+    )
+    checks = Checks({"test_add.py": test, "pytest.ini": ini})
+    assert (
+        await judge(sandbox, {"solution.py": b"def add(a, b):\n    return a + b\n"}, checks, LIMITS)
+    ).passed
+    assert not (await judge(sandbox, {"solution.py": WRONG.encode()}, checks, LIMITS)).passed
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "passed"),
+    [
+        (SHAPES["setuptools, src"].files, "pytest", True),
+        (SHAPES["setuptools, flat"].files, "pytest", True),
+        (SHAPES["libraries of its own in src"].files, "pytest", True),
+        (SHAPES["no metadata, src"].files, None, False),
+        (SHAPES["no metadata, by python -m"].files, "pytest", False),
+        (SHAPES["no metadata, by python -m"].files, "python -m pytest", True),
+        (SHAPES["no metadata, by python -m"].files, None, True),
+    ],
+)
+async def test_checks_find_what_tests_find_in_a_clone(
+    sandbox: LocalSandbox, files: Mapping[str, str], command: str | None, passed: bool
+) -> None:
+    tests = {path: text for path, text in files.items() if path.startswith("tests/")}
+    work = {path: text.encode() for path, text in files.items() if path not in tests}
+    report = await judge(sandbox, work, Checks(tests, command), LIMITS)
+    assert report.passed is passed, report
 
 
 async def test_a_pytest_command_names_what_is_wanted(sandbox: LocalSandbox) -> None:
