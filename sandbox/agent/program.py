@@ -136,7 +136,7 @@ def script_command(python: str, main: str) -> list[str]:
     """
     start = (
         f"import sys; sys.path.insert(0, {_TOP!r}); "
-        f"from sandbox.zygote.script import main; main({main!r})"
+        f"from sandbox.zygote.script import main; main({main!r}, {WORK!r})"
     )
     return [python, "-P", "-c", start]
 

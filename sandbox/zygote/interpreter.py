@@ -70,7 +70,7 @@ def trampoline(main: Callable[[], None]) -> None:
         orders, given = child.orders, child.given
     else:
         return
-    shutdown.run(*_code(orders, given))
+    shutdown.run(*_code(orders, given), program.WORK)
 
 
 def prepare(given: AgentContext) -> program.Waiting:

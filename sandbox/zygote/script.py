@@ -11,7 +11,6 @@ import os
 import sys
 import warnings
 
-from sandbox.agent import program
 from sandbox.zygote import shutdown
 
 TYPE_CHECKING = False
@@ -24,20 +23,22 @@ _KEPT: list[types.ModuleType] = []
 """Modules that are out of sight and still run this process."""
 
 
-def main(path: str) -> NoReturn:
-    """Run the script at `path`. Where it cannot be compiled, the interpreter itself reports it."""
-    words = program.python_command(sys.executable, path)
+def main(path: str, work: str) -> NoReturn:
+    """Run the script at `path` in the working directory `work`. Where it cannot be compiled, the
+    interpreter itself reports it. (What is imported here delays each such program.)
+    """
+    words = [sys.executable, "-P", path]
     with open(path, "rb") as file, warnings.catch_warnings(record=True) as warned:  # noqa: PTH123
         try:
             code = compile(file.read(), path, "exec", dont_inherit=True)
         except Exception:  # noqa: BLE001
             os.execv(words[0], words)  # noqa: S606
-    sys.path[:] = [program.WORK, *(place for place in sys.path if place != _TOP)]
+    sys.path[:] = [work, *(place for place in sys.path if place != _TOP)]
     sys.argv, sys.orig_argv = [path], words
     loaded = _replace_main(path)
     for each in warned:
         warnings.showwarning(each.message, each.category, each.filename, each.lineno)
-    shutdown.run(code, loaded)
+    shutdown.run(code, loaded, work)
 
 
 def _replace_main(path: str) -> frozenset[str]:

@@ -8,17 +8,16 @@ shown, threads are waited for, exit functions are called, finalizers run and fil
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` is slow to import
 import atexit
 import gc
 import importlib.machinery
 import io
 import os
-import signal
 import sys
 import types
 import weakref
 
-from sandbox.agent import program
 from sandbox.zygote import plot_capture
 
 TYPE_CHECKING = False
@@ -41,9 +40,9 @@ def main_module(path: str) -> types.ModuleType:
     return main
 
 
-def run(code: types.CodeType, loaded: frozenset[str]) -> NoReturn:
+def run(code: types.CodeType, loaded: frozenset[str], work: str) -> NoReturn:
     """Run `code` as `__main__`, and end the process. `loaded` names the modules that were there
-    before the program.
+    before the program, `work` is the directory of the program's own modules.
     """
     pid = os.getpid()
     plot_capture.install()
@@ -56,17 +55,17 @@ def run(code: types.CodeType, loaded: frozenset[str]) -> NoReturn:
         _show("Exception ignored on threading shutdown\n")
     # Before pyplot's own exit function, which closes all figures; not in a fork of the program.
     if status == 0 and os.getpid() == pid:
-        plot_capture.save(program.WORK)
+        plot_capture.save(work)
     atexit._run_exitfuncs()  # noqa: SLF001
     flushed = _flush()
     _flush_files()
     sys.setswitchinterval(3600)  # daemon threads stand still from here on
-    _release(loaded)
+    _release(loaded, work)
     if not (_flush() and flushed) and status != _INTERRUPTED:
         status = _FLUSH_FAILED
     if status == _INTERRUPTED:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+        os.kill(os.getpid(), _signal.SIGINT)
     os._exit(status)
 
 
@@ -151,13 +150,13 @@ def _flush_files() -> None:
                 pass
 
 
-def _release(loaded: frozenset[str]) -> None:
+def _release(loaded: frozenset[str], work: str) -> None:
     """Let go of `__main__` and of the modules that the program has of its own: finalizers run.
 
     Those of libraries stay whole, since their callbacks may be called by what goes now.
     """
     new = sys.modules.keys() - loaded  # by name: to look at a module of the zygote copies its page
-    names = [name for name in sys.modules if name in new and _own(sys.modules[name])]
+    names = [name for name in sys.modules if name in new and _own(sys.modules[name], work)]
     modules = [weakref.ref(sys.modules.pop(name)) for name in names]
     gc.collect()
     for reference in reversed(modules):
@@ -167,10 +166,10 @@ def _release(loaded: frozenset[str]) -> None:
     gc.collect()
 
 
-def _own(module: object) -> bool:
+def _own(module: object, work: str) -> bool:
     """Whether a module is the program, or a file beside it."""
     if not isinstance(module, type(sys)):
         return False
     file = getattr(module, "__file__", None)
-    inside = isinstance(file, str) and file.startswith(f"{program.WORK}/")
+    inside = isinstance(file, str) and file.startswith(f"{work}/")
     return inside or module.__name__ == "__main__"
