@@ -102,7 +102,7 @@ def test_a_job_whose_tests_need_a_package(
     assert python["stdout"]["text"] == f"{packages}/shout.py HEY\n"
     assert python["refused"] == [".setup/evil: what is installed stays as it is"]
     said = shell["stdout"]["text"].splitlines()
-    assert (said[0], said[3]) == ("HEY", "/work/.setup")
+    assert (said[0], said[3]) == ("HEY", "/run/venv")
     assert [line.split(" in ")[0] for line in said[1:3]] == ["1 passed", "1 passed"]
     assert len(said) == 4  # git sees nothing of it
     assert verified["tests"]["counts"]["passed"] == 1

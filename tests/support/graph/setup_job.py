@@ -35,7 +35,7 @@ os.makedirs('.setup/lib', exist_ok=True)
 open('.setup/evil', 'w').write('x')
 """
 LOOKS = (
-    *("hey", "python -m pytest -q tests | tail -1", "pytest -q tests | tail -1"),
+    *("hey", "python -m pytest -q tests | tail -1", "pytest -q -o pythonpath=. tests | tail -1"),
     *("python -c 'import sys, shout, numpy; print(sys.prefix)'", "git status --porcelain"),
 )
 REPLIES = (
