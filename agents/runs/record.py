@@ -98,7 +98,7 @@ def failure(seen: ProgramResult, program: Program) -> dict[str, Any]:
     found = classify(seen.result, shell=verifies or program.tool == "shell")
     if seen.problem and found.kind is FailureClass.UNKNOWN:
         found = replace(found, cause=seen.problem)
-    if verifies and (report is None or report.error is None):
+    if verifies:
         failed = report.first_failed if report else None
         found = of_verification(found, seen.result, reported=report is not None, failed=failed)
     return found.fields()
