@@ -19,6 +19,7 @@ from typing import Any
 import structlog
 import uvloop
 from celery import Celery, Task
+from celery.worker.control import Panel
 
 from jobs.model.fleet import FleetRules
 from jobs.model.record import is_job_id
@@ -49,6 +50,14 @@ from worker.metrics.server import served
 from worker.readiness import FRESH_SECONDS
 from worker.store import open_store, usable
 
+REMOTE_CONTROL = frozenset(
+    {
+        *("ping", "stats", "conf", "registered", "active_queues"),
+        *("active", "reserved", "scheduled", "revoked", "query_task"),
+        *("enable_events", "disable_events"),
+    }
+)
+"""The orders of Celery's remote control that a worker obeys: those that Flower's pages need."""
 PROBE_SECONDS = 3.0
 """How long `/readyz` waits for a try of the storage."""
 
@@ -266,7 +275,8 @@ def worker_app(broker_url: str, engine: Engine) -> Celery:
 
     The hint is acknowledged before the job is worked on: the record, not the queue, remembers the
     job. The task waits for a free slot, and Celery fetches no other meanwhile. A message is data:
-    it can name no other task, not even Celery's, and no other kind of key than a job's.
+    it can name no other task, not even Celery's, and no other kind of key than a job's. Celery's
+    remote control cannot change a worker, so a writer to the broker cannot stop it.
     """
     app = hints.celery_app(
         broker_url,
@@ -287,4 +297,7 @@ def worker_app(broker_url: str, engine: Engine) -> Celery:
     for name in list(app.tasks):
         app.tasks.unregister(name)
     app.task(look, name=hints.NAME, bind=True, shared=False)
+    for name in list(Panel.data):
+        if name not in REMOTE_CONTROL:
+            del Panel.data[name]
     return app

@@ -22,8 +22,8 @@ from settings.reading.addresses import AddressError, parse_listen_host
 def command(address: str, port: int | None) -> None:
     """Run Flower, Celery's pages, over the broker of this deployment (FETTLE_BROKER_URL).
 
-    It shows hints: which worker looked at which job, and how many hints wait. It can also change
-    queues, so it wants the password FETTLE_FLOWER_PASSWORD from the user `fettle`.
+    It shows hints: which worker looked at which job, and how many hints wait. It wants the password
+    FETTLE_FLOWER_PASSWORD from the user `fettle`.
     """
     settings, store = load(UpSettings), load(StoreSettings)
     refuse_names(store)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kombu import Connection
+from celery.app.control import Inspect
 from redis.asyncio import Redis
 from support.graph.planted import Planted, planted_extensions
 from support.graph.recorded import answers, approves, one_run, plans, runs
@@ -176,7 +176,8 @@ async def test_python_in_a_recording_is_not_called(deployment: Deployment, tmp_p
 async def test_a_message_of_the_broker_runs_nothing_and_stops_no_worker(
     deployment: Deployment, tmp_path: Path
 ) -> None:
-    """Neither pickle nor YAML, no other task, no other key than a job's, no module to reload."""
+    """Neither pickle nor YAML, no other task, no other key than a job's, no module to reload, no
+    other queue, and no end of the worker."""
     marker = tmp_path / "marker"
     if not deployment.workers:
         deployment.worker()
@@ -186,9 +187,10 @@ async def test_a_message_of_the_broker_runs_nothing_and_stops_no_worker(
         deployment.operations() as operations,
         Redis.from_url(deployment.broker_url) as broker,
     ):
+        deployment.wait_until(lambda: bool(control(deployment).ping()))
+        send_orders(deployment, marker)
         for message in messages(marker):
             await broker.lpush(QUEUE, message)  # type: ignore[misc]
-        reload_module(deployment, marker)
         job_id = await deployment.submit(operations, JobSpec(task="print 42", model=model))
         job = await deployment.until(operations, job_id)
         assert job.status is Status.SUCCEEDED, deployment.logs()
@@ -253,14 +255,23 @@ def encoded(body: bytes, content_type: str = "application/json", **headers: Any)
     return json.dumps(message).encode()
 
 
-def reload_module(deployment: Deployment, marker: Path) -> None:
-    """Ask the worker, as an operator's tools do, to import a module and to start its pool again."""
+def control(deployment: Deployment) -> Inspect:
+    return celery_app(deployment.broker_url).control.inspect(timeout=2, limit=1)
+
+
+def send_orders(deployment: Deployment, marker: Path) -> None:
+    """Give the worker the orders of Celery's remote control that would change or stop it."""
     module = deployment.folder / "planted_module.py"
     module.write_text(f"open({str(marker)!r}, 'w').close()")
+    orders: dict[str, dict[str, Any]] = {
+        "pool_restart": {"modules": ["planted_module"], "reload": True},
+        "cancel_consumer": {"queue": QUEUE},
+        "rate_limit": {"task_name": NAME, "rate_limit": "1/h"},
+        "time_limit": {"task_name": NAME, "hard": 1, "soft": 1},
+        "pool_shrink": {"n": 1},
+        "shutdown": {},
+    }
     app = celery_app(deployment.broker_url)
-    with Connection(app.conf.broker_url) as connection:
-        app.control.broadcast(
-            "pool_restart",
-            arguments={"modules": ["planted_module"], "reload": True},
-            connection=connection,
-        )
+    for order, arguments in orders.items():
+        app.control.broadcast(order, arguments=arguments)
+    assert control(deployment).ping()
