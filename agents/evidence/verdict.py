@@ -30,8 +30,8 @@ NOT_VERIFIED = "the work was not verified"
 LEAST_SCORE = 0.7
 """The lowest score of an approval, from 0 to 1. The prompt `critic/system` says so, too."""
 
-_ID = re.compile(r"\b(?:r|runs?)[\s#:_-]*(\d+)", re.IGNORECASE)
-_NUMBER = re.compile(r"\W*(\d+)\W*")
+_ID = re.compile(r"\b(?:r|runs?)[\s#:_-]*(\d{1,9})(?!\d)", re.IGNORECASE)
+_NUMBER = re.compile(r"\W*(\d{1,9})\W*")
 
 
 class Verdict(BaseModel):

@@ -162,7 +162,7 @@ def _until_reset(headers: httpx.Headers) -> float:
     try:
         now = parsedate_to_datetime(headers["date"]).timestamp()
         return max(0.0, float(headers["x-ratelimit-reset"]) - now)
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return LIMITED_SECONDS
 
 

@@ -9,18 +9,21 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
+_DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)s")
 _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
+LONGEST_SECONDS = 86_400.0
+"""A longer wait counts as a day: limits of providers are per day or shorter."""
 
 
 def retry_after_seconds(headers: Mapping[str, str], details: Mapping[str, Any]) -> float | None:
-    """Seconds from now, or None if the provider did not say.
+    """Seconds from now, at most `LONGEST_SECONDS`; None if the provider did not say.
 
     From the header `Retry-After` (seconds or a date, RFC 9110 section 10.2.3), as Groq sends it, or
     from a `RetryInfo` in the error's details, as Gemini sends it.
     """
     header = headers.get("retry-after")
-    return _from_header(header) if header else _from_details(details.get("details"))
+    seconds = _from_header(header) if header else _from_details(details.get("details"))
+    return None if seconds is None else min(seconds, LONGEST_SECONDS)
 
 
 def _from_header(value: str) -> float | None:
@@ -34,7 +37,7 @@ def _from_header(value: str) -> float | None:
 def _until(date: str) -> float | None:
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -73,6 +73,7 @@ async def test_a_question_and_a_request(server: GitServer, api: Api) -> None:
         (408, {}, 0.0),
         (503, {"Retry-After": "Tue, 24 Nov 2020 10:00:00 GMT"}, 0.0),
         (503, {"Retry-After": "Tue, 24 Nov 2099 10:00:00 GMT"}, 3_600.0),
+        (503, {"Retry-After": "Tue, 24 Nov 2020 10:00:00 +" + "9" * 20}, 3_600.0),
     ],
 )
 async def test_what_may_pass(

@@ -139,3 +139,8 @@ def test_nothing_is_approved_unless_its_last_verification_holds(
         assert critique["score"] is None or critique["score"] >= LEAST_SCORE
     else:
         assert said is None or said.verdict == "revise" or critique["overruled"]
+
+
+@pytest.mark.parametrize("named", ["9" * 5_000, "r" + "9" * 5_000])
+def test_a_number_of_any_length_names_no_run(named: str) -> None:
+    assert critique_of(state(), approval(named))["runs"] == []

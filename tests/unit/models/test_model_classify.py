@@ -9,6 +9,7 @@ import pytest
 
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.from_status import error_from_status
+from agents.models.error_mapping.retry_after import LONGEST_SECONDS
 from agents.models.errors import ContextExceeded, ModelRefused, ModelUnavailable
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/")
@@ -72,6 +73,24 @@ def test_gemini_says_when_to_come_back_in_the_body() -> None:
     error = error_from_status(429, "", {"code": 429, "details": [other, info]}, {})
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after_seconds == 34.5
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("Mon, 01 Jan 2024 00:00:00 +99999999999999999999", None),
+        ("Mon, 99 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("9" * 400, None),
+        ("1e300", LONGEST_SECONDS),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", LONGEST_SECONDS),
+    ],
+)
+def test_an_odd_time_neither_fails_nor_lets_a_job_wait_for_ever(
+    header: str, seconds: float | None
+) -> None:
+    error = error_from_status(429, "", {}, {"retry-after": header})
+    assert isinstance(error, ModelUnavailable)
+    assert error.retry_after_seconds == seconds
 
 
 def test_no_provider_is_imported_for_it() -> None:
