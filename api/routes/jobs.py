@@ -36,6 +36,7 @@ from jobs.store import Charge, Idempotency
 from jobs.transitions.lifecycle import Refusal
 from jobs.view import job as view
 from jobs.view.queueing import Fleet
+from settings.api import ApiSettings
 
 log = structlog.get_logger(__name__)
 router = APIRouter(tags=["jobs"])
@@ -322,8 +323,8 @@ async def job_answer(services: Services, record: JobRecord, now: int) -> Respons
         fleet_for(services, [record]),
     )
     if len(events) <= SHORT_STORY:
-        return _whole(record, events, charges, now, fleet)
-    return await asyncio.to_thread(_whole, record, events, charges, now, fleet)
+        return _whole(record, events, charges, now, fleet, services.settings)
+    return await asyncio.to_thread(_whole, record, events, charges, now, fleet, services.settings)
 
 
 def _whole(
@@ -332,6 +333,10 @@ def _whole(
     charges: Sequence[Charge],
     now: int,
     fleet: Fleet | None,
+    settings: ApiSettings,
 ) -> Response:
-    shown = links.add_to_job(view.whole(record, events, charges, now, fleet))
+    job = view.whole(
+        record, events, charges, now, fleet, person_delivers=settings.deliver_needs_review
+    )
+    shown = links.add_to_job(job)
     return Response(dump(shown), media_type="application/json")

@@ -129,6 +129,11 @@ class Review(ResponseModel):
     digest: str = Field(
         "", description="SHA-256 of code, output and artifacts, which a decision can name"
     )
+    actions: list[Action] = Field(
+        default_factory=list,
+        description="what can be decided: the critic decides (`delegate`) "
+        "only if one approval is enough, and no person has to approve a delivery",
+    )
     approvals: list[Approval] = Field(
         default_factory=list, description="the approvals so far, while it needs more"
     )

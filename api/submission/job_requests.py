@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from decimal import Decimal
 from types import MappingProxyType
@@ -62,14 +62,14 @@ def check(
     rest = len(asked.model_dump_json(exclude={"files"})) if asked.files else size
     if rest > settings.max_body_bytes:
         raise too_large(settings.max_body_bytes, "the body without its files", OF_BODIES)
-    refuse(list(_errors(asked, settings, uploads, bundle)))
+    refuse(_errors(asked, settings, uploads, bundle))
 
 
-def refuse(errors: Sequence[FieldError]) -> None:
+def refuse(found: Iterable[FieldError]) -> None:
     """Raise Refused, a 422, where there are errors."""
-    if errors:
+    if errors := list(found):
         detail = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])
-        raise Refused(problems.INVALID, detail, {"errors": list(errors[:50])})
+        raise Refused(problems.INVALID, detail, {"errors": errors[:50]})
 
 
 def to_spec(
@@ -113,7 +113,7 @@ def retried(asked: RetryRequest, parent: JobSpec, settings: ApiSettings) -> JobS
 def within_policy(spec: JobSpec, settings: ApiSettings) -> JobSpec:
     """The spec of an earlier job for a new job: with as many approvals as the operator requires by
     now. Raises Refused: 422, if it would deliver without a person's approval that is required."""
-    refuse(list(delivery_errors(spec.deliver, spec, settings)))
+    refuse(delivery_errors(spec.deliver, spec, settings))
     return _with_approvals(spec, settings)
 
 

@@ -25,7 +25,7 @@ async def resolve(
     """
     found = await _found(services, caller, kept(asked))
     total = sent + sum(entry.size for entry in found.values())
-    refuse(list(size_error(total, services.settings)))
+    refuse(size_error(total, services.settings))
     if found:  # none is being removed: a job names it, or did so within the grace period
         await services.store.blobs.pin([entry.digest for entry in found.values()])
     return found

@@ -9,13 +9,17 @@ from api.refusals import from_refusal
 from api.schemas.job_request import JobRequest, RetryRequest
 from api.services import Services, check_conversation, find_job
 from api.submission import checks, job_requests, kept_files, repositories
-from api.submission.job_requests import texts
+from api.submission.job_requests import refuse, texts
+from api.submission.review_policy import approver_errors, policy
 from api.submission.token_limit import check_tokens
 from jobs.model.credentials import Credential
+from jobs.model.record import JobRecord
+from jobs.model.spec import JobSpec
 from jobs.service import Submitted
 from jobs.store import Idempotency
 from jobs.store.blob_index import PinnedBlobs
 from jobs.transitions.lifecycle import Refusal
+from jobs.transitions.reviews import authors
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +47,8 @@ async def submit(
 ) -> Submitted:
     """Submit a validated request with what was sent beside it. Raises Refused: 404, 422, 429,
     503."""
+    approvals = policy(asked, services.settings)["approvals"]
+    refuse(approver_errors(review=asked.review, approvals=approvals, submitter=caller.signer))
     await check_conversation(services, caller, asked.conversation_id)
     await repositories.check_follow_up(services, caller, asked.conversation_id)
     await check_tokens(services.store, asked)
@@ -86,9 +92,11 @@ async def retry(
     await services.admission.check(caller.tenant)
     most = job_requests.most(parent.spec, services.settings)
     await services.admission.check_budget(caller, most)
+    spec = job_requests.retried(asked, parent.spec, services.settings)
+    _check_approvers(spec, parent, caller)
     begun = await services.operations.retry_as_new_job(
         job_id,
-        job_requests.retried(asked, parent.spec, services.settings),
+        spec,
         by=caller.name,
         key_id=caller.id,
         person=caller.person,
@@ -114,9 +122,11 @@ async def rebase(
     await services.admission.check_budget(caller, job_requests.most(parent.spec, services.settings))
     if parent.result is not None and parent.result.bundle is not None:
         await services.blobs.get(parent.result.bundle)  # or the new job could not begin
+    spec = job_requests.within_policy(parent.spec, services.settings)
+    _check_approvers(spec, parent, caller)
     begun = await services.operations.rebase_as_new_job(
         job_id,
-        job_requests.within_policy(parent.spec, services.settings),
+        spec,
         by=caller.name,
         key_id=caller.id,
         person=caller.person,
@@ -127,3 +137,15 @@ async def rebase(
         raise from_refusal(begun)
     log.info("job rebased", job_id=begun.record.id, rebase_of=job_id, new=begun.new)
     return begun
+
+
+def _check_approvers(spec: JobSpec, parent: JobRecord, caller: Credential) -> None:
+    """Refuse a retry or a rebase that nobody could approve. Raises Refused: 422."""
+    refuse(
+        approver_errors(
+            review=spec.review,
+            approvals=spec.approvals,
+            submitter=caller.signer,
+            earlier=authors(parent),
+        )
+    )

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from api.schemas.job_request import JobRequest, Terms
 from api.schemas.problem import FieldError
+from jobs.model.credentials import Signer
 from jobs.model.spec import JobSpec, OnExpiry, Pause
 from settings.api import ApiSettings
 
@@ -64,6 +65,30 @@ def delivery_errors(
             "send reject or stay"
         )
         yield FieldError(field="on_expiry", message=message)
+
+
+def approver_errors(
+    *, review: bool, approvals: int, submitter: Signer, earlier: Collection[Signer] = ()
+) -> Iterator[FieldError]:
+    """The error of a job that would wait for its second approval for ever: the first key is one of
+    its authors, and it has made, directly or not, each key that could approve the job. `earlier`:
+    the authors of the job that it retries or rebases."""
+    if not review or approvals < 2:
+        return
+    why = "may approve its work, so two approvals could never come"
+    first = "the first key (FETTLE_API_KEY)"
+    if any(author.is_first_key for author in earlier):
+        message = (
+            f"{first} is an author of the earlier job, and no key that it has made {why}: submit "
+            "a new job with a person's key"
+        )
+        yield FieldError(field="approvals", message=message)
+    elif submitter.is_first_key:
+        message = (
+            f"{first} would be an author, and no key that it has made {why}: use a person's key "
+            "(fettle keys create NAME --person PERSON)"
+        )
+        yield FieldError(field="approvals", message=message)
 
 
 OF_A_REVIEW: Final = ("approvals", "pause", "review_expires_seconds", "on_expiry")

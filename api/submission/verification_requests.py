@@ -50,7 +50,7 @@ async def base(blobs: Blobs, asked: VerificationRequest, job: JobRecord | None) 
         content = text.encode()
         entries[checked_path(path)] = FileEntry(await blobs.put(content), len(content))
     merged: Manifest = under.with_files(entries, frozenset())
-    refuse(list(path_errors(merged.files, "files")))
+    refuse(path_errors(merged.files, "files"))
     if not merged.files:
         return Base(None, ())
     digest = await blobs.put(merged.dump())

@@ -148,9 +148,16 @@ def _waiting_text(job: Job) -> str:
     if review is not None and review["kind"] == "questions":
         return f"for answers: `fettle review {job['id']} answer --answer TEXT ...`"
     actions = "approve|delegate|reject" if upgrade else "approve|revise|edit|reject"
-    if not upgrade and review is not None and review["approvals_needed"] == 1:
+    if not upgrade and review is not None and critic_may_decide(review):
         actions += "|delegate"
     return f"{why}decide with `fettle review {job['id']} {actions}`"
+
+
+def critic_may_decide(review: Mapping[str, Any]) -> bool:
+    """Whether the review takes `delegate`. A service of an older release does not say."""
+    if "actions" in review:
+        return "delegate" in review["actions"]
+    return bool(review.get("approvals_needed", 1) == 1)
 
 
 def _history(job: Job, detail: Detail) -> Iterator[Part]:

@@ -8,7 +8,7 @@ from typing import Any
 from api.quantities import plural
 from cli.render.checks import checked_parts
 from cli.render.events import critique_parts, decision_parts
-from cli.render.job import answer_parts
+from cli.render.job import answer_parts, critic_may_decide
 from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
 from cli.render.patch import patch_parts
 from cli.render.runs import Detail, run_parts
@@ -42,8 +42,9 @@ def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
         choices: Mapping[str, str] = review["payload"]["choices"]
         return choices
     named = {**CHOICES, "revise": GO_ON} if review["payload"].get("paused") else CHOICES
-    two = review.get("approvals_needed", 1) > 1  # the critic cannot replace the second person
-    return {name: does for name, does in named.items() if not (two and name == "delegate")}
+    if critic_may_decide(review):
+        return named
+    return {name: does for name, does in named.items() if name != "delegate"}
 
 
 def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:

@@ -150,3 +150,8 @@ class Signer:
         key may have taken over."""
         key = {f"key:{self.key_id}"} if self.key_id else set()
         return frozenset({f"name:{self.name.lower()}", *key})
+
+    @property
+    def is_first_key(self) -> bool:
+        """Whether the operator's first key has signed."""
+        return self.key_id == FIRST_ID or (not self.key_id and self.name in FIRST_NAMES)

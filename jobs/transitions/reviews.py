@@ -35,12 +35,26 @@ _MADE_FOR_ANOTHER = (
     "if two approvals are needed, a key gives one only if its person or the operator's first key "
     "made it"
 )
+_FIRST_KEY_EDITS = (
+    "an edit makes its key an author, and no key that the first key has made may approve the work "
+    "of the first key: edit with a person's key"
+)
 _VOTED = "has approved already: another person's approval is needed"
 
 
 def needed(record: JobRecord, review: Review) -> int:
     """How many approvals the review takes."""
     return record.spec.approvals if review.kind is ReviewKind.REVIEW else 1
+
+
+def offered(record: JobRecord, review: Review, *, person_delivers: bool) -> tuple[Action, ...]:
+    """What can be decided on the open review. `person_delivers`: only a person's approval lets a
+    change leave the deployment, so the critic does not decide on a job that delivers."""
+    takes = tuple(TAKES[review.kind])
+    critic_decides = needed(record, review) == 1 and not (person_delivers and record.spec.deliver)
+    if review.kind is not ReviewKind.REVIEW or critic_decides:
+        return takes
+    return tuple(action for action in takes if action is not Action.DELEGATE)
 
 
 def decide(
@@ -99,6 +113,8 @@ def _bars(
     if decision.action is Action.DELEGATE:
         detail = "two people's approval is needed, which the critic's word does not stand for"
         return Refusal("not_offered", detail, Status.AWAITING_REVIEW)
+    if decision.action is Action.EDIT and _signer(decision).is_first_key:
+        return Refusal("not_offered", _FIRST_KEY_EDITS, Status.AWAITING_REVIEW)
     if decision.action is not Action.APPROVE:
         return None
     return not_theirs(record, review, decision.by, same_person)

@@ -18,7 +18,7 @@ from jobs.model.review import Approval
 from jobs.model.review_digest import digest_of
 from jobs.model.spec import CheckSpec, JobSpec
 from jobs.store import Charge
-from jobs.transitions.reviews import needed
+from jobs.transitions.reviews import needed, offered
 from jobs.view.progress import progress
 from jobs.view.queueing import Fleet, why_queued
 
@@ -92,8 +92,11 @@ def whole(
     charges: Iterable[Charge],
     now: int,
     fleet: Fleet | None = None,
+    *,
+    person_delivers: bool = False,
 ) -> dict[str, Any]:
-    """The whole job; `now` is the store's time in ms. `fleet` explains why a job is queued."""
+    """The whole job; `now` is the store's time in ms. `fleet` explains why a job is queued.
+    `person_delivers`: see `jobs.transitions.reviews.offered`."""
     made = current(events)
     critiques = _all(made, "critiqued")
     return {
@@ -114,7 +117,7 @@ def whole(
         "checks": _last(made, "checked"),
         "verification": _last(made, "verified"),
         "decisions": _all(events, "decided"),
-        "review": _review(record),
+        "review": _review(record, person_delivers=person_delivers),
         "result": _result(record.result),
         "artifacts": list(artifacts(made).values()),
         "reason": str(record.reason) if record.reason else None,
@@ -216,7 +219,7 @@ def _times(record: JobRecord) -> dict[str, Any]:
     }
 
 
-def _review(record: JobRecord) -> dict[str, Any] | None:
+def _review(record: JobRecord, *, person_delivers: bool) -> dict[str, Any] | None:
     review = record.review
     if review is None:
         return None
@@ -227,6 +230,7 @@ def _review(record: JobRecord) -> dict[str, Any] | None:
         "expires_at": iso(review.expires_at),
         "expired": review.expired,
         "digest": digest_of(review),
+        "actions": list(map(str, offered(record, review, person_delivers=person_delivers))),
         "approvals": [_approval(vote) for vote in review.approvals],
         "approvals_needed": needed(record, review),
         "payload": dict(review.payload),

@@ -52,6 +52,8 @@ class JobStory:
     charges: Sequence[Charge]
     now: int
     fleet: Fleet | None = None
+    person_delivers: bool = False
+    """See `jobs.transitions.reviews.offered`."""
     same_person: Mapping[str, str] = field(default_factory=dict)
     """The identity keys that count as the visitor's person: see `KeyRing.same_person`."""
 
@@ -70,12 +72,20 @@ async def load(services: Services, visitor: Visitor, job_id: str) -> JobStory:
         own_keys(services, visitor.credential),
         fleet_for(services, [loaded.record]),
     )
-    return JobStory(loaded.record, events, charges, loaded.now, fleet, same_person)
+    person_delivers = services.settings.deliver_needs_review
+    return JobStory(loaded.record, events, charges, loaded.now, fleet, person_delivers, same_person)
 
 
 def values(story: JobStory, visitor: Visitor, base_url: str) -> dict[str, Any]:
     """The values of a job page's templates. `base_url` has no trailing slash."""
-    job = view.whole(story.record, story.events, story.charges, story.now, story.fleet)
+    job = view.whole(
+        story.record,
+        story.events,
+        story.charges,
+        story.now,
+        story.fleet,
+        person_delivers=story.person_delivers,
+    )
     if job["review"]:
         job["review"] = {**job["review"], "payload": Facts(job["review"]["payload"])}
     job.setdefault("checks", None)

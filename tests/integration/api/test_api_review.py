@@ -10,7 +10,9 @@ import io
 import pytest
 from support.pages.api_front import done, settings_for, started
 
+from jobs.model.credentials import FIRST_ID
 from jobs.model.review import Review, ReviewKind
+from jobs.model.spec import JobSpec
 
 EVERY = ("submit", "read", "review", "admin")
 
@@ -173,11 +175,44 @@ async def test_nobody_approves_their_own_job_with_keys_that_they_made(front):
         assert (await front.job(job_id))["status"] == "awaiting_review"
 
 
-async def test_the_first_key_approves_its_own_job_with_no_key_that_it_made(front):
-    job_id = await front.paused(approvals=2)
+async def refusal_of(answer):
+    """The field and the message of a body that is refused."""
+    assert answer.status_code == 422, answer.text
+    (error,) = answer.json()["errors"]
+    return error["field"], error["message"]
+
+
+async def test_the_first_key_brings_no_work_that_two_others_could_not_approve(front):
+    asked = {"task": "x", "review": True, "approvals": 2}
+    field, message = await refusal_of(await front.client.post("/jobs", json=asked))
+    assert field == "approvals"
+    assert "use a person's key (fettle keys create" in message
+    own = await front.submit(review=True)
+    await front.client.post(f"/jobs/{own}/cancel")
+    async with people(front, "ada") as (ada,):
+        again = await ada.post(f"/jobs/{own}/retry", json={"approvals": 2})
+        assert "submit a new job with a person's key" in (await refusal_of(again))[1]
+        assert (await ada.post("/jobs", json=asked)).status_code == 202
+        job_id = await front.paused(approvals=2, by=ada)
+        edit = await decide(front, job_id, action="edit", code="print(1)")
+        assert (edit.status_code, edit.json()["type"]) == (409, "/problems/decision-not-offered")
+        assert "edit with a person's key" in edit.json()["detail"]
+        await ada.post(f"/jobs/{job_id}/cancel")
+        again = await front.client.post(f"/jobs/{job_id}/retry")
+        assert "use a person's key" in (await refusal_of(again))[1]
+        assert (await ada.post(f"/jobs/{job_id}/retry")).status_code == 202
+
+
+async def test_work_of_the_first_key_is_approved_by_no_key_that_it_made(front):
+    """A job of an earlier release, which took it."""
+    operations = front.services.operations
+    spec = JobSpec("x", review=True, approvals=2)
+    begun = await operations.submit("default", spec, by="development", key_id=FIRST_ID)
+    held = await front.claim(begun.record.id)
+    done(await operations.pause(held, Review("r1", ReviewKind.REVIEW, {"unproven": None}, 1)))
     async with people(front, "grace", "heidi") as clients:
         for client in (front.client, *clients):
-            assert (await approve(client, job_id))[:2] == (403, "own-approval")
+            assert (await approve(client, held.job_id))[:2] == (403, "own-approval")
 
 
 async def test_a_key_that_a_person_made_for_another_approves_nothing(front):
@@ -317,6 +352,8 @@ async def test_the_critic_does_not_decide_on_what_only_a_person_may_deliver(redi
         answer = await front.client.post("/jobs", json={"task": "x", **asked})
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "review")
         job_id = await front.paused(**asked)
+        assert "delegate" not in (await front.job(job_id))["review"]["actions"]
+        assert "delegate" in (await front.job(await front.paused()))["review"]["actions"]
         answer = await decide(front, job_id, action="delegate")
         assert (answer.status_code, answer.json()["type"]) == (
             409,
@@ -328,15 +365,17 @@ async def test_the_critic_does_not_decide_on_what_only_a_person_may_deliver(redi
 async def test_a_retry_is_within_the_policy_of_today(redis_url, tmp_path):
     repo = {"url": "https://git.example.org/team/app.git"}
     async with started(settings_for(redis_url, tmp_path)) as front:
-        unreviewed = await front.submit(repo=repo, deliver={"branch": True})
-        single = await front.submit(review=True)
+        async with people(front, "grace") as (grace,):
+            unreviewed = await front.submit(repo=repo, deliver={"branch": True}, by=grace)
+            single = await front.submit(review=True, by=grace)
         for job_id in (unreviewed, single):
             await front.client.post(f"/jobs/{job_id}/cancel")
     settings = settings_for(redis_url, tmp_path, deliver_needs_review=True, review_approvals=2)
     async with started(settings) as front:
-        answer = await front.client.post(f"/jobs/{unreviewed}/retry")
-        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "review")
-        answer = await front.client.post(f"/jobs/{unreviewed}/retry", json={"review": True})
-        assert answer.status_code == 202
-        again = (await front.client.post(f"/jobs/{single}/retry")).json()["id"]
-        assert (await front.job(again))["spec"]["approvals"] == 2
+        async with people(front, "ada") as (ada,):
+            answer = await ada.post(f"/jobs/{unreviewed}/retry")
+            assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "review")
+            answer = await ada.post(f"/jobs/{unreviewed}/retry", json={"review": True})
+            assert answer.status_code == 202
+            again = await ada.post(f"/jobs/{single}/retry")
+        assert (await front.job(again.json()["id"]))["spec"]["approvals"] == 2

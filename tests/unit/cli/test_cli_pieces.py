@@ -176,6 +176,21 @@ REVIEW = {
 }
 
 
+@pytest.mark.parametrize(
+    ("review", "offered"),
+    [
+        ({"approvals_needed": 1}, True),
+        ({"approvals_needed": 2}, False),
+        ({"approvals_needed": 1, "actions": ["approve", "delegate"]}, True),
+        ({"approvals_needed": 1, "actions": ["approve"]}, False),
+    ],
+)
+def test_the_critic_is_offered_only_where_the_service_offers_it(review, offered):
+    review = {"id": "v1", "kind": "review", "payload": {}, **review}
+    assert ("delegate" in choices(review)) == offered
+    assert ("|delegate" in how_to_decide("j1", review)) == offered
+
+
 def test_only_what_it_takes_is_offered():
     assert choices(REVIEW) == CHOICES
     assert [matching(typed, choices(REVIEW)) for typed in ("a", "e", "d")] == [

@@ -18,7 +18,7 @@ from jobs.model.events import Event
 from jobs.model.people import KeyRing
 from jobs.model.record import JobRecord, Reason, Result, Status
 from jobs.model.review import Approval, Review, ReviewKind
-from jobs.model.spec import JobSpec
+from jobs.model.spec import Deliver, JobSpec
 
 DIGEST = "ab" * 32
 
@@ -35,10 +35,9 @@ def a_record(runs=(), **changed):
     return replace(plain, **{"status": Status.AWAITING_REVIEW, "review": review, **changed})
 
 
-def panel(name, record, events=(), charges=(), by="ada"):
-    answered = JobStory(
-        record, events, charges, 60_000, KeyRing(()).same_person(visitor(by).credential)
-    )
+def panel(name, record, events=(), charges=(), by="ada", **more):
+    same_person = KeyRing(()).same_person(visitor(by).credential)
+    answered = JobStory(record, events, charges, 60_000, same_person=same_person, **more)
     return drawn(f"job_{name}.html", **job_view.values(answered, visitor(by), "http://h"))
 
 
@@ -82,6 +81,21 @@ def test_whose_approval_would_not_count_is_reported_before_the_click(by, voted, 
     assert (why in html, 'data-key="a"' in html, 'id="approve"' in html) == (True, not why, not why)
     assert ("You may send it back" in html) == bool(why)
     assert 'data-key="r"' in html
+
+
+@pytest.mark.parametrize(
+    ("approvals", "delivers", "person_delivers", "offered"),
+    [(1, False, False, True), (2, False, False, False), (1, True, True, False),
+     (1, True, False, True), (1, False, True, True)],
+)  # fmt: skip
+def test_the_critic_is_offered_only_where_it_may_decide(
+    approvals, delivers, person_delivers, offered
+):
+    record = a_record([a_run()], approvals=approvals)
+    deliver = Deliver(branch=True) if delivers else None
+    record = replace(record, spec=replace(record.spec, deliver=deliver))
+    html = panel("review", record, by="bob", person_delivers=person_delivers)
+    assert ("Let the critic decide" in html) == offered
 
 
 def test_why_a_result_stands_is_said_as_it_is():
