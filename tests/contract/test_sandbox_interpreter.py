@@ -208,8 +208,8 @@ async def test_a_run_has_a_virtual_environment_for_its_site_packages(
     sandbox = await backends(backend)
     files = {"src/numpy.py": b"OWN = 1"}
     script = """
-tool; head -1 $(which pytest); pytest --version
-env -i $(which python3) -c 'import sys, extra, numpy, PIL; print(sys.prefix, numpy.OWN)'
+tool; head -1 $(command -v pytest); pytest --version
+env -i $(command -v python3) -c 'import sys, extra, numpy, PIL; print(sys.prefix, numpy.OWN)'
 """
     command = Command(
         ("sh", "-ec", script),
@@ -218,8 +218,9 @@ env -i $(which python3) -c 'import sys, extra, numpy, PIL; print(sys.prefix, num
         path=("tools",),
     )
     result = await sandbox.run(command, LIMITS)
+    assert result.succeeded, result
     tool, first, version, last = result.stdout.text.splitlines()
-    assert (tool, first) == ("tool", "#!/run/venv/bin/python"), result.stderr.text
+    assert (tool, first) == ("tool", "#!/run/venv/bin/python")
     assert version.startswith("pytest ")
     assert last == "/run/venv 1"
     code = "import sys, numpy; print(sys.prefix, numpy.OWN)"
