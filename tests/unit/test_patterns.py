@@ -9,7 +9,6 @@ from support.cases.product_patterns import VARIABLE, product_patterns
 PRODUCT = product_patterns()
 GIVEN = {
     "agents/tools/inside/searching.py": "the model's pattern, in a sandbox with limits",
-    "cli/commands/jobs/run.py": "the caller's pattern, which is compiled to check it",
     "worker/repositories/errors.py": "the table's patterns, which are in the list themselves",
 }
 """Files with a pattern that is an argument."""
