@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from jobs.model.credentials import OPERATOR, TENANT
+from settings.reading.addresses import AddressError, parse_repository_hosts
 from worker.repositories.errors import RepositoriesUnfit
 
 SSH: Final = "ssh://"
@@ -25,6 +26,7 @@ _SECTION = re.compile(r"\[([^\[\]:]*)\]")
 _FILE = re.compile(r"/[\w./@+:,=-]*")
 """No sign that has a meaning in ssh's configuration."""
 _UNFIT = "the file's path has to be a whole one, of letters, digits and . _ / @ + : , = -"
+_LINES = "it has to be HOST USER:TOKEN, or ssh://HOST FILE, or [TENANT] alone"
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
 
@@ -76,14 +78,12 @@ def credentials(file: Path, setting: str) -> Credentials:
         if (section := _SECTION.fullmatch(line)) is not None:
             owner = _owner(section[1], at)
             continue
-        host, _, credential = line.partition(" ")
-        host, credential = host.lower(), credential.strip()
+        host, credential = (*line.split(None, 1), "")[:2]
+        host = _host(host.lower(), at)
         if host.startswith(SSH):
             _check_key(credential, at)
         elif ":" not in credential:
-            raise RepositoriesUnfit(
-                f"{at}: it has to be HOST USER:TOKEN, or ssh://HOST FILE, or [TENANT]"
-            )
+            raise RepositoriesUnfit(f"{at}: {_LINES}")
         if host in found.setdefault(owner, {}):
             raise RepositoriesUnfit(f"{at}: the tenant {owner} has a line for {host} already")
         found[owner][host] = credential
@@ -95,6 +95,18 @@ def _owner(name: str, at: str) -> str:
         raise RepositoriesUnfit(
             f"{at}: a tenant's name has 1 to 63 of a-z, 0-9, _ and -, and [*] is for every tenant"
         )
+    return name
+
+
+def _host(name: str, at: str) -> str:
+    """A name that a site can have: another would be a line without any effect."""
+    place = name.removeprefix(SSH)
+    try:
+        parse_repository_hosts((name,))
+    except AddressError:
+        raise RepositoriesUnfit(f"{at}: {_LINES}") from None
+    if "://" in place or "*" in place:
+        raise RepositoriesUnfit(f"{at}: a host is named in full, and without http:// or https://")
     return name
 
 
@@ -126,6 +138,6 @@ def _secret(file: Path, setting: str) -> str:
 
 def _text(file: Path, setting: str) -> str:
     try:
-        return file.read_text()
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise RepositoriesUnfit(f"{setting} cannot be read: {error}") from None

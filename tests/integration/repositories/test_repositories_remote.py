@@ -318,6 +318,32 @@ def test_a_file_of_credentials_has_a_part_for_each_tenant(tmp_path: Path) -> Non
         read(credentials(tmp_path, "a.example me:x\nA.example me:y\n"), "X")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[acme] # team: acme",
+        "[acme]x me:x",
+        "[a:b]",
+        "https://a.example me:x",
+        "a.example/team me:x",
+        "me@a.example me:x",
+        "*.a.example me:x",
+    ],
+)
+def test_a_line_of_credentials_that_could_have_no_effect(tmp_path: Path, line: str) -> None:
+    """A part of another tenant that is not known as such gives its credentials to the wrong one."""
+    lines = f"b.example me:y\n{line}\nc.example me:z\n"
+    with pytest.raises(RepositoriesUnfit, match="line 2: ") as unfit:
+        read(credentials(tmp_path, lines), "X")
+    assert "me:" not in str(unfit.value)
+
+
+def test_a_file_of_credentials_as_editors_of_other_systems_write_it(tmp_path: Path) -> None:
+    lines = "\ufeffa.example me:x\r\n[acme]\r\nb.example\tme:y\r\n"
+    found = read(credentials(tmp_path, lines), "X").by_owner
+    assert found == {"default": {"a.example": "me:x"}, "acme": {"b.example": "me:y"}}
+
+
 def test_a_file_of_credentials_that_others_can_read(tmp_path: Path) -> None:
     for text, mode, reason in [
         ("host me:x\n", 0o644, "can be read by other users"),

@@ -104,7 +104,7 @@ async def test_tenants_with_other_credentials_share_no_layer(
 ) -> None:
     file = tmp_path / "indexes"
     file.touch(mode=0o600)
-    file.write_text(f"[acme]\nhttp://127.0.0.1:{server.port} me:acme\n[*]\nother.example me:x\n")
+    file.write_text(f"[acme]\n127.0.0.1:{server.port} me:acme\n[*]\nother.example me:x\n")
 
     async def layer(tenant: str) -> str:
         return (await bench.installed(LIST, tenant=tenant, setup_credentials=file)).layer
