@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
-import os
 import secrets
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -24,13 +23,15 @@ from obstore.exceptions import (
 )
 from obstore.store import S3Store
 
-from jobs.blobs.directory import PROBE_BYTES, checked_digest, digest_of, verified
+from jobs.blobs.directory import checked_digest, digest_of, verified
 from jobs.errors import BlobMissing, BlobsUnavailable
 
 if TYPE_CHECKING:
     from obstore.store import S3Config  # it exists for checkers alone
 
 T = TypeVar("T")
+_NO_BUCKET = "NoSuchBucket"
+"""S3's code in a 404 for a whole bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,14 @@ class S3Blobs:
     async def get(self, digest: str) -> bytes:
         """See Blobs."""
         try:
-            found = await self._answer(obstore.get_async(self._store, _name(digest)))
-            content = bytes(await self._answer(found.bytes_async()))
-        except FileNotFoundError:
+            found = await obstore.get_async(self._store, _name(digest))
+            content = bytes(await found.bytes_async())
+        except FileNotFoundError as error:
+            if _NO_BUCKET in str(error):
+                raise self._unavailable(error) from error
             raise BlobMissing(digest) from None
+        except BaseError as error:
+            raise self._unavailable(error) from error
         return await asyncio.to_thread(verified, digest, content)
 
     async def remove(self, digest: str) -> None:
@@ -100,14 +105,14 @@ class S3Blobs:
 
     async def probe(self) -> None:
         """See Blobs."""
-        name, content = f".probe/{secrets.token_hex(8)}", os.urandom(PROBE_BYTES)
+        # a bucket with versions keeps each of these for good: so they are few
+        content = secrets.token_bytes(16)
+        name = f".probe/{content.hex()}"
         await self._answer(obstore.put_async(self._store, name, content))
         try:
             found = await self._answer(obstore.get_async(self._store, name))
             if bytes(await self._answer(found.bytes_async())) != content:
                 raise self._unavailable(ValueError(f"{name} was read with other bytes"))
-        except FileNotFoundError as error:
-            raise self._unavailable(error) from error
         finally:
             await self._answer(obstore.delete_async(self._store, name))
 
@@ -116,20 +121,18 @@ class S3Blobs:
             await obstore.put_async(self._store, _name(digest), content, mode="create")
 
     async def _answer(self, asked: Awaitable[T]) -> T:
+        """The answer of the storage. 404 is an outage, too: the bucket is missing, or another
+        service answers at this address. Only `get` knows another meaning of it."""
         try:
             return await asked
-        except BaseError as error:
+        except (BaseError, OSError) as error:
             raise self._unavailable(error) from error
-        except FileNotFoundError as error:
-            if "NoSuchBucket" in str(error):
-                raise self._unavailable(error) from error
-            raise
 
     def _unavailable(self, error: Exception) -> BlobsUnavailable:
         # The library's text goes on with its source code's view of the failure.
         said = str(error).split("\n\nDebug source:")[0].strip()
         reason = "it does not answer, or fails"
-        if "NoSuchBucket" in said:
+        if _NO_BUCKET in said:
             reason = "its bucket does not exist"
         elif isinstance(error, PermissionDeniedError | UnauthenticatedError):
             reason = "it refuses access"

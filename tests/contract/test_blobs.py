@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import hashlib
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 from support.servers import s3_server
+from support.servers.web_server import listening
 
 from jobs.blobs.directory import DirectoryBlobs, digest_of
 from jobs.blobs.s3 import S3Blobs
@@ -78,6 +80,43 @@ async def test_storage_that_is_away_or_refuses_says_so(bucket, wrong):
             await ask()
         assert name not in raised.value.reason  # which tenants are shown
         assert "127.0.0.1" not in raised.value.reason
+
+
+class OtherService(BaseHTTPRequestHandler):
+    """Answers every request with `status`, as a proxy or another service at the address does."""
+
+    status = 404
+
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(self.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (301, "it does not answer, or fails"),  # the bucket is in another region
+        (403, "it refuses access"),
+        (404, "it does not answer, or fails"),
+        (503, "it does not answer, or fails"),
+    ],
+)
+async def test_every_answer_that_is_no_bucket_is_an_outage(bucket, status, reason):
+    handler = type("Handler", (OtherService,), {"status": status})
+    with listening(handler) as port:
+        endpoint = f"http://127.0.0.1:{port}"
+        blobs = S3Blobs(dataclasses.replace(bucket, seconds=1.0, endpoint=endpoint))
+        for ask in (lambda: blobs.put(b"x"), lambda: blobs.remove("0" * 64), blobs.probe):
+            with pytest.raises(BlobsUnavailable, match=f"the bucket {bucket.name}") as raised:
+                await ask()
+            assert raised.value.reason == reason
 
 
 async def test_a_probe_leaves_nothing(blobs):
