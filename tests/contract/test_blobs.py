@@ -82,21 +82,18 @@ async def test_storage_that_is_away_or_refuses_says_so(bucket, wrong):
         assert "127.0.0.1" not in raised.value.reason
 
 
-class OtherService(BaseHTTPRequestHandler):
+def other_service(status: int) -> type[BaseHTTPRequestHandler]:
     """Answers every request with `status`, as a proxy or another service at the address does."""
 
-    status = 404
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        handler.send_response(status)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
 
-    def _answer(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.send_response(self.status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
+    methods = ("GET", "HEAD", "PUT", "POST", "DELETE")
+    answers = {f"do_{method}": answer for method in methods}
+    return type("OtherService", (BaseHTTPRequestHandler,), answers)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +106,7 @@ class OtherService(BaseHTTPRequestHandler):
     ],
 )
 async def test_every_answer_that_is_no_bucket_is_an_outage(bucket, status, reason):
-    handler = type("Handler", (OtherService,), {"status": status})
-    with listening(handler) as port:
+    with listening(other_service(status)) as port:
         endpoint = f"http://127.0.0.1:{port}"
         blobs = S3Blobs(dataclasses.replace(bucket, seconds=1.0, endpoint=endpoint))
         for ask in (lambda: blobs.put(b"x"), lambda: blobs.remove("0" * 64), blobs.probe):
