@@ -96,10 +96,16 @@ _DECLINED = (" ! [rejected] ", " ! [remote rejected] ", " ! [remote failure] ")
 """Begin a line of what a host said by itself, and of git on a branch: its name, and `(reason)`."""
 _HOST_FAILS = re.compile(
     r"internal (server )?error|commit_refs|failed to (update ref|report status|store)"
-    r"|unable to create|unpacker error|no space left|time(d )?out|try again",
+    r"|failed to lock|unable to create|unpacker error|no space left|time(d )?out|try again",
     re.IGNORECASE,
 )
-"""Reasons for a declined branch that are the host's own trouble, in git's and GitHub's words."""
+"""Reasons for a declined branch that are the host's own trouble, in the words of git, GitHub and
+Gerrit."""
+_HOOK_FAILS = re.compile(r"GitLab: (Internal API |API is not accessible|Failed to contact)")
+"""GitLab's own trouble: it declines the branch by a hook then, as for any other reason."""
+_NAME_TAKEN = re.compile(r"' exists; cannot create")
+"""A branch `a` at the host: `a/b` cannot be made. Git's reason is `failed to update ref` then."""
+_TAG_GONE = re.compile(r"remote ref refs/tags/")
 _PASSING = re.compile(
     r"error: (5\d\d|429)\b|resolve|connect|timed out|timeout|too slow|early EOF|hung up|curl"
     r"|still expected",
@@ -109,6 +115,8 @@ _PASSING = re.compile(
 
 def fetch_failed(url: str, said: str) -> RepositoryRefused:
     """Why a fetch failed, from what git said: what may pass is RepositoryUnavailable."""
+    if _TAG_GONE.search(said):
+        return RepositoryUnavailable(f"{url} has deleted a tag since it listed it: {said}")
     return _failed(url, said, _FINAL, "cannot be fetched")
 
 
@@ -123,7 +131,10 @@ def push_failed(url: str, said: str, errors: str) -> RepositoryRefused:
         words = (reason, " ".join(" ".join(own).split()))
         why = ": ".join(each for each in words if each)
         text = f"{url} declined the branch: {printable(why or said)}"
-        return (RepositoryUnavailable if _HOST_FAILS.search(reason) else RepositoryRefused)(text)
+        passing = _HOST_FAILS.search(reason) or _HOOK_FAILS.search(why)
+        if passing and not _NAME_TAKEN.search(why):
+            return RepositoryUnavailable(text)
+        return RepositoryRefused(text)
     return _failed(url, said, _FINAL_PUSH, "cannot be pushed to")
 
 

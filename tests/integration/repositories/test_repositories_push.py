@@ -151,11 +151,33 @@ def test_what_a_host_says_is_read_at_once_however_it_is_made(errors: str, why: s
         "failed to update ref",
         "cannot lock ref 'refs/heads/fettle/j': Unable to create '/x.lock': File exists.",
         "unpacker error",
+        "failed to lock",
     ],
 )
 def test_a_hosts_own_trouble_with_a_branch_passes(reason: str) -> None:
     errors = f" ! [remote rejected] fettle/j -> fettle/j ({reason})\nerror: failed to push\n"
     assert isinstance(push_failed("https://git.test/a", "x", errors), RepositoryUnavailable)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Internal API unreachable", "Internal API error (503)", "API is not accessible"],
+)
+def test_a_hook_of_gitlab_that_fails_passes(words: str) -> None:
+    declined = " ! [remote rejected] fettle/j -> fettle/j (pre-receive hook declined)\n"
+    refusal = push_failed("https://git.test/a", "x", f"remote: GitLab: {words}\n{declined}")
+    assert isinstance(refusal, RepositoryUnavailable)
+
+
+async def test_a_branch_below_a_branch_of_the_host_is_final(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    project.commit({"a.txt": b"1\n"})
+    project.git("branch", "fettle")
+    own, origin = opened(forge, tmp_path)
+    with pytest.raises(RepositoryRefused, match="'refs/heads/fettle' exists") as raised:
+        await push(origin, await base(own, origin))
+    assert not isinstance(raised.value, RepositoryUnavailable)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ from worker.repositories.errors import (
     RepositoryRefused,
     RepositoryUnavailable,
 )
+from worker.repositories.origins.remote import RemoteOrigin
+from worker.repositories.origins.tags import listed_tags
 from worker.repositories.source import Repositories
 
 SECRET = "s3cret-token"
@@ -160,6 +162,27 @@ async def test_a_tag_may_take_the_name_of_a_folder_of_tags(
     assert await describe(own, url) == new
 
 
+async def test_tags_of_every_kind_and_name(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    """Of tags, trees and files, in thousands, and with names in another encoding than UTF-8."""
+    commit = project.commit({"a.txt": b"1\n"})
+    project.git("tag", "--annotate", "--message", "Inner", "inner", commit)
+    project.git("tag", "--annotate", "--message", "Outer", "outer", "inner")
+    project.git("tag", "tree", "HEAD^{tree}")
+    project.git("tag", "--annotate", "--message", "File", "file", "HEAD:a.txt")
+    names = ["v@1", "größe", "50%", "a&b;c", "caf\udce9", *(f"n/{number}" for number in range(3_000))]
+    created = "".join(f"create refs/tags/{name}\0{commit}\0" for name in names)
+    project.git("update-ref", "-z", "--stdin", stdin=os.fsencode(created))
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    job = await base(own, url)
+    packed = os.fsdecode((own.layers / job.layer / ".git" / "packed-refs").read_bytes())
+    assert {f"{commit} refs/tags/{name}" for name in names} <= set(packed.splitlines())
+    assert await own.commit(Repo(url=url, ref="outer")) == commit
+    mirror = Repository(job.mirror.folder)
+    assert mirror.git("for-each-ref", "refs/tags") == project.git("for-each-ref", "refs/tags")
+
+
 @pytest.mark.parametrize("renamed", [("topic", "topic/a"), ("topic/a", "topic")])
 async def test_a_branch_may_take_the_name_of_a_folder_of_branches(
     project: Repository, forge: GitServer, tmp_path: Path, renamed: tuple[str, str]
@@ -175,6 +198,34 @@ async def test_a_branch_may_take_the_name_of_a_folder_of_branches(
     assert await own.commit(Repo(url=url, ref=new)) == commit
     with pytest.raises(RepositoryRefused, match="no branch or tag"):
         await own.commit(Repo(url=url, ref=old))
+
+
+async def test_a_tag_that_goes_while_it_is_fetched_costs_no_job(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    commit = project.commit({"a.txt": b"1\n"})
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    await own.commit(Repo(url=url))
+    origin = RemoteOrigin(own.hosts.site(url), own.settings)
+    job = await base(own, url)
+    gone = listed_tags({"refs/tags/gone": commit})
+    with pytest.raises(RepositoryUnavailable, match="refs/tags/gone"):
+        await job.mirror.ensure(origin, commit, gone)
+
+
+async def test_a_host_without_the_branch_that_is_its_head(
+    project: Repository, forge: GitServer, tmp_path: Path
+) -> None:
+    """A renamed or deleted default branch. Its tags are still there."""
+    commit = project.commit({"a.txt": b"1\n"})
+    project.git("tag", "v1")
+    project.git("branch", "--move", "main", "trunk")
+    own, url = repositories(forge, tmp_path), forge.url("project/.git")
+    assert await own.commit(Repo(url=url)) == commit
+    project.git("symbolic-ref", "HEAD", "refs/heads/gone")
+    with pytest.raises(RepositoryRefused, match="no branch that is its HEAD"):
+        await own.commit(Repo(url=url))
+    assert await own.commit(Repo(url=url, ref="trunk")) == commit
 
 
 async def test_a_later_fetch_cuts_no_history(

@@ -32,7 +32,7 @@ from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, Gi
 from worker.repositories.mirrors import Resolved
 from worker.repositories.origins import history, ssh
 from worker.repositories.origins.hosts import Site
-from worker.repositories.origins.refs import COMMIT, candidates, is_full_name
+from worker.repositories.origins.refs import COMMIT, HEAD, candidates, is_full_name
 from worker.repositories.origins.tags import PATTERN, Tags, compare, delete, listed_tags
 
 _IDLE_SECONDS = 60
@@ -94,7 +94,7 @@ class RemoteOrigin:
         for name in names:
             if (commit := found.get(f"{name}^{{}}", found.get(name))) is not None:
                 return Resolved(commit, listed.tags)
-        if not found:
+        if names == (HEAD,):
             raise RepositoryRefused(
                 f"{self.site.url} has no commits, or no branch that is its HEAD: commit something, "
                 "or name a branch"
@@ -151,7 +151,7 @@ class RemoteOrigin:
         asked = [part for name in names for part in (name, f"{name}^{{}}")]
         async with self._through_proxy(git) as over:
             said = await over.run("ls-remote", "--symref", "--", self.site.url, "HEAD", *asked)
-        rows = [row.partition("\t") for row in said.decode(errors="replace").split("\n")[:-1]]
+        rows = [row.partition("\t") for row in os.fsdecode(said).split("\n")[:-1]]
         found = {name: oid for oid, _, name in rows if not oid.startswith(_SYMBOLIC)}
         if any(not COMMIT.fullmatch(oid) for oid in found.values()):
             raise RepositoryRefused(
