@@ -16,6 +16,7 @@ from worker.egress.hosts import LONGEST
 from worker.repositories.origins.hosts import Site
 
 _CREATED = 201
+_SUCCESS = range(200, 300)
 _EXISTS = frozenset({409, 422})
 """What a forge answers to a request that exists already, and to one that it does not take."""
 
@@ -84,15 +85,17 @@ async def opened(forge: Forge, request: Request) -> str:
     if (there := await forge.found(request.branch)) is not None:
         return there
     answer = await forge.create(request)
-    if answer.status in _EXISTS and (there := await forge.found(request.branch)) is not None:
+    if answer.status == _CREATED and answer.content is not None:
+        return forge.address(answer.content)
+    accepted = answer.status in _SUCCESS
+    to_look_for = accepted or answer.status in _EXISTS
+    if to_look_for and (there := await forge.found(request.branch)) is not None:
         return there
-    if answer.status != _CREATED and forge.lacks_branch(answer):
-        # The branch was pushed: this part of the forge learns of it a moment later.
-        raise DeliveryUnavailable(
-            f"{forge.rest.address} does not know the branch {request.branch} yet: it answered "
-            f"{answer.status}: {answer.said}"
-        )
-    return forge.address(forge.rest.require(answer, _CREATED).content)
+    why = f"{forge.rest.address} answered {answer.status}: {answer.said}"
+    if accepted or forge.lacks_branch(answer) or "already exists" in answer.said.lower():
+        # Branch and request are new: some parts of the forge learn of them a moment later.
+        raise DeliveryUnavailable(f"{why} (it does not know {request.branch} everywhere yet)")
+    raise DeliveryRefused(why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -33,6 +34,8 @@ LIMITED_SECONDS: Final = 60.0
 """The pause after a rate limit if the forge names none: GitHub wants a minute at least."""
 _TEMPORARY = frozenset({408, 423, 425, 429})
 """Statuses below 500 that pass: a timeout, a lock, an early request, a limit."""
+_LIMIT = re.compile("rate limit|abuse detection", re.IGNORECASE)
+"""In a forge's words. Older GitHub servers call a secondary limit an abuse detection mechanism."""
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _GONE_WRONG = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
 _CREDENTIAL = "(FETTLE_REPO_CREDENTIALS)"
@@ -149,7 +152,7 @@ def _pause(answer: Answer, headers: httpx.Headers) -> float | None:
     docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api."""
     asked = retry_after_seconds(headers, {})
     exhausted = headers.get("x-ratelimit-remaining") == "0"
-    limited = exhausted or "rate limit" in answer.said.lower()
+    limited = exhausted or _LIMIT.search(answer.said) is not None
     if "retry-after" in headers and answer.status >= 400:
         return MOST_ASKED_SECONDS if asked is None else asked
     if answer.status in {403, 429} and limited:

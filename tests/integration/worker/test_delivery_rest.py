@@ -86,12 +86,18 @@ async def test_what_may_pass(
 
 
 @pytest.mark.parametrize("status", [403, 429])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "You have exceeded a secondary rate limit. Please wait a few minutes.",
+        "You have triggered an abuse detection mechanism. Please wait a few minutes.",
+    ],
+)
 async def test_a_secondary_rate_limit_needs_no_header(
-    server: GitServer, api: Api, status: int
+    server: GitServer, api: Api, status: int, message: str
 ) -> None:
-    message = "You have exceeded a secondary rate limit. Please wait a few minutes."
     api.said = (status, {"message": message}, {"X-RateLimit-Remaining": "4990"})
-    with pytest.raises(DeliveryUnavailable, match="secondary rate limit") as raised:
+    with pytest.raises(DeliveryUnavailable, match=message) as raised:
         await client(server).post("/x", {})
     assert raised.value.asked_seconds == 60.0
 

@@ -11,7 +11,7 @@ import pytest
 
 from jobs.model.spec import Deliver, JobSpec, Repo
 from settings.repositories import ForgeKind, RepositorySettings
-from worker.delivery.errors import DeliveryRefused
+from worker.delivery.errors import DeliveryRefused, DeliveryUnavailable
 from worker.delivery.forges import GitHub, GitLab, Request, forge_of, opened
 from worker.delivery.hosts import DeliveryHosts
 from worker.delivery.request_text import SUMMARY, inert, message, text, title
@@ -100,6 +100,28 @@ async def test_one_that_is_there_is_not_opened_again() -> None:
     twice = {"source_branch": BRANCH, "iid": 4}
     lab, _ = gitlab(Answer(200, []), Answer(409, {"message": ["twice"]}), Answer(200, [twice]))
     assert (await opened(lab, REQUEST)).endswith("/team/sub/app/-/merge_requests/4")
+
+
+TWICE = "A pull request already exists for team:fettle/j."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(201, None),
+        Answer(202, {}),
+        Answer(422, {"message": "Validation Failed", "errors": [{"message": TWICE}]}),
+        Answer(409, {"message": ["Another open merge request already exists: !5"]}),
+    ],
+    ids=["empty", "accepted", "github", "gitlab"],
+)
+async def test_one_that_is_not_listed_yet_is_looked_for_again(answer: Answer) -> None:
+    there = {"html_url": "https://github.com/team/app/pull/8", "head": {"ref": BRANCH}}
+    forge, _ = github(Answer(200, []), answer, Answer(200, [there]))
+    assert await opened(forge, REQUEST) == there["html_url"]
+    forge, _ = github(Answer(200, []), answer, Answer(200, []))
+    with pytest.raises(DeliveryUnavailable, match=f"answered {answer.status}"):
+        await opened(forge, REQUEST)
 
 
 async def test_one_from_a_fork_is_another_one() -> None:
