@@ -171,7 +171,7 @@ async def test_tags_of_every_kind_and_name(
     project.git("tag", "--annotate", "--message", "Outer", "outer", "inner")
     project.git("tag", "tree", "HEAD^{tree}")
     project.git("tag", "--annotate", "--message", "File", "file", "HEAD:a.txt")
-    names = ["v@1", "größe", "50%", "a&b;c", "caf\udce9", *(f"n/{number}" for number in range(3_000))]
+    names = ["v@1", "größe", "50%", "a&b;c", "caf\udce9", *(f"n/{each}" for each in range(3_000))]
     created = "".join(f"create refs/tags/{name}\0{commit}\0" for name in names)
     project.git("update-ref", "-z", "--stdin", stdin=os.fsencode(created))
     own, url = repositories(forge, tmp_path), forge.url("project/.git")
