@@ -1,4 +1,5 @@
-"""The HTTP front as a process. Exit code 2: unfit settings, listed on stderr."""
+"""The HTTP front as a process. Exit codes: 2, settings do not fit; 1, Redis does not. Either is
+listed on stderr."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from api.services import opened
 from api.startup import Unfit, check
 from settings.api import ApiSettings
 from settings.base import Environment
-from settings.starting.start import BAD_SETTINGS, started
+from settings.starting.start import started
 
 
 def main() -> int:
@@ -22,7 +23,7 @@ def main() -> int:
             asyncio.run(_check(settings))
         except Unfit as unfit:
             sys.stderr.write(f"{unfit}\n")
-            return BAD_SETTINGS
+            return unfit.exit_code
     Server(create_app(settings), settings).run()
     return 0
 

@@ -13,6 +13,7 @@ from jobs.model.credentials import Scope
 from jobs.redis.check import RedisReport, Verdict
 from settings.api import ApiSettings
 from settings.base import DEVELOPMENT_KEY, Environment
+from settings.starting.start import BAD_SETTINGS
 
 log = structlog.get_logger(__name__)
 
@@ -22,33 +23,36 @@ PATIENCE_SECONDS = 20.0
 
 
 class Unfit(Exception):
-    """The settings or Redis' configuration are unfit; the message lists what to set."""
+    """The settings or Redis are unfit; the message lists what to set. `exit_code` is BAD_SETTINGS
+    for settings, and 1 for Redis alone: another start may find it repaired."""
 
-    def __init__(self, reasons: Sequence[str]) -> None:
-        lines = "\n".join(f"  - {reason}" for reason in reasons)
+    def __init__(self, of_settings: Sequence[str], of_redis: Sequence[str]) -> None:
+        lines = "\n".join(f"  - {reason}" for reason in (*of_settings, *of_redis))
         super().__init__(f"fettle refuses to start:\n{lines}")
+        self.exit_code = BAD_SETTINGS if of_settings else 1
 
 
 async def check(services: Services) -> None:
     """Raise Unfit in production, and anywhere on a server that cannot be used; else warn."""
     production = services.settings.env is Environment.PRODUCTION
-    reasons = list(key_reasons(services.settings))
+    of_settings, of_redis = list(key_reasons(services.settings)), list[str]()
     unusable = False
     fitness = await _fitness(services, PATIENCE_SECONDS if production else 0.0)
     if isinstance(fitness, StoreUnavailable):
-        reasons.append(f"Redis does not answer at FETTLE_REDIS_URL ({fitness})")
+        of_redis.append(f"Redis does not answer at FETTLE_REDIS_URL ({fitness})")
     else:
         complaints, unusable = fitness.complaints(production=False)
-        reasons += complaints
+        of_redis += complaints
         for finding in fitness.at(Verdict.WARN):
             log.warning("redis setting", name=finding.name, value=finding.value, do=finding.advice)
         if production and services.settings.first_key() is None and not await _has_admin(services):
-            reasons.append(
+            of_settings.append(
                 "there is no key: set FETTLE_API_KEY to a random one, such as "
                 "`openssl rand -hex 32` prints"
             )
+    reasons = (*of_settings, *of_redis)
     if unusable or (reasons and production):
-        raise Unfit(reasons)
+        raise Unfit(of_settings, of_redis)
     for reason in reasons:
         log.warning("unfit for production", reason=reason)
 

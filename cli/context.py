@@ -23,12 +23,14 @@ def load(kind: type[Kind], **flags: Any) -> Kind:
     try:
         return kind(**flags)
     except ValidationError as error:
-        raise bad_settings(kind, error) from None
+        raise bad_settings(kind, error, flags) from None
 
 
-def bad_settings(kind: type[FettleSettings], error: ValidationError) -> BadSettings:
+def bad_settings(
+    kind: type[FettleSettings], error: ValidationError, flags: Mapping[str, Any]
+) -> BadSettings:
     """What does not fit, by the name in the environment, and where its value came from."""
-    return BadSettings("a setting does not fit", "; ".join(complaints(kind, error)))
+    return BadSettings("a setting does not fit", "; ".join(complaints(kind, error, flags)))
 
 
 def refuse_names(settings: StoreSettings) -> None:

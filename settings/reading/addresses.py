@@ -9,7 +9,9 @@ Why: docs/decisions/0064-addresses-are-parsed.md
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
+import socket
 import ssl
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +27,11 @@ DATABASES = 16
 """The databases that a Redis has unless its configuration says otherwise."""
 
 _CONTROL_OR_SPACE = re.compile(r"[\x00-\x20\x7f]")
-_HOST_NAME = re.compile(r"[^\W_]([\w-]*\w)?(\.[^\W_]([\w-]*\w)?)*\.?")
+_LABEL = r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?"
+_HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z)({_LABEL}\.)*(?!\d+\.?\Z){_LABEL}\.?", re.IGNORECASE)
+"""Of the resolver: ASCII, short labels, and no number at the end, which would be an IP address."""
+_SOCKET_BYTES = 107
+"""The longest path of a Unix socket on Linux."""
 _ESCAPE = "in a user name or password, write characters such as @ : / ? # percent-encoded"
 _VERIFY = {"required": True, "cert_required": True, "none": False, "cert_none": False}
 _SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -92,9 +98,7 @@ def parse_redis(text: str) -> RedisAddress:
     options = _options(parts)
     username, password = unquote(parts.username or ""), unquote(parts.password or "")
     if database_option := _DATABASE_OPTIONS.get(parts.scheme):
-        path = unquote(parts.path)
-        if parts.netloc.rpartition("@")[2] or not path.startswith("/") or path == "/":
-            raise AddressError("a Unix socket is written unix:///absolute/path?db=0")
+        path = _socket(parts)
         _know(options, {database_option}, f"{parts.scheme}://")
         database = _database(options.get(database_option, "0"))
         return RedisAddress("", 0, database, username, password, socket=path)
@@ -132,8 +136,10 @@ def http_origin(url: str) -> tuple[str, str, int]:
 def parse_engine(text: str) -> str:
     """Docker's engine: `unix:///path` or `tcp://host:port`. Raises AddressError."""
     parts = _split(text, ("unix", "tcp"))
-    if parts.scheme == "unix" and (parts.netloc or len(parts.path) < 2):
-        raise AddressError("a Unix socket is written unix:///absolute/path")
+    if parts.scheme == "unix":
+        _socket(parts)
+        if "@" in parts.netloc or parts.query:
+            raise AddressError("the socket of an engine has no user name and no options")
     if parts.scheme == "tcp":
         _host(parts)
         if _port(parts) is None or "@" in parts.netloc or parts.path or parts.query:
@@ -142,9 +148,16 @@ def parse_engine(text: str) -> str:
 
 
 def parse_listen_host(text: str) -> str:
-    """An address of this machine, or a name of it, to listen on. Raises AddressError."""
+    """An address of this machine, or a name of it, to listen on. Raises AddressError, also for a
+    name that does not exist; a name server that does not answer may answer later.
+    """
     host = text.strip().removeprefix("[").removesuffix("]")
     _check_host(host)
+    try:
+        socket.getaddrinfo(host, None)
+    except socket.gaierror as error:
+        if error.errno in (socket.EAI_NONAME, socket.EAI_NODATA):
+            raise AddressError("the host is a name that does not exist") from None
     return host
 
 
@@ -178,7 +191,7 @@ def parse_host_names(items: tuple[str, ...]) -> tuple[str, ...]:
     """Names by which a server is called, `*.` before them, or `*` for any. Raises AddressError."""
     for each in items:
         if each != "*":
-            parse_listen_host(each.removeprefix("*."))
+            _check_host(each.removeprefix("*.").removeprefix("[").removesuffix("]"))
     return items
 
 
@@ -225,8 +238,22 @@ def _check_host(host: str) -> None:
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        if _HOST_NAME.fullmatch(host.replace("_", "-")) is None:
+        # Libraries translate other letters in different ways, so to different servers.
+        if not host.isascii():
+            raise AddressError("a host with other letters than ASCII is written xn--...") from None
+        if _HOST_NAME.fullmatch(host) is None:
             raise AddressError(f"the host is no name and no IP address; {_ESCAPE}") from None
+
+
+def _socket(parts: SplitResult) -> str:
+    path = unquote(parts.path)
+    if parts.netloc.rpartition("@")[2] or not path.startswith("/") or path == "/":
+        raise AddressError("a Unix socket is written unix:///absolute/path")
+    if "\0" in path or len(os.fsencode(path)) > _SOCKET_BYTES:
+        raise AddressError(
+            f"the path of a Unix socket has at most {_SOCKET_BYTES} bytes, and no NUL"
+        )
+    return path
 
 
 def _port(parts: SplitResult) -> int | None:
@@ -241,7 +268,7 @@ def _port(parts: SplitResult) -> int | None:
 
 
 def _database(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) < DATABASES):
+    if text not in map(str, range(DATABASES)):
         raise AddressError(f"the database is a number from 0 to {DATABASES - 1}")
     return int(text)
 

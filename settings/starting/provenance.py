@@ -43,9 +43,11 @@ def trace(kind: type[FettleSettings], flags: Mapping[str, Any] | None = None) ->
     ]
 
 
-def complaints(kind: type[FettleSettings], error: ValidationError) -> list[str]:
+def complaints(
+    kind: type[FettleSettings], error: ValidationError, flags: Mapping[str, Any] | None = None
+) -> list[str]:
     """What does not fit, one text a setting: `FETTLE_PORT (environment): Input should be ...`."""
-    layers = _layers(kind, {})
+    layers = _layers(kind, dict(flags or {}))
     listed = []
     for wrong in error.errors(include_url=False, include_input=False):
         place = str(wrong["loc"][0]) if wrong["loc"] else ""
@@ -92,13 +94,14 @@ def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(str(item) for item in value)
     if isinstance(value, str) and "://" in value:
-        return _without_password(value)
+        return _without_secrets(value)
     return "" if value is None else str(value)
 
 
-def _without_password(url: str) -> str:
+def _without_secrets(url: str) -> str:
+    """The address without its password and its query, which may hold a token."""
     parts = urlsplit(url)
-    if not parts.password:
-        return url
-    _, _, place = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:{MASK}@{place}"))
+    if parts.password:
+        _, _, place = parts.netloc.rpartition("@")
+        parts = parts._replace(netloc=f"{parts.username or ''}:{MASK}@{place}")
+    return urlunsplit(parts._replace(query=MASK if parts.query else ""))

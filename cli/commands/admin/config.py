@@ -63,7 +63,7 @@ def _settings(flags: Mapping[str, Any]) -> list[tuple[Setting, list[str]]]:
         try:
             traced = trace(kind, own)
         except ValidationError as error:
-            raise bad_settings(kind, error) from None
+            raise bad_settings(kind, error, own) from None
         for setting in traced:
             found.setdefault((setting.variable, setting.value), (setting, []))[1].append(process)
     return list(found.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,23 @@ from redis.asyncio.connection import SSLConnection, parse_url
 from support.servers.certificates import self_signed
 
 from cli.client.service import Service
+from cli.context import load
 from cli.errors import BadSettings
 from jobs.queue.hints import celery_app
 from settings.base import FettleSettings, StoreSettings
+from settings.client import ClientSettings
 from settings.providers import ProviderSettings
-from settings.reading.addresses import AddressError, RedisAddress, Tls, http_origin, parse_redis
-from settings.starting.provenance import complaints, variable
+from settings.reading.addresses import (
+    MASK,
+    AddressError,
+    RedisAddress,
+    Tls,
+    http_origin,
+    parse_redis,
+)
+from settings.starting.provenance import complaints, trace, variable
 from settings.starting.sections import SECTIONS
+from settings.webhooks import WebhookSettings
 
 SECRET = "hunter2secret"
 
@@ -89,6 +100,11 @@ UNFIT = [
     f"redis://:{SECRET}@db:6379/99",
     f"redis://:{SECRET}@db:6379/-1",
     f"redis://:{SECRET}@db:6379/0/1",
+    f"redis://:{SECRET}@db:6379/{'9' * 5_000}",
+    f"redis://:{SECRET}@{'d' * 64}:6379/0",
+    f"redis://:{SECRET}@{'d.' * 127}db:6379/0",
+    f"redis://:{SECRET}@256.1.1.1:6379/0",
+    f"redis://:{SECRET}@d\u00fc.example:6379/0",
     f"redis://:{SECRET}@/0",
     f"redis://:{SECRET}/x@db:6379/0",
     f"redis://:{SECRET}#x@db:6379/0",
@@ -111,6 +127,8 @@ UNFIT = [
     f"rediss://:{SECRET}@db?ssl_cert_reqs=required&ssl_cert_reqs=none",
     f"unix://:{SECRET}@relative/s",
     f"unix://:{SECRET}@/",
+    f"unix://:{SECRET}@/run/s%00",
+    f"unix://:{SECRET}@/{'s' * 107}",
     f"unix:///run/s?db={SECRET}",
     f"unix:///run/s?virtual_host={SECRET}",
 ]
@@ -199,7 +217,11 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(
-    "text", ["ftp://host", "http://", "http://ho st", "https://h:0", "https://h:port", "h:80"]
+    "text",
+    [
+        *("ftp://host", "http://", "http://ho st", "https://h:0", "https://h:port", "h:80"),
+        *("https://d\u00fc.example", f"https://{'d' * 64}", "https://1.2.3"),
+    ],
 )
 @pytest.mark.parametrize("name", sorted(ADDRESSES - {"ollama_base_url"}))
 def test_every_address_on_the_web_is_parsed(
@@ -220,7 +242,7 @@ def test_every_address_on_the_web_is_parsed(
         ("install_hosts", ["files.x"], ["https://files.x/simple"]),
         ("setup_hosts", ["pypi.org"], ["a b"]),
         ("deliver_hosts", ["github.com=github"], ["u:p@github.com=github", "x"]),
-        ("allowed_hosts", ["*", "*.x", "fettle.x", "::1"], ["https://fettle.x", "x/y"]),
+        ("allowed_hosts", ["*", "*.x", "fettle.x", "::1"], ["https://fettle.x", "d\u00fc.x"]),
         ("host", ["0.0.0.0", "::", "localhost"], ["http://0.0.0.0", "1.2.3.4:80"]),
         ("worker_metrics_host", ["0.0.0.0"], ["*"]),
         (
@@ -228,7 +250,11 @@ def test_every_address_on_the_web_is_parsed(
             ["", "10.0.0.7", "10.0.0.0/8, ::1"],
             ["*", "proxy.x", "10.0.0.0/99", "10.0.0.7/8", "10.0.0.7,::/0"],
         ),
-        ("sandbox_engine", ["unix:///run/d.sock", "tcp://h:2376"], ["tcp://h", "tcp://h:99999"]),
+        (
+            "sandbox_engine",
+            ["unix:///run/d.sock", "tcp://h:2376"],
+            ["tcp://h", "tcp://h:99999", "unix:///d?db=1", f"unix:///{'d' * 107}"],
+        ),
     ],
 )
 def test_hosts_networks_and_the_engine_are_parsed(
@@ -242,6 +268,21 @@ def test_hosts_networks_and_the_engine_are_parsed(
         monkeypatch.setenv(f"FETTLE_{name.upper()}", text)
         with pytest.raises(ValidationError):
             kind()
+
+
+@pytest.mark.parametrize("name", ["host", "worker_metrics_host"])
+def test_a_name_to_listen_on_exists(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A name server that does not answer may answer at the next start."""
+    kind = next(kind for kind, each in fields() if each == name)
+
+    def resolve(host: str, _port: None) -> None:
+        code = socket.EAI_NONAME if host == "misspelt.example" else socket.EAI_AGAIN
+        raise socket.gaierror(code, "the resolver's own words")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(ValidationError, match="the host is a name that does not exist"):
+        kind(**{name: "misspelt.example"})
+    assert getattr(kind(**{name: "api.example"}), name) == "api.example"
 
 
 @pytest.mark.parametrize(
@@ -266,6 +307,21 @@ def test_an_origin_is_scheme_host_and_port() -> None:
     assert http_origin("https://Fettle.x/base") == http_origin("https://fettle.x:443")
     assert http_origin("http://fettle.x") != http_origin("https://fettle.x")
     assert http_origin("https://fettle.x") != http_origin("https://fettle.x.attacker.y")
+
+
+def test_an_address_is_shown_without_its_password_and_its_query() -> None:
+    def shown(url: str) -> str:
+        flags = {"webhook_url": url, "webhook_secret": "whsec_" + "A" * 32}
+        return {each.name: each.value for each in trace(WebhookSettings, flags)}["webhook_url"]
+
+    assert shown(f"https://hooks.x/a?key={SECRET}") == f"https://hooks.x/a?{MASK}"
+    assert shown("https://hooks.x/a") == "https://hooks.x/a"
+
+
+def test_a_flag_that_does_not_fit_is_named_as_a_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FETTLE_URL", "http://fettle.x")
+    with pytest.raises(BadSettings, match=r"FETTLE_URL \(flag\): an address begins with"):
+        load(ClientSettings, url="ftp://fettle.x")
 
 
 def test_settings_show_no_password() -> None:
