@@ -37,9 +37,13 @@ async def change_rules(services: Services, change: FleetRequest, signer: Signer)
     if change.version != (record.version if record else 0):
         raise _changed(record)
     values = change.settings.model_dump(exclude_none=True)
+    if not values:
+        raise _refused("settings", "it names no setting: GET /fleet lists them")
     before = asdict(record.rules) if record else _defaults()
     _check(values, before, services.settings)
-    await _check_removal(services, values, before, change.accept_removal)
+    days = values.get("retention_days", before["retention_days"])
+    if record is None or days < record.rules.retention_days:
+        await _check_removal(services, days, change.accept_removal)
     store = services.store
     now, by, key_id = await store.now(), signer.name, signer.key_id
     if record is None:
@@ -83,36 +87,31 @@ def _check(values: Mapping[str, Any], before: Mapping[str, Any], settings: ApiSe
     longest = settings.max_timeout_seconds + both["overdue_seconds"]
     if "blob_grace_seconds" in values and values["blob_grace_seconds"] <= longest:
         raise _refused(
-            "blob_grace_seconds",
+            "settings.blob_grace_seconds",
             f"an attempt may take {longest:g} s (FETTLE_MAX_TIMEOUT_SECONDS and overdue_seconds): "
             f"bytes could go under a job; {2 * longest:g} will do",
         )
     seen = settings.worker_seen_seconds
     if "heartbeat_seconds" in values and seen < 2 * values["heartbeat_seconds"]:
         raise _refused(
-            "heartbeat_seconds",
+            "settings.heartbeat_seconds",
             f"FETTLE_WORKER_SEEN_SECONDS is {seen:g}: a worker would count as gone after one late "
             f"heartbeat; {seen / 2:g} or less will do",
         )
 
 
-def _refused(name: str, message: str) -> Refused:
-    errors = [FieldError(field=f"settings.{name}", message=message)]
+def _refused(field: str, message: str) -> Refused:
+    errors = [FieldError(field=field, message=message)]
     return Refused(problems.INVALID, message, {"errors": errors})
 
 
-async def _check_removal(
-    services: Services, values: Mapping[str, Any], before: Mapping[str, Any], accepted: int
-) -> None:
-    """Raise Refused (409) if a shorter retention would remove more jobs than is accepted."""
-    days = values.get("retention_days", before["retention_days"])
-    if days >= before["retention_days"]:
-        return
+async def _check_removal(services: Services, days: float, accepted: int) -> None:
+    """Raise Refused (409) if this retention would remove more jobs than is accepted."""
     removed = await services.store.fleet.count_finished(int(days * 86_400_000))
     if removed > accepted:
         detail = (
             f"with retention_days {days:g}, {removed} finished jobs would be removed at once, for "
-            f"good: send the change with accept_removal {removed}"
+            f"good: keep jobs for longer, or send the change with accept_removal {removed}"
         )
         raise Refused(problems.REMOVES_JOBS, detail, {"limit": removed})
 

@@ -73,6 +73,8 @@ class FettleSettings(BaseSettings):
 
 _DAY = 86_400
 _LONGEST_DAYS = 36_500
+_SHORTEST_PAUSE = 0.01
+"""A shorter one would keep Redis and every worker busy."""
 _OTHER_LEVELS = {"WARN": "WARNING", "FATAL": "CRITICAL"}
 """Words that `logging` knows, too."""
 
@@ -103,7 +105,7 @@ class FleetSettings(FettleSettings):
     )
     heartbeat_seconds: float = Field(
         5.0,
-        gt=0,
+        ge=_SHORTEST_PAUSE,
         le=_DAY,
         description="how often leases are renewed: at least twice a lease, and twice in "
         "`FETTLE_WORKER_SEEN_SECONDS`",
@@ -116,7 +118,7 @@ class FleetSettings(FettleSettings):
         "and the sweeper ends the job",
     )
     sweep_seconds: float = Field(
-        2.0, gt=0, le=_DAY, description="how often the sweeper looks for due jobs"
+        2.0, ge=_SHORTEST_PAUSE, le=_DAY, description="how often the sweeper looks for due jobs"
     )
     retries: int = Field(
         12,
@@ -153,7 +155,10 @@ class FleetSettings(FettleSettings):
         "warns, and in production it does not start",
     )
     retention_sweep_seconds: float = Field(
-        60.0, gt=0, le=_DAY, description="how often one worker looks for what can be removed"
+        60.0,
+        ge=_SHORTEST_PAUSE,
+        le=_DAY,
+        description="how often one worker looks for what can be removed",
     )
 
     @model_validator(mode="after")

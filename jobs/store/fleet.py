@@ -13,6 +13,7 @@ from jobs.model.codec import dump
 from jobs.redis import keys
 from jobs.redis.connection import Clock, UrgentCommands, ask, lua, urgent_script
 
+DAY_MS = 86_400_000
 FORGOTTEN_MS = 3_600_000
 DRAIN_KEPT_SECONDS = 3_600
 """How long a request to drain is kept that its worker has not read."""
@@ -82,6 +83,11 @@ class FleetStore(Clock):
         """How many jobs on record have been final for longer."""
         before = await self.now() - longer_than_ms
         return int(await ask(self.redis.zcount(keys.FINISHED, "-inf", before)))
+
+    async def oldest_finished_days(self) -> float:
+        """How many days ago the oldest finished job on record ended; 0 without one."""
+        oldest = await ask(self.redis.zrange(keys.FINISHED, 0, 0, withscores=True))
+        return (await self.now() - oldest[0][1]) / DAY_MS if oldest else 0.0
 
 
 class LeaderLock:

@@ -8,6 +8,7 @@ Why: docs/decisions/0072-one-record-for-the-fleet.md
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -96,21 +97,21 @@ async def open_fleet(store: RedisStore, settings: WorkerSettings, worker: str) -
 
 
 async def _first_values(store: RedisStore, settings: WorkerSettings) -> dict[str, Any]:
-    """The settings of this worker. A retention that would remove jobs at once waits for the
-    operator: this may be the one worker of the fleet with a wrong value."""
+    """The settings of this worker. If its retention would remove jobs that are there, they are kept
+    until the operator confirms it: this may be the one worker of the fleet with a wrong value."""
     values = settings.fleet_values()
-    default = FleetSettings.model_fields["retention_days"].default
-    kept_ms = int(settings.retention_days * 86_400_000)
-    expired = await store.fleet.count_finished(kept_ms)
-    if expired and settings.retention_days < default:
+    expired = await store.fleet.count_finished(int(settings.retention_days * 86_400_000))
+    if expired:
+        default = FleetSettings.model_fields["retention_days"].default
+        oldest_days = await store.fleet.oldest_finished_days()
+        values["retention_days"] = max(default, math.floor(oldest_days) + 1.0)
         log.warning(
             "retention not taken from the environment",
             retention_days=settings.retention_days,
             would_remove_jobs=expired,
-            counts=default,
+            counts=values["retention_days"],
             advice=f"confirm it: fettle fleet set retention_days={settings.retention_days:g}",
         )
-        values["retention_days"] = default
     return values
 
 

@@ -14,6 +14,9 @@ from api.routes import system as asked_over_http
 from api.services import ServicesDep
 
 router = APIRouter()
+PARTS = ("storage", "default_model")
+"""Parts of a worker beside the sandbox without which it takes no job."""
+WORKS = {"works": True}
 
 
 @router.get("/system")
@@ -63,4 +66,6 @@ def _worker(state: dict[str, Any], lately: float) -> dict[str, Any]:
         "works": sandbox.get("works", False),
         "why": sandbox.get("why", ""),
         "layers": sandbox.get("layers", []),
+        "faults": [state[part]["why"] for part in PARTS if not state.get(part, WORKS)["works"]],
+        "ignored": state.get("fleet", {}).get("ignored", {}),
     }

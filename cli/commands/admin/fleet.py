@@ -61,8 +61,10 @@ def _changed(service: Service, values: Mapping[str, float], *, yes: bool) -> Map
                 raise
             accepted = int(refused.problem.limit)
         if not yes:
-            question = f"{accepted} finished jobs will be removed at once, for good. Go on?"
-            click.confirm(question, abort=True, err=True)
+            removal = (
+                f"{accepted} finished jobs are older than the new retention_days, and will be "
+            )
+            click.confirm(f"{removal}removed at once, for good. Go on?", abort=True, err=True)
 
 
 def _value(pair: str) -> tuple[str, float | int]:

@@ -9,7 +9,8 @@ from support.pages.api_front import client_of, settings_for, started
 
 from api.schemas.deployment.fleet import FleetValues
 from jobs.model.fleet import FleetRules
-from jobs.redis.keys import FLEET
+from jobs.redis.keys import FINISHED, FLEET
+from jobs.store.fleet import DAY_MS
 from settings.base import FleetSettings
 
 
@@ -64,6 +65,13 @@ async def test_a_change_is_based_on_a_version_and_signed(front):
         ({"heartbeat_seconds": 15, "lease_seconds": 60}, "settings.heartbeat_seconds"),
         ({"retention_day": 3}, "settings.retention_day"),
         ({"retries": 1.5}, "settings.retries"),
+        ({"sweep_seconds": 1e-9}, "settings.sweep_seconds"),
+        ({"heartbeat_seconds": 1e-9}, "settings.heartbeat_seconds"),
+        ({"retention_sweep_seconds": 1e-9}, "settings.retention_sweep_seconds"),
+        ({"retention_days": "30d"}, "settings.retention_days"),
+        ({"retention_days": 1e308}, "settings.retention_days"),
+        ({"retention_days": None}, "settings"),
+        ({}, "settings"),
     ],
 )
 async def test_a_value_that_no_worker_could_follow_is_refused(front, wrong, field):
@@ -84,6 +92,18 @@ async def test_a_retention_that_removes_jobs_at_once_is_confirmed(front):
     assert (await change(front, 0, accept=2, retention_days=0.000001)).status_code == 409
     assert (await change(front, 0, accept=3, retention_days=0.000001)).status_code == 200
     assert (await change(front, 1, retention_days=60)).status_code == 200  # longer: no question
+
+
+async def test_a_first_record_with_the_default_retention_is_confirmed_too(front):
+    """As after an upgrade, where jobs are kept for longer by the environment of the workers."""
+    store = front.services.store
+    job_id = await front.submit()
+    await front.client.post(f"/jobs/{job_id}/cancel")
+    await store.redis.zadd(FINISHED, {job_id: await store.now() - 40 * DAY_MS})
+    asked = await change(front, 0, retries=40)
+    assert (asked.status_code, asked.json()["type"]) == (409, "/problems/removes-jobs")
+    assert asked.json()["limit"] == 1
+    assert (await change(front, 0, retries=40, retention_days=90)).status_code == 200
 
 
 async def test_only_the_operator_sees_and_changes_the_rules(front):

@@ -386,7 +386,11 @@ async def test_pictures_are_shown_and_a_drawing_never_acts(front):
 
 
 async def test_system_and_numbers_have_pages(front):
-    facts = {"models": {"keys": ["groq"], "default": "groq:m", "recordings": ["r"]}}
+    facts = {
+        "models": {"keys": ["groq"], "default": "groq:m", "recordings": ["r"]},
+        "storage": {"works": False, "why": "no space left"},
+        "fleet": {"version": 1, "ignored": {"retention_days": 2}},
+    }
     await front.services.store.announce("w1", facts, 60)
     await front.services.store.announce("w0", {"of": "another release"}, 60)
     await front.finish(await front.submit())
@@ -398,6 +402,8 @@ async def test_system_and_numbers_have_pages(front):
     async with visiting(front.app) as visit:
         page = (await visit.get("/app/system")).text
         assert ("w1" in page, "groq:m" in page, "w0" in page) == (True, True, True)
+        assert "takes no job: no space left" in page
+        assert "ignores FETTLE_RETENTION_DAYS=2" in page
         assert re.search(r"waiting</dt><dd>1 message, the oldest for \d+ s", page)
         secret = await front.key("read", name="reader")
     async with visiting(front.app, secret) as visit:

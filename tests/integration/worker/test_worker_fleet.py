@@ -14,8 +14,9 @@ from support.processes.deployment import Deployment, running_deployment
 
 from jobs.model.fleet import FleetRecord, dump, first_record, load
 from jobs.model.spec import JobSpec
-from jobs.redis.keys import FLEET
+from jobs.redis.keys import FINISHED, FLEET
 from jobs.service import Operations
+from jobs.store.fleet import DAY_MS
 from settings.worker import WorkerSettings
 
 SHORT = {"FETTLE_RETENTION_DAYS": "0.000001", "FETTLE_RETENTION_SWEEP_SECONDS": "0.1"}
@@ -95,6 +96,21 @@ async def test_the_first_of_all_workers_does_not_remove_what_is_there(
         assert await kept(operations, job_ids) == 5
         (line,) = logged(deployment, "retention not taken from the environment")
         assert line["would_remove_jobs"] == 5
+
+
+async def test_the_first_record_removes_no_job_however_old(deployment: Deployment) -> None:
+    """The fleet kept jobs for 90 days; the first worker of the new release has the default."""
+    async with deployment.operations() as operations:
+        job_ids = await finished(deployment, operations, 5)
+        days_ago = await operations.store.now() - 80 * DAY_MS
+        await operations.store.redis.zadd(FINISHED, {job_ids[0]: days_ago})
+        deployment.worker()
+        await deployment.ready()
+        assert (await on_record(operations)).rules.retention_days == 81
+        await asyncio.sleep(2)
+        assert await kept(operations, job_ids) == 5
+        (line,) = logged(deployment, "retention not taken from the environment")
+        assert (line["retention_days"], line["would_remove_jobs"]) == (30, 1)
 
 
 async def test_an_empty_deployment_begins_with_the_settings_of_its_environment(
