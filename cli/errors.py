@@ -19,6 +19,7 @@ from cli.exit_codes import BAD_USAGE, FAILED, NOT_REACHABLE
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _WRONG_REQUEST = frozenset({400, 413, 415, 422})
+_OWN_APPROVAL = "/problems/own-approval"
 _LISTED = {
     "keys": "`fettle keys list` shows the keys",
     "fleet": "`fettle fleet settings` shows the rules as they are",
@@ -94,6 +95,8 @@ def _advice(problem: Problem) -> str:
     match problem.status:
         case 401:
             return "set FETTLE_API_KEY to a key of this service (`fettle keys create` makes one)"
+        case 403 if problem.type == _OWN_APPROVAL:
+            return "docs/review.md, Persons and keys, has the rules and the remedy"
         case 403:
             return "use a key with the scope that this needs (`fettle keys list` shows them)"
         case 404 | 409 if problem.about in _LISTED:

@@ -29,8 +29,10 @@ TAKES: Mapping[ReviewKind, Collection[Action]] = {
     ReviewKind.UPGRADE: tuple(upgrade.TAKES),
 }
 """What can be decided on a review of each kind."""
-_SUBMITTED = "brought the job: where two are needed, others approve it"
-_EDITED = "brought an earlier try or edited the code: others approve it"
+_SUBMITTED = "brought the job: only others give the two approvals that it needs"
+_EDITED = (
+    "brought an earlier try or edited the code: only others give the two approvals that it needs"
+)
 _MADE_FOR_ANOTHER = (
     "if two approvals are needed, a key gives one only if its person or the operator's first key "
     "made it"
@@ -139,9 +141,18 @@ def not_theirs(
             marks = signer.identity_keys & same_person.keys()
             if marks:
                 reason = next(filter(None, (same_person[mark] for mark in marks)), "")
-                person = f"{reason}, so {name} counts as {signer.name}, who" if reason else name
-                return Refusal(code, f"{person} {did}", Status.AWAITING_REVIEW)
+                subject = _subject(name, signer, reason)
+                return Refusal(code, f"{subject} {did}", Status.AWAITING_REVIEW)
     return None
+
+
+def _subject(name: str, signer: Signer, reason: str) -> str:
+    """The signer that counts as the person of the key `name`, as the subject of a sentence."""
+    if reason:
+        return f"{reason}, so {name} counts as {signer.name}, who"
+    if signer.name.lower() == name.lower():
+        return name
+    return f"{signer.name}, a key of the same person,"
 
 
 def authors(record: JobRecord) -> tuple[Signer, ...]:

@@ -10,6 +10,7 @@ import pytest
 from cli.doctor import deployment
 from cli.doctor.deployment import Health
 from cli.durations import Duration
+from cli.errors import Problem, Refused
 from cli.follow.review_prompt import matching
 from cli.render.review import choices, how_to_decide
 from cli.signals import Signals, Stopped
@@ -189,6 +190,13 @@ def test_the_critic_is_offered_only_where_the_service_offers_it(review, offered)
     review = {"id": "v1", "kind": "review", "payload": {}, **review}
     assert ("delegate" in choices(review)) == offered
     assert ("|delegate" in how_to_decide("j1", review)) == offered
+
+
+def test_an_own_approval_is_no_matter_of_scopes():
+    assert "scope" in Refused(Problem(403, "no", type="/problems/forbidden")).next_step
+    advice = Refused(Problem(403, "no", type="/problems/own-approval")).next_step
+    assert "scope" not in advice
+    assert "docs/review.md" in advice
 
 
 def test_only_what_it_takes_is_offered():
