@@ -11,6 +11,7 @@ from typing import Any
 from agents.checks.cases import parse_cases
 from agents.checks.checks import Checks
 from agents.graph.build import build
+from agents.graph.stored_state import check_value
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -95,7 +96,7 @@ class WorkerContext:
     def __post_init__(self) -> None:
         """Compile the graph over checkpoints that are written through ledgers."""
         self.live = LiveTokens(self.store.tokens)
-        self.saver = RedisSaver(self.store.redis, checkpoint)
+        self.saver = RedisSaver(self.store.redis, checkpoint, check_value)
         self.graph = build(self.saver, self.tools)
 
     async def ledger(self, record: JobRecord) -> Ledger:

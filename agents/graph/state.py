@@ -8,11 +8,12 @@ channels, so that the checkpoints of a long job grow linearly.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import _messages_delta_reducer
+from typing_extensions import TypedDict
 
 Run = dict[str, Any]
 """A run as `jobs.model.events` lists it: {id, number, revision, by, code, end, ...}."""

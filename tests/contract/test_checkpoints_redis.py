@@ -62,7 +62,7 @@ async def put(saver, config, values=(), *, new=None, versions=None, **metadata):
         "channel_versions": versions,
     }
     fresh = {name: version for name, version in versions.items() if new is None or name in new}
-    return await saver.aput(config, checkpoint, {"source": "loop", **metadata}, fresh)
+    return await saver.aput(config, checkpoint, {"source": "loop", "step": 1, **metadata}, fresh)
 
 
 async def everything(saver, config=None):
@@ -128,7 +128,7 @@ async def test_writes_that_come_before_their_checkpoint_wait_for_it(saver):
     assert await saver.aget_tuple(place(checkpoint_id=checkpoint["id"])) is None
     assert len(await everything(saver, place())) == 1
 
-    await saver.aput(first, checkpoint, {"source": "loop"}, {})
+    await saver.aput(first, checkpoint, {"source": "loop", "step": 1}, {})
     newest = await saver.aget_tuple(place())
     assert newest.parent_config == first
     assert newest.pending_writes == [("task", "a", 2)]

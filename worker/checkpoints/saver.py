@@ -27,7 +27,7 @@ from jobs.store.index import FORGOTTEN_AT_ONCE
 from worker.checkpoints.errors import reading
 from worker.checkpoints.keys import ThreadKeys, decode, encode, member, value_name
 from worker.checkpoints.reader import Reader
-from worker.checkpoints.records import PendingValue, StoredCheckpoint, pack
+from worker.checkpoints.records import PendingValue, StoredCheckpoint, Typed, pack
 
 Command = tuple[str | bytes | int | float, ...]
 """A command of `jobs/redis/lua/commit.lua`: `("HSET", key, field, value)`."""
@@ -37,6 +37,8 @@ Write = Callable[[str, Sequence[Command]], Awaitable[None]]
 No command has more than 2,000 arguments or depends on another's answer. Raises when the writer no
 longer owns the thread (its epoch is old); then none is applied.
 """
+Check = Callable[[str, Any], None]
+"""Raises StateUnreadable for a value that the channel of this name cannot have."""
 
 
 class RedisSaver(BaseCheckpointSaver[str]):
@@ -44,15 +46,17 @@ class RedisSaver(BaseCheckpointSaver[str]):
 
     It has what LangGraph calls while a graph runs, `adelete_thread` and `acopy_thread`; lists,
     pruning and the synchronous half raise NotImplementedError. `redis` reads, and answers bytes
-    (`decode_responses=False`). `write` changes, and may refuse: what it raises passes through. Safe
-    for any number of graphs in one event loop.
+    (`decode_responses=False`). `write` changes, and may refuse: what it raises passes through.
+    `check` gets each value that is read of a thread's root graph. Safe for any number of graphs in
+    one event loop.
     """
 
-    def __init__(self, redis: Redis, write: Write) -> None:
+    def __init__(self, redis: Redis, write: Write, check: Check = lambda *_: None) -> None:
         super().__init__(serde=SERIALIZER)
         if redis.connection_pool.connection_kwargs.get("decode_responses"):
             raise ValueError("checkpoints are bytes: use a client with decode_responses=False")
         self._write = write
+        self._check = check
         self._reader = Reader(redis)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
@@ -80,14 +84,15 @@ class RedisSaver(BaseCheckpointSaver[str]):
         thread_id, namespace = _place(config)
         checkpoint_id = get_checkpoint_id(config) or ""
         history: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
-        async for ancestor in self._reader.ancestors(
-            ThreadKeys(thread_id), namespace, checkpoint_id, channels
-        ):
-            with reading(f"ancestors of checkpoint {checkpoint_id or 'newest'}"):
+        with reading(f"ancestors of checkpoint {checkpoint_id or 'newest'}"):
+            async for ancestor in self._reader.ancestors(
+                ThreadKeys(thread_id), namespace, checkpoint_id, channels
+            ):
                 for write in reversed(ancestor.writes):
-                    history[write.channel]["writes"].append(self._pending(write))
+                    history[write.channel]["writes"].append(self._pending(write, namespace))
                 for name, value in ancestor.seeds.items():
-                    history[decode(name)]["seed"] = self.serde.loads_typed(value)
+                    channel = decode(name)
+                    history[channel]["seed"] = self._value(channel, value, namespace)
         for entry in history.values():
             entry["writes"].reverse()
         return history
@@ -175,13 +180,14 @@ class RedisSaver(BaseCheckpointSaver[str]):
         with reading(place):
             checkpoint = load(stored.checkpoint)
             metadata = load(stored.metadata)
+            _check_shape(checkpoint, metadata)
         values = {}
         for name, value in stored.values.items():
             with reading(f"{place}, {name}"):
-                values[name] = load(value)
+                values[name] = self._value(name, value, namespace)
         with reading(f"{place}, pending writes"):
-            pending = [self._pending(write) for write in stored.writes]
-            checkpoint["channel_values"] = values
+            pending = [self._pending(write, namespace) for write in stored.writes]
+        checkpoint["channel_values"] = values
         parent = stored.parent_id
         return CheckpointTuple(
             config=_config(thread_id, namespace, stored.checkpoint_id),
@@ -191,8 +197,15 @@ class RedisSaver(BaseCheckpointSaver[str]):
             pending_writes=pending,
         )
 
-    def _pending(self, write: PendingValue) -> PendingWrite:
-        return write.task_id, write.channel, self.serde.loads_typed(write.value)
+    def _pending(self, write: PendingValue, namespace: str) -> PendingWrite:
+        value = self._value(write.channel, write.value, namespace)
+        return write.task_id, write.channel, value
+
+    def _value(self, channel: str, stored: Typed, namespace: str) -> Any:
+        value = self.serde.loads_typed(stored)
+        if not namespace:
+            self._check(channel, value)
+        return value
 
     def _fields(
         self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata
@@ -220,6 +233,20 @@ class RedisSaver(BaseCheckpointSaver[str]):
                 fields.append(value_name(channel, version))
                 fields.append(pack(self.serde.dumps_typed(values[channel])))
         return fields
+
+
+def _check_shape(checkpoint: Any, metadata: Any) -> None:
+    """Raises LookupError or TypeError if LangGraph could not use them."""
+    parts = {
+        "channel_versions": (checkpoint["channel_versions"], dict),
+        "versions_seen": (checkpoint["versions_seen"], dict),
+        "id": (checkpoint["id"], str),
+        "v": (checkpoint["v"], int),
+        "step": (metadata["step"], int),
+    }
+    for name, (part, type_) in parts.items():
+        if not isinstance(part, type_):
+            raise TypeError(f"{name} is {type(part).__name__}")
 
 
 def _place(config: RunnableConfig) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ormsgpack
 import pytest
 from celery.app.control import Inspect
 from redis.asyncio import Redis
@@ -95,6 +96,18 @@ async def plant(redis: Redis, job_id: str, part: str, stored: bytes) -> None:
             await redis.hset(key, name, planted)  # type: ignore[arg-type, misc]
             changed += 1
     assert changed
+
+
+@pytest.mark.parametrize("plain", [{}, None, [{"a": 1}], "text"], ids=repr)
+@pytest.mark.parametrize("field", ["c", "m", "w", "value"])
+async def test_plain_data_of_another_shape_parks_the_job(
+    deployment: Deployment, field: str, plain: Any
+) -> None:
+    stored = b"msgpack " + ormsgpack.packb(plain)
+    async with deployment.operations() as operations, Redis.from_url(deployment.redis_url) as redis:
+        job = await paused(deployment, operations)
+        await plant(redis, job.id, field, stored)
+        assert is_parked(await approved(deployment, operations, job), "checkpoint ")
 
 
 @pytest.mark.parametrize("format_name", ["pickle", "json", "msgpack", "python"])
