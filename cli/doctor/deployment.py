@@ -68,6 +68,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _dropped(workers)
     yield from _tools(workers)
     yield from _ignored(workers)
+    yield from _unequal(workers)
     yield from _grace(workers, limits)
     yield from _room_for_files(workers, limits)
     yield from _sandboxes(workers)
@@ -185,6 +186,18 @@ def _ignored(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
             text = f"{worker['id']} ignores {values}: the record of the fleet differs"
             advice = "`fettle fleet settings` shows the record; `fettle fleet set` changes it"
             yield Finding("fleet", Health.WARN, text, advice)
+
+
+def _unequal(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Settings that every worker uses for the jobs of everybody, and that differ."""
+    values: dict[str, set[Any]] = {}
+    for worker in workers:
+        for name, value in worker.get("shared_settings", {}).items():
+            values.setdefault(name, set()).add(value)
+    names = [f"FETTLE_{name.upper()}" for name, found in sorted(values.items()) if len(found) > 1]
+    if names:
+        text = f"workers differ in {', '.join(names)}: each uses its own value for all jobs"
+        yield Finding("settings", Health.WARN, text, "give all workers the same values")
 
 
 def _grace(workers: list[Mapping[str, Any]], limits: Mapping[str, Any]) -> Iterator[Finding]:

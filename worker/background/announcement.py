@@ -17,6 +17,7 @@ from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS
 from agents.spending.pricing import Prices, Usage
+from jobs.blobs.directory import digest_of
 from settings.starting.environment import library_variables
 from settings.starting.release import release
 from settings.worker import WorkerSettings
@@ -30,6 +31,15 @@ from worker.repositories.origins.hosts import RepositoryHosts, lacks
 REQUEST_TOKENS = 8_000
 """Beside the last reply: what a small job's calls use before it, and what its request sets aside
 (`agents.spending.usage_bound`)."""
+LIMITS = (
+    "max_job_cost_usd",
+    "max_job_tokens",
+    "key_cost_usd_per_day",
+    "key_tokens_per_day",
+    "tenant_cost_usd_per_day",
+    "tenant_tokens_per_day",
+)
+"""Settings that limit what jobs may spend."""
 _SAMPLE = 1_000
 """Tokens that are priced: for a million of them some models cost more a token."""
 _MILLION = Decimal(1_000_000)
@@ -48,12 +58,24 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "call_tokens": settings.max_output_tokens + REQUEST_TOKENS,
         "tools": [body.__name__ for body in tools(settings)],
         "dropped_variables": library_variables(),
+        "shared_settings": _shared_settings(settings),
         "repositories": _repositories(settings),
         "models": model_catalogue(chains(settings), model_options(settings), prices(settings)),
     }
 
 
 Facts = dict[str, Any]
+
+
+def _shared_settings(settings: WorkerSettings) -> Facts:
+    """Settings that are to be equal at all workers, because each uses its own for the jobs of
+    everybody. The webhook's address may be secret: a digest is enough to compare it."""
+    limits = {name: getattr(settings, name) for name in LIMITS}
+    url = settings.webhook_url
+    return {
+        **{name: None if limit is None else float(limit) for name, limit in limits.items()},
+        "webhook_url": url and digest_of(url.encode()),
+    }
 
 
 def _repositories(settings: WorkerSettings) -> Facts:

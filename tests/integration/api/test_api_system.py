@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.pages.api_front import client_of, settings_for, started
 
 from api import problems
+from cli.doctor.deployment import findings
 from jobs.store.outbox import entered
 from jobs.transitions.change import Delivery
 from settings.starting.release import release
@@ -53,6 +54,25 @@ async def test_the_system_reports_what_a_doctor_wants(front):
     assert re.fullmatch(r"0\.1\.0\+[0-9a-f]{12}", shown["release"])
     assert worker["seen_seconds"] < 5
     assert shown["limits"]["max_files"] == 1_000
+
+
+async def test_settings_in_which_workers_differ_are_named(front):
+    sandbox = {"backend": "local", "works": True, "why": "", "layers": []}
+    secret = "whsec_" + "QUFB" * 10
+    plain = {"tenant_cost_usd_per_day": "5", "webhook_secret": secret}
+
+    async def warned(**changed: str) -> list[str]:
+        for worker, more in (("w1", {}), ("w2", changed)):
+            url = {"webhook_url": "https://hooks.example.org/secret"}
+            facts = announcement(WorkerSettings(**{**plain, **url, **more}))
+            await front.services.store.announce(worker, {**facts, "sandbox": sandbox}, 60)
+        shown = await front.client.get("/system")
+        assert "hooks.example.org" not in shown.text
+        return [each.text for each in findings(shown.json()) if each.name == "settings"]
+
+    assert await warned(tenant_cost_usd_per_day="5.00") == []
+    (text,) = await warned(tenant_cost_usd_per_day="9", webhook_url="https://other.example.org/")
+    assert text.startswith("workers differ in FETTLE_TENANT_COST_USD_PER_DAY, FETTLE_WEBHOOK_URL: ")
 
 
 async def test_metrics_need_no_key_and_count_by_route(front):
