@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from agents.errors import PathOutside
 from agents.links import submodule_of
-from agents.paths import checked, own_files, visible
+from agents.paths import GIT, checked, own_files, visible
 from agents.ports import Ports, Workspace
 from agents.runs.installed import belongs_to_install
+from sandbox.paths import is_gits
 
 MOST_NEW = 1_000
 """New files of one run that are kept. Each is a blob, and a line of every later manifest."""
@@ -45,7 +46,7 @@ async def choose_kept(
     reasons: dict[str, list[str]] = defaultdict(list)
     valid = {}
     for path, entry in changed.items():
-        if (why := _objection(ports.workspace, path, entry)) is None:
+        if (why := _objection(ports, path, entry)) is None:
             valid[checked(path)] = entry
         else:
             reasons[why].append(path)
@@ -59,15 +60,23 @@ async def choose_kept(
     return KeptFiles(files, links, tuple(lines))
 
 
-def _objection(workspace: Workspace, path: str, entry: Entry) -> str | None:
+def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
     """The reason why a workspace cannot hold the file or link; None if it can."""
     if belongs_to_install(path):
         return "what is installed stays as it is"
-    if submodule := submodule_of(workspace, path):
+    if ports.repository is not None and is_gits(path):
+        return f"what lies in {GIT} belongs to git"
+    if submodule := submodule_of(ports.workspace, path):
         return f"changes in the submodule {visible(submodule)} belong to another repository"
+    if submodule := _submodule_below(ports.workspace, path):
+        return f"it would take the place of the submodule {visible(submodule)}"
     if isinstance(entry, str) and path.rpartition("/")[2].lower() == ".gitmodules":
         return "git takes no symbolic link of this name"
     return _fault(path)
+
+
+def _submodule_below(workspace: Workspace, path: str) -> str | None:
+    return next((each for each in workspace.submodules() if each.startswith(f"{path}/")), None)
 
 
 def _fault(path: str) -> str | None:

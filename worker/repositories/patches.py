@@ -215,7 +215,7 @@ async def _removed(change: Change) -> set[str]:
     return gone - {
         each
         for each in submodules & declared
-        if not any(path == each or path.startswith(f"{each}/") for path in new)
+        if not any(f"{path}/".startswith(f"{each}/") or each.startswith(f"{path}/") for path in new)
     }
 
 

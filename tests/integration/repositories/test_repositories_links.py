@@ -262,6 +262,33 @@ async def test_changes_in_a_submodule_are_named_and_never_remove_it(job: Job, co
     assert (clone.folder / "vendor/outer/deeper/inner/inner.txt").read_bytes() == b"inner\n"
 
 
+@pytest.mark.parametrize("entry", ["echo x > vendor", "ln -s docs vendor"])
+async def test_a_run_does_not_replace_the_directory_of_a_submodule(job: Job, entry: str) -> None:
+    """Git could not apply such a patch to a clone with the submodule's files."""
+    used = await job.use(shell(f"rm -r vendor; {entry}; echo y > docs/guide.md"))
+    refused = ["vendor: it would take the place of the submodule vendor/outer"]
+    assert used.runs[0]["refused"] == refused
+    clone = await job.applied()
+    assert clone.git("write-tree") == job.expected("echo y > docs/guide.md")
+
+
+async def test_a_file_can_take_the_place_of_a_directory_with_a_removed_submodule(job: Job) -> None:
+    await job.use(shell("rm -r vendor .gitmodules"), shell("echo x > vendor"))
+    patch = await job.workspace.patch()
+    assert patch is not None
+    clone = cloned(job.repository, job.folder / "clone")
+    clone.git("apply", "--index", "-", stdin=patch.content)
+    expected = job.expected("git rm -qr --cached vendor; rm -r vendor .gitmodules; echo x > vendor")
+    assert clone.git("write-tree") == expected
+
+
+async def test_files_of_git_are_named_as_not_kept(job: Job) -> None:
+    used = await job.use(shell("mkdir new; cd new; git init -q; echo x > a; ln -s a .GIT"))
+    (refused,) = used.runs[0]["refused"]
+    assert refused.endswith("what lies in .git belongs to git")
+    assert used.texts[0].split("new or changed files: ")[1].splitlines()[0] == "new/a"
+
+
 async def test_a_submodule_stays_when_only_its_empty_directory_goes(job: Job) -> None:
     await job.use(shell("find . -mindepth 1 -type d -empty -not -path './.git/*' -delete"))
     patch = await job.workspace.patch()
