@@ -17,6 +17,7 @@ from cli.repository.git import Git, GitFailed, apart, inside, read_also, top_of
 MOST_TAGS = 1_000
 """The newest tags of the history: `git describe` wants the nearest one."""
 DIRTY = "Changes that were not committed"
+_STATUS = ("--no-optional-locks", "status")
 _WHO = {
     f"GIT_{role}_{part}": text
     for role in ("AUTHOR", "COMMITTER")
@@ -47,10 +48,13 @@ def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> byte
 
 
 def not_committed(folder: Path) -> int:
-    """How many files of the work tree are changed or new, ignored ones aside."""
+    """How many files of the work tree are changed or new, ignored ones and those of submodules
+    aside."""
     git = Git(folder)
     try:
-        listed = git.text("--no-optional-locks", "status", "--porcelain", "--untracked-files=all")
+        listed = git.text(
+            *_STATUS, "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"
+        )
     except GitFailed:  # a bare repository has no files
         return 0
     return len(listed.splitlines())
@@ -63,6 +67,25 @@ def nested_repositories(folder: Path) -> tuple[str, ...]:
         return _nested(top_of(folder))
     except CliError:  # a bare repository has no files
         return ()
+
+
+def changed_submodules(folder: Path) -> tuple[str, ...]:
+    """The paths of submodules whose own files are changed or new: no commit of this repository has
+    them."""
+    try:
+        return _changed_submodules(top_of(folder))
+    except CliError:  # a bare repository has no files
+        return ()
+
+
+def _changed_submodules(top: Git) -> tuple[str, ...]:
+    """From lines `1 XY SUB mH mI mW hH hI PATH`; SUB is `S` and three letters: another commit,
+    changed files, new files; a dot for each that does not apply."""
+    options = ("--no-renames", "--untracked-files=no", "--ignore-submodules=none")
+    status = top.run(*_STATUS, "--porcelain=v2", "-z", *options)
+    rows = (os.fsdecode(row).split(" ", 8) for row in status.split(b"\0"))
+    entries = (row for row in rows if row[0] == "1" and row[2].startswith("S"))
+    return tuple(row[8] for row in entries if not row[2].endswith(".."))
 
 
 def _nested(top: Git) -> tuple[str, ...]:

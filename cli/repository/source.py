@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from cli.repository.bundle import bundle, nested_repositories, not_committed
+from cli.repository.bundle import bundle, changed_submodules, nested_repositories, not_committed
 
 _HINT = "--repo"
 _LIKE_SCP = re.compile(r"[\w.-]+@[\w.-]+:.")
@@ -18,13 +18,14 @@ _LIKE_SCP = re.compile(r"[\w.-]+@[\w.-]+:.")
 @dataclass(frozen=True, slots=True)
 class Source:
     """What `repo` in the request says of it, and the bundle that goes beside the request, without
-    `left_out` files that are changed or new and not committed, and without the `nested`
-    repositories that git does not track."""
+    `left_out` files that are changed or new and not committed, without the `nested` repositories
+    that git does not track, and without the changes in `submodules`."""
 
     repo: dict[str, str] | None = None
     bundle: bytes | None = None
     left_out: int = 0
     nested: tuple[str, ...] = ()
+    submodules: tuple[str, ...] = ()
 
 
 def source(where: str | None, ref: str | None, *, dirty: bool) -> Source:
@@ -45,5 +46,10 @@ def source(where: str | None, ref: str | None, *, dirty: bool) -> Source:
         raise click.UsageError("--dirty adds to HEAD: it goes without --ref")
     sent = bundle(Path(where), ref, dirty=dirty)
     if dirty:
-        return Source(None, sent, nested=nested_repositories(Path(where)))
+        return Source(
+            None,
+            sent,
+            nested=nested_repositories(Path(where)),
+            submodules=changed_submodules(Path(where)),
+        )
     return Source(None, sent, 0 if ref else not_committed(Path(where)))

@@ -85,6 +85,9 @@ def _say_left_out(files: InputFiles, repository: Source) -> None:
     for path in repository.nested:
         why = "a repository of its own that git does not track: --file sends its files"
         click.echo(f"left out: {visible_path(path)} ({why})", err=True)
+    for path in repository.submodules:
+        why = "a submodule: jobs have none of its files"
+        click.echo(f"left out: the changes in {visible_path(path)} ({why})", err=True)
 
 
 def _spec(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -198,6 +198,22 @@ def test_nested_repositories_are_left_out_by_name(fettle, finished, sent, theirs
     assert left_out == ["deep/we[ird\\u202f", "empty", "nested"]
 
 
+def test_changes_in_submodules_are_left_out_by_name(fettle, finished, sent, theirs, tmp_path):
+    inner = Repository(tmp_path / "inner")
+    inner.commit({"inner.py": "I = 1\n"})
+    for name in ("changed\u202f", "extended", "moved", "same"):
+        allowed = ("-c", "protocol.file.allow=always")
+        theirs.git(*allowed, "submodule", "--quiet", "add", str(inner.folder), name)
+    theirs.commit({})
+    theirs.write({"changed\u202f/inner.py": "I = 2\n", "extended/new.py": "N = 1\n"})
+    plain = fettle("run", "x", "--repo", str(theirs.folder))[2]
+    assert "left out" not in plain
+    Repository(theirs.folder / "moved").commit({"inner.py": "I = 3\n"})
+    said = fettle("run", "x", "--repo", str(theirs.folder), "--dirty")[2]
+    left_out = re.findall(r"^left out: the changes in (.*) \(a submodule", said, re.MULTILINE)
+    assert left_out == ["changed\\u202f", "extended"]
+
+
 def test_a_clean_repository_has_no_extra_commit(sent, theirs):
     clone, _ = sent("--repo", str(theirs.folder), "--dirty")
     assert clone.git("rev-parse", "HEAD") == theirs.git("rev-parse", "HEAD")
