@@ -24,6 +24,11 @@ def identity_of(person: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
+def person_key(person: str) -> str:
+    """The identity key of a person, which is on record with each vote."""
+    return f"person:{identity_of(person)}"
+
+
 MADE_FOR_ANOTHER = "made-for-another"
 """The identity key of all keys that a person has made for another person."""
 _FIRST = identity_of(FIRST.person)
@@ -61,7 +66,7 @@ class KeyRing:
         """The identity keys (see `Signer.identity_keys`) of all keys of the tenant that count as
         the person of `key`, each with the reason; '' if both keys belong to that person."""
         own = self._circles.get(key.id) or self._circle(key)
-        same = dict.fromkeys(key.signer.identity_keys, "")
+        same = dict.fromkeys({*key.signer.identity_keys, person_key(key.person)}, "")
         if others := [own.makers[each] for each in own.makers if each not in (own.person, _FIRST)]:
             same[MADE_FOR_ANOTHER] = f"{others[0]} made the key {key.name} for {key.person}"
         for other in self.keys:

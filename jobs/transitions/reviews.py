@@ -16,7 +16,7 @@ from typing import Any
 
 from jobs.model.credentials import Signer
 from jobs.model.events import NewEvent
-from jobs.model.people import MADE_FOR_ANOTHER
+from jobs.model.people import MADE_FOR_ANOTHER, person_key
 from jobs.model.record import JobRecord, Reason, Status
 from jobs.model.review import Action, Approval, Decision, Review, ReviewKind
 from jobs.model.review_digest import digest_of
@@ -143,6 +143,10 @@ def not_theirs(
                 reason = next(filter(None, (same_person[mark] for mark in marks)), "")
                 subject = _subject(name, signer, reason)
                 return Refusal(code, f"{subject} {did}", Status.AWAITING_REVIEW)
+    for vote in review.approvals:  # also by a key that was made after the keys were read
+        if person_key(vote.person or vote.by) in same_person:
+            subject = _subject(name, Signer(vote.by), "")
+            return Refusal("voted_already", f"{subject} {_VOTED}", Status.AWAITING_REVIEW)
     return None
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from support.jobs.job_examples import NOW, TENANT, claimed, decision, review
 
+from jobs.model.credentials import EVERY_SCOPE, Credential
+from jobs.model.people import KeyRing
 from jobs.model.record import Status
 from jobs.model.review import Action, Decision, ReviewKind
 from jobs.model.review_digest import digest_of
@@ -96,6 +98,17 @@ def test_each_person_votes_once():
     voted = decided(paused(), said("bob")).after
     for again in (said("bob"), said("bob", key_id="rotated"), said("rob", key_id="k-bob")):
         assert refused(voted, again) == "voted_already"
+
+
+def test_a_person_votes_once_also_with_a_key_that_was_made_while_the_vote_was_counted():
+    voted = decided(paused(), said("phone", person="Ada Lovelace")).after
+    laptop = Credential("k-laptop", "laptop", "t", EVERY_SCOPE, person="ADA  lovelace")
+    without_phone = KeyRing((laptop,)).same_person(laptop)
+    again = lifecycle.decide(voted, NOW, decision=said("laptop"), same_person=without_phone)
+    assert (again.code, again.detail.partition(":")[0]) == (
+        "voted_already",
+        "phone, a key of the same person, has approved already",
+    )
 
 
 def asked():

@@ -94,6 +94,7 @@ def test_keys_of_another_tenant_are_no_concern_but_their_persons_are():
     assert set(ring.same_person(operator)) == {
         "key:k-olga",
         "name:olga",
+        "person:olga",
         "key:configured",
         "name:operator",
     }
