@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -208,7 +209,7 @@ class StoreSettings(FettleSettings):
     )
     blobs_bucket: str | None = Field(
         None,
-        pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?$",
+        pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/\.*[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?$",
         description="`BUCKET` or `BUCKET/PREFIX` of S3-compatible storage for artifacts and "
         "workspaces, in place of `data_dir`; for workers on several machines",
     )
@@ -252,6 +253,13 @@ class StoreSettings(FettleSettings):
                     "ssl_ca_certs=FILE instead"
                 )
         return self
+
+    @field_validator("s3_access_key", "s3_secret_key")
+    @classmethod
+    def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and not re.fullmatch(r"[!-~]*", key.get_secret_value()):
+            raise ValueError("the key has a space, a line end or another character that no key has")
+        return key
 
     @model_validator(mode="after")
     def _whole_bucket(self) -> Self:

@@ -104,7 +104,8 @@ class Places:
             yield path, lock
         except OSError as error:
             raise RepositoryDiskFails(
-                f"this worker's disk does not take the repository: {error.strerror or error}"
+                f"this worker's disk does not take the repository: "
+                f"{error.strerror or type(error).__name__}"
             ) from error
         finally:
             await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from jobs.blobs.directory import open_blobs
 from settings.api import ApiSettings
 from settings.base import FettleSettings
 from settings.starting.provenance import complaints
@@ -87,6 +88,28 @@ def test_the_front_refuses(
     said = refusal(monkeypatch, ApiSettings, words)
     assert why in said
     assert remedy in said
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"blobs_bucket": "jobs/a//b"},
+        {"blobs_bucket": "jobs/../b"},
+        {"blobs_bucket": "jobs/."},
+        {"blobs_bucket": "jobs", "s3_access_key": "key", "s3_secret_key": "secret\n"},
+        {"blobs_bucket": "jobs", "s3_access_key": "a key", "s3_secret_key": "secret"},
+    ],
+)
+def test_a_bucket_that_the_library_would_refuse_is_refused(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValidationError) as raised:
+        WorkerSettings(**wrong)  # type: ignore[arg-type]
+    assert "secret" not in str(complaints(WorkerSettings, raised.value)).replace("S3_SECRET", "")
+
+
+@pytest.mark.parametrize("name", ["jobs", "jobs/", "jobs/a..b/.c/d/"])
+def test_a_bucket_that_is_taken_opens(name: str, tmp_path: Path) -> None:
+    settings = WorkerSettings(blobs_bucket=name, s3_access_key="", s3_secret_key="")  # type: ignore[arg-type]
+    open_blobs(tmp_path, settings.bucket())
 
 
 @pytest.mark.parametrize(
