@@ -10,7 +10,7 @@ from settings.base import DEVELOPMENT_KEY, Environment, Names, StoreSettings
 from settings.money import MoneySettings
 from settings.reading.addresses import (
     ListenHost,
-    OptionalHttpUrl,
+    OptionalCompleteUrl,
     parse_host_names,
     parse_networks,
 )
@@ -104,7 +104,7 @@ class ApiSettings(StoreSettings, MoneySettings, ReviewSettings, WebhookSettings)
     session_seconds: int = Field(
         12 * 3_600, ge=60, le=30 * 24 * 3_600, description="how long a browser stays signed in"
     )
-    flower_url: OptionalHttpUrl = Field(
+    flower_url: OptionalCompleteUrl = Field(
         None, description="Flower's address, for the link on the system page"
     )
     secure_cookies: bool | None = Field(

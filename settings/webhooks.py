@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import Field, SecretStr, model_validator
 
 from settings.base import FettleSettings
-from settings.reading.addresses import OptionalHttpUrl
+from settings.reading.addresses import OptionalCompleteUrl
 
 PREFIX = "whsec_"
 SHORTEST, LONGEST = 24, 64
@@ -18,7 +18,7 @@ SHORTEST, LONGEST = 24, 64
 class WebhookSettings(FettleSettings):
     """The API and the workers have the same: a change is announced by the process that makes it."""
 
-    webhook_url: OptionalHttpUrl = Field(
+    webhook_url: OptionalCompleteUrl = Field(
         None,
         description="address that receives messages on reviews (opened, reminded, escalated, "
         "expired, approved, decided) and on jobs that have ended; for the API and the workers",

@@ -114,16 +114,24 @@ def parse_redis(text: str) -> RedisAddress:
     )
 
 
-def parse_http(text: str, *, user_info: bool = False) -> str:
+def parse_http(text: str, *, user_info: bool = False, query: bool = False) -> str:
     """An address that begins with `https://` or `http://`; the text itself, without blanks around
-    it. A user name and a password are refused without `user_info`. Raises AddressError.
+    it. A user name and a password are refused without `user_info`, and options without `query`:
+    paths are added to most addresses, and would become part of the options. Raises AddressError.
     """
     parts = _split(text, ("https", "http"))
     _host(parts)
     _port(parts)
     if not user_info and "@" in parts.netloc:
         raise AddressError("an address has no user name and no password here")
+    if not query and "?" in text:
+        raise AddressError("an address has no ? here")
     return text.strip()
+
+
+def parse_complete_http(text: str) -> str:
+    """An address on the web that no path is added to. Raises AddressError."""
+    return parse_http(text, query=True)
 
 
 def http_origin(url: str) -> tuple[str, str, int]:
@@ -364,4 +372,7 @@ def _redis_field(value: Any) -> Any:
 RedisField = Annotated[RedisAddress, NoDecode, BeforeValidator(_redis_field)]
 HttpUrl = Annotated[str, AfterValidator(parse_http)]
 OptionalHttpUrl = Annotated[HttpUrl | None, BeforeValidator(none_if_empty)]
+OptionalCompleteUrl = Annotated[
+    Annotated[str, AfterValidator(parse_complete_http)] | None, BeforeValidator(none_if_empty)
+]
 ListenHost = Annotated[str, AfterValidator(parse_listen_host)]

@@ -234,6 +234,23 @@ def test_every_address_on_the_web_is_parsed(
     assert any(wrong["loc"] for wrong in refused.value.errors()), "the address itself is refused"
 
 
+@pytest.mark.parametrize("name", sorted(ADDRESSES))
+def test_an_address_that_paths_are_added_to_has_no_options(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    complete = {"flower_url", "webhook_url"}
+    kind = next(kind for kind, each in fields() if each == name)
+    monkeypatch.setenv(variable(kind, name, kind.model_fields[name]), f"https://host/?key={SECRET}")
+    monkeypatch.setenv("FETTLE_WEBHOOK_SECRET", "whsec_" + "A" * 32)
+    if name in complete:
+        assert getattr(kind(), name) == f"https://host/?key={SECRET}"
+        return
+    with pytest.raises(ValidationError) as refused:
+        kind()
+    assert "an address has no ? here" in str(refused.value)
+    assert SECRET not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("name", "fit", "unfit"),
     [
