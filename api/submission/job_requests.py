@@ -117,6 +117,16 @@ def within_policy(spec: JobSpec, settings: ApiSettings) -> JobSpec:
     return _with_approvals(spec, settings)
 
 
+def rebased(parent: JobSpec, settings: ApiSettings) -> JobSpec:
+    """The spec of a rebase, within the operator's present policy of reviews. Its request has no
+    terms, so the rebase asks a person if a delivery needs one by now."""
+    spec = _with_approvals(parent, settings)
+    if not any(delivery_errors(spec.deliver, spec, settings)):
+        return spec
+    expires = OnExpiry.STAY if spec.on_expiry is OnExpiry.APPROVE else spec.on_expiry
+    return replace(spec, review=True, on_expiry=expires)
+
+
 def _with_approvals(spec: JobSpec, settings: ApiSettings) -> JobSpec:
     least = settings.review_approvals
     if spec.approvals >= least:

@@ -122,7 +122,7 @@ async def rebase(
     await services.admission.check_budget(caller, job_requests.most(parent.spec, services.settings))
     if parent.result is not None and parent.result.bundle is not None:
         await services.blobs.get(parent.result.bundle)  # or the new job could not begin
-    spec = job_requests.within_policy(parent.spec, services.settings)
+    spec = job_requests.rebased(parent.spec, services.settings)
     _check_approvers(spec, parent, caller)
     begun = await services.operations.rebase_as_new_job(
         job_id,

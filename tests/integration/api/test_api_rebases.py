@@ -103,6 +103,18 @@ async def test_the_change_is_kept_as_long_as_the_new_job(front):
     assert (kept.retry_of, kept.rebase) == (job_id, Rebase(first, DIGEST, BASE))
 
 
+async def test_a_rebase_of_what_the_critic_approved_asks_the_person_that_a_delivery_needs_by_now(
+    redis_url, tmp_path
+):
+    async with started(settings_for(redis_url, tmp_path)) as front:
+        first = await changed(front, deliver={"branch": True})
+    settings = settings_for(redis_url, tmp_path, deliver_needs_review=True)
+    async with started(settings) as front:
+        answer = await rebased(front, first)
+        assert answer.status_code == 202, answer.text
+        assert (await front.job(answer.json()["id"]))["spec"]["review"]
+
+
 async def test_a_repeated_request_is_the_same_rebase(front):
     first, other = await changed(front), await changed(front)
     key = {"Idempotency-Key": "once"}

@@ -8,7 +8,7 @@ import pytest
 
 from api.problems import Refused
 from api.schemas.job_request import JobRequest
-from api.submission.job_requests import within_policy
+from api.submission.job_requests import rebased, within_policy
 from api.submission.review_policy import (
     delivery_errors,
     policy,
@@ -95,3 +95,16 @@ def test_a_new_job_of_an_old_one_is_within_the_policy_of_today():
         with pytest.raises(Refused):
             within_policy(spec, needs)
     assert within_policy(replace(old, deliver=None, review=False), needs).deliver is None
+
+
+def test_a_rebase_asks_a_person_if_a_delivery_needs_one_by_now():
+    needs = ApiSettings(deliver_needs_review=True, review_approvals=2)
+    old = JobSpec("x", on_expiry=OnExpiry.APPROVE, deliver=Deliver())
+    now = rebased(old, needs)
+    assert (now.review, now.approvals, now.on_expiry) == (True, 2, OnExpiry.STAY)
+    assert not rebased(replace(old, deliver=None), needs).review
+    assert rebased(old, PLAIN) == old
+    one = ApiSettings(deliver_needs_review=True)
+    assert rebased(replace(old, review=True), one).on_expiry is OnExpiry.STAY
+    kept = replace(old, review=True, on_expiry=OnExpiry.REJECT)
+    assert rebased(kept, one) == kept
