@@ -135,11 +135,9 @@ def _path(head: list[str]) -> str:
 
 
 def _of_both(line: str) -> str:
-    """The one name of `diff --git a/NAME b/NAME`."""
+    """The one name of `diff --git a/NAME b/NAME`, which is twice as long in quotes, too."""
     names = line.removeprefix("diff --git ")
-    if names.endswith('"'):
-        return _unquoted('"' + names[:-1].rpartition('"')[2] + '"')[2:]
-    return names[(len(names) + 1) // 2 :][2:]
+    return _unquoted(names[(len(names) + 1) // 2 :])[2:]
 
 
 def _notes(head: list[str]) -> Iterator[str]:

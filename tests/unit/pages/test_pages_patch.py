@@ -143,6 +143,13 @@ def test_names_are_shown_with_what_is_not_seen_escaped(patch):
     assert "\u202f" not in seen
 
 
+@pytest.mark.parametrize("name", ['with "quotes"', 'größe "x', "a\\b", "b/ b/b", "Shot\u202fPM", " "])
+def test_a_file_without_lines_has_its_name(patch, name):
+    assert [file.path for file in read(patch({}, {f"new {name}": ""}))] == [f"new {name}"]
+    changed = patch({name: "1\n"}, {}, executable=[name])
+    assert [file.path for file in read(changed)] == [name]
+
+
 def test_lines_have_the_numbers_that_they_have_in_both_files(patch):
     after = LINES.replace("line 12\n", "").replace("line 28\n", "line 28\nline 28.5\n")
     content = patch({"a": LINES}, {"a": after})
