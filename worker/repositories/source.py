@@ -60,8 +60,14 @@ class Repositories:
         try:
             resolved = await origin.resolve(mirror.git(), repo.ref)
             await mirror.ensure(origin, resolved.commit, resolved.tags)
+            kind = await mirror.git().run("cat-file", "-t", resolved.commit)
         finally:
             mirror.use.release()
+        if kind != b"commit\n":  # a tag can lead to any object
+            raise RepositoryRefused(
+                f"{repo.ref!r} leads to a {kind.decode().strip()} of git: name a branch, a commit, "
+                "or a tag of a commit"
+            )
         return resolved.commit
 
     async def base(

@@ -179,6 +179,10 @@ async def test_tags_of_every_kind_and_name(
     packed = os.fsdecode((own.layers / job.layer / ".git" / "packed-refs").read_bytes())
     assert {f"{commit} refs/tags/{name}" for name in names} <= set(packed.splitlines())
     assert await own.commit(Repo(url=url, ref="outer")) == commit
+    for name, kind in (("tree", "tree"), ("file", "blob")):
+        with pytest.raises(RepositoryRefused, match=f"'{name}' leads to a {kind}") as raised:
+            await own.commit(Repo(url=url, ref=name))
+        assert not isinstance(raised.value, RepositoryUnavailable)
     mirror = Repository(job.mirror.folder)
     assert mirror.git("for-each-ref", "refs/tags") == project.git("for-each-ref", "refs/tags")
 
