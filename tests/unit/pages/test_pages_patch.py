@@ -143,7 +143,9 @@ def test_names_are_shown_with_what_is_not_seen_escaped(patch):
     assert "\u202f" not in seen
 
 
-@pytest.mark.parametrize("name", ['with "quotes"', 'größe "x', "a\\b", "b/ b/b", "Shot\u202fPM", " "])
+@pytest.mark.parametrize(
+    "name", ['with "quotes"', 'größe "x', "a\\b", "b/ b/b", "Shot\u202fPM", " "]
+)
 def test_a_file_without_lines_has_its_name(patch, name):
     assert [file.path for file in read(patch({}, {f"new {name}": ""}))] == [f"new {name}"]
     changed = patch({name: "1\n"}, {}, executable=[name])
