@@ -64,9 +64,11 @@ def unknown_settings() -> list[Unknown]:
         for spelled in spellings(name, field)
     }
     meant = {_plain(spelled): name for spelled, name in known.items()}
+    meant[_plain(VARIABLE)] = VARIABLE
     in_environment = {name for name in os.environ if name.upper().startswith(PREFIX)}
-    right = {*known.values(), *OF_DEPLOY, DROPPED}
-    wrong = (name for name in in_environment if name.upper() not in right)
+    # Settings count in capitals and in small letters, the other names in capitals alone.
+    others = in_environment - OF_DEPLOY - {DROPPED}
+    wrong = (name for name in others if name.upper() not in known.values())
     return [
         *(Unknown(name, Origin.ENVIRONMENT, _nearest(name, meant)) for name in sorted(wrong)),
         *(

@@ -28,7 +28,7 @@ def command(address: str, port: int | None) -> None:
     settings, store = load(UpSettings), load(StoreSettings)
     refuse_names(store)
     if settings.flower_password is None:
-        raise CliError("Flower has no password", next_step="set FETTLE_FLOWER_PASSWORD")
+        raise BadSettings("Flower has no password", next_step="set FETTLE_FLOWER_PASSWORD")
     if not flower_installed():
         raise CliError("Flower is not installed", next_step="pip install 'fettle[flower]'")
     try:

@@ -399,6 +399,12 @@ def test_in_production_a_variable_that_sends_data_is_refused(fettle, monkeypatch
     assert (code, "LANGSMITH_TRACING has a library send" in err) == (2, True)
 
 
+def test_without_its_password_flower_ends_as_units_that_are_not_restarted(fettle, monkeypatch):
+    monkeypatch.delenv("FETTLE_FLOWER_PASSWORD", raising=False)
+    code, _, err = fettle("flower")
+    assert (code, "set FETTLE_FLOWER_PASSWORD" in err) == (2, True)
+
+
 def test_a_proxy_that_cannot_be_used_is_named(fettle, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5://me:hush@proxy:1080")
     fettle("list")  # a service on this machine is reached without it

@@ -37,6 +37,8 @@ def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         ("FETTLE_REDIS", "FETTLE_REDIS_URL"),
         ("FETTLE_LOGLEVEL", "FETTLE_LOG_LEVEL"),
         ("FETTLE_GROQ_API_KEY", "GROQ_API_KEY"),
+        ("FETTLE_CONFG", "FETTLE_CONFIG"),
+        ("fettle_config", "FETTLE_CONFIG"),
         ("FETTLE_QQQQ", None),
     ],
 )
