@@ -119,6 +119,20 @@ async def test_a_branch_whose_name_is_no_text_is_one_nevertheless(
     assert await uploads.commit(odd) == commit
 
 
+async def test_a_bundle_of_a_repository_with_several_work_trees(
+    project: Repository, uploads, tmp_path: Path
+) -> None:
+    commit = project.commit({"a.txt": b"1\n"})
+    linked = tmp_path / "linked"
+    project.git("worktree", "add", "--detach", str(linked))
+    for tree, other in ((project, b"worktrees/linked"), (Repository(linked), b"main-worktree")):
+        bundle = tree.bundle("--all")
+        assert b" " + other + b"/HEAD\n" in bundle
+        assert await uploads.commit(bundle) == commit
+        with pytest.raises(RepositoryRefused, match="a ref that will not do"):
+            await uploads.commit(bundle.replace(b" " + other, b" " + other + b"\0", 1))
+
+
 async def test_a_bundle_of_a_shallow_clone(project: Repository, uploads, tmp_path: Path) -> None:
     project.commit({"a.txt": b"1\n"})
     project.commit({"a.txt": b"2\n"})

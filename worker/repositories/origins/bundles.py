@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ HEADER_BYTES = 2 * MIB
 """Both bound what is read of a header, whose bytes are a stranger's."""
 _SIGNATURES: Final = (b"# v2 git bundle\n", b"# v3 git bundle\n")
 _LINE = re.compile(rb"([0-9a-f]{40}) (\S.*)")
+_OTHER_HEAD = re.compile(rb"[0-9a-f]{40} (main-worktree|worktrees/[^/\x00-\x20\x7f]+)/HEAD")
+"""HEAD of another work tree, which `git bundle create FILE --all` lists, too: not a ref."""
 _KEPT = ("refs/heads/", "refs/tags/")
 HEAD = FullName("refs/fettle/HEAD")
 _AGAIN = "make it again: git bundle create FILE --all"
@@ -46,7 +49,7 @@ def read(content: bytes) -> Bundle:
         raise RepositoryRefused(f"the git bundle is cut off in its header; {_AGAIN}")
     refs: dict[FullName, str] = {}
     head = None
-    for line in header.split(b"\n")[1:]:
+    for line in itertools.filterfalse(_OTHER_HEAD.fullmatch, header.split(b"\n")[1:]):
         if line.startswith(b"-"):
             raise RepositoryRefused(
                 f"the git bundle needs commits that are not in it; {_AGAIN}, without exclusions"
