@@ -88,8 +88,8 @@ async def opened(forge: Forge, request: Request) -> str:
     if answer.status == _CREATED and answer.content is not None:
         return forge.address(answer.content)
     accepted = answer.status in _SUCCESS
-    to_look_for = accepted or answer.status in _EXISTS
-    if to_look_for and (there := await forge.found(request.branch)) is not None:
+    may_exist = accepted or answer.status in _EXISTS
+    if may_exist and (there := await forge.found(request.branch)) is not None:
         return there
     why = f"{forge.rest.address} answered {answer.status}: {answer.said}"
     if accepted or forge.lacks_branch(answer) or "already exists" in answer.said.lower():

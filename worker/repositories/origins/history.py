@@ -16,15 +16,15 @@ from worker.repositories.git import Git
 
 
 @asynccontextmanager
-async def kept(git: Git) -> AsyncIterator[None]:
+async def keep_history(git: Git) -> AsyncIterator[None]:
     """A fetch in this context cuts no history that the mirror has."""
     file = git.folder / "shallow"
     before = await asyncio.to_thread(_read, file)
     yield
     after = await asyncio.to_thread(_read, file)
     if new := sorted(after - before):
-        asked = "".join(f"{oid}\n" for oid in new).encode()
-        parents = dict(_parents(await git.run("cat-file", "--batch", stdin=asked)))
+        names = "".join(f"{oid}\n" for oid in new).encode()
+        parents = dict(_parents(await git.run("cat-file", "--batch", stdin=names)))
         existing = await existing_objects(git, {oid for oids in parents.values() for oid in oids})
         uncut = {oid for oid, oids in parents.items() if oids and existing.issuperset(oids)}
         await asyncio.to_thread(_write, file, after - uncut)
@@ -34,8 +34,8 @@ async def existing_objects(git: Git, oids: set[str]) -> set[str]:
     """Those of the objects that the mirror has."""
     if not oids:
         return set()
-    asked = "".join(f"{oid}\n" for oid in sorted(oids)).encode()
-    rows = (await git.run("cat-file", "--batch-check", stdin=asked)).decode().split("\n")[:-1]
+    names = "".join(f"{oid}\n" for oid in sorted(oids)).encode()
+    rows = (await git.run("cat-file", "--batch-check", stdin=names)).decode().split("\n")[:-1]
     return {oid for oid, _, kind in (row.partition(" ") for row in rows) if kind != "missing"}
 
 

@@ -30,7 +30,8 @@ from worker.repositories.errors import (
 )
 from worker.repositories.git import FSCK_IGNORED, Git, GitFailed, GitTooLong, GitTooMuch
 from worker.repositories.mirrors import Resolved
-from worker.repositories.origins import history, ssh
+from worker.repositories.origins import ssh
+from worker.repositories.origins.history import keep_history
 from worker.repositories.origins.hosts import Site
 from worker.repositories.origins.refs import COMMIT, HEAD, candidates, is_full_name
 from worker.repositories.origins.tags import PATTERN, Tags, compare, delete, listed_tags
@@ -112,7 +113,7 @@ class RemoteOrigin:
     async def bring(self, git: Git, commit: str, tags: Tags | None) -> None:
         """See Origin. With the last commits before it."""
         if not await _has_commit(git, commit):
-            async with history.kept(git):
+            async with keep_history(git):
                 depth = f"--depth={self.settings.repo_commits}"
                 await self._fetch(git, [f"{commit}:{_own_ref(commit)}"], depth)
         if tags is None:
