@@ -26,7 +26,7 @@ def as_json(
 ) -> Response:
     """A validated model as JSON."""
     return Response(
-        model.model_dump_json(by_alias=True),
+        model.model_dump_json(by_alias=True, warnings=False),
         status_code=status,
         headers=dict(headers or {}),
         media_type="application/json",

@@ -20,7 +20,7 @@ from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.routes.webhooks import undelivered
 from api.schemas.deployment.fleet import Fleet, FleetRequest
-from api.schemas.deployment.system import Finding, RedisState, System, Worker
+from api.schemas.deployment.system import Finding, RedisState, System
 from api.services import Services, ServicesDep
 from api.submission import job_requests
 from jobs.model.credentials import Credential
@@ -53,19 +53,21 @@ async def read(services: Services, caller: Credential) -> System:
     announced, now = await asyncio.gather(store.workers(), store.now())
     workers = [_worker(facts, now) for facts in announced]
     jobs = await (store.counts() if caller.operates else store.standing(caller.tenant))
-    return System(
-        version=version("fettle"),
-        release=release(),
-        environment=str(settings.env),
-        serving=any(each.seen_seconds <= settings.worker_seen_seconds for each in workers),
-        jobs={str(status): count for status, count in jobs.items()},
-        models=list(settings.models),
-        limits=_limits(settings),
+    state: dict[str, Any] = {
+        "version": version("fettle"),
+        "release": release(),
+        "environment": str(settings.env),
+        "serving": any(each["seen_seconds"] <= settings.worker_seen_seconds for each in workers),
+        "jobs": {str(status): count for status, count in jobs.items()},
+        "models": list(settings.models),
+        "limits": _limits(settings),
         **(await _operators(services, workers) if caller.operates else {}),
-    )
+    }
+    # Not validated: a worker of another release may announce values of other types.
+    return System.model_construct(**state)
 
 
-async def _operators(services: Services, workers: list[Worker]) -> dict[str, Any]:
+async def _operators(services: Services, workers: list[dict[str, Any]]) -> dict[str, Any]:
     """The operator's part: hosts, processes, totals over all tenants."""
     fitness, queue, webhooks = await asyncio.gather(
         services.fitness(), services.store.queue_depth(), undelivered(services.store)
@@ -83,10 +85,11 @@ def _redis(fitness: RedisReport) -> RedisState:
     return RedisState(server=fitness.server, version=fitness.version, findings=findings)
 
 
-def _worker(facts: Mapping[str, Any], now: int) -> Worker:
+def _worker(facts: Mapping[str, Any], now: int) -> dict[str, Any]:
     seen = facts["seen_at"]
     ago = max(now - seen, 0) / 1000
-    return Worker(**{**facts, "seen_at": iso(seen), "seen_seconds": ago})
+    lacking = {"host": "", "version": "", "release": None}  # of older releases
+    return {**lacking, **facts, "seen_at": iso(seen), "seen_seconds": ago}
 
 
 def _limits(settings: ApiSettings) -> dict[str, Any]:

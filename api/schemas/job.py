@@ -10,7 +10,7 @@ from api.schemas.checks import CheckReport, CheckSpec
 from api.schemas.review import Decision, Review
 from api.schemas.run import Repair, Run, Verification
 from api.schemas.wire import ResponseModel, Time
-from jobs.model.event_data import CritiquedData, PlannedData, RoutedData
+from jobs.model.event_data import CritiquedData, PlannedData, RoutedData, Usd
 from jobs.model.record import Reason, Status
 from jobs.model.review import ReviewKind
 from jobs.model.run_data import ArtifactData
@@ -84,7 +84,7 @@ class Spec(ResponseModel):
     record: bool = False
     approvals: int = Field(1, description="the number that a review takes")
     repair: bool = True
-    max_cost_usd: str | None = Field(None, description="spending limit in US dollars")
+    max_cost_usd: Usd | None = Field(None, description="spending limit in US dollars")
     max_tokens: int | None = Field(None, description="token limit")
     kind: Kind = Kind.TASK
     checks: CheckSpec | None = None
@@ -161,8 +161,8 @@ class Spend(ResponseModel):
         0, description="the input tokens that came from the provider's cache"
     )
     output_tokens: int
-    cost_usd: str | None
-    known_usd: str = Field(description="the cost of the calls with a known price")
+    cost_usd: Usd | None
+    known_usd: Usd = Field(description="the cost of the calls with a known price")
 
 
 class Cost(ResponseModel):
@@ -238,8 +238,8 @@ class JobSummary(Life):
     reason: Reason | None
     approved_by: str | None
     revisions: int = Field(0, description="as of its last pause, or its end")
-    cost_usd: str | None = Field(None, description="null: the price of a call is unknown")
-    known_usd: str = "0"
+    cost_usd: Usd | None = Field(None, description="null: the price of a call is unknown")
+    known_usd: Usd = "0"
     review: Waiting | None = Field(None, description="the open review")
     waits: Waits | None = Field(None, description="an outage, or a provider's Retry-After")
     queued: Queued | None = Field(None, description="of a queued job: why it is not at work")

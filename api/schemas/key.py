@@ -13,6 +13,7 @@ from api.schemas.fields import Dollars
 from api.schemas.job_request import MOST_TOKENS
 from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.model.credentials import RESERVED, Scope
+from jobs.model.event_data import Usd
 from jobs.model.people import identity_of
 
 
@@ -67,7 +68,7 @@ class KeyRequest(DayLimits):
 class SpentToday(ResponseModel):
     """Spending since midnight UTC; unfinished calls count with their highest cost."""
 
-    cost_usd: str
+    cost_usd: Usd
     tokens: int
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from api.schemas import patterns
 from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.model.review import Action, ReviewKind, Side
+from jobs.model.review_data import ReviewPayload
 
 _NEEDS = {Action.EDIT: "code", Action.REJECT: "feedback"}
 _ONLY = {"code": Action.EDIT, "answers": Action.ANSWER, "comments": Action.REVISE}
@@ -138,7 +139,7 @@ class Review(ResponseModel):
         default_factory=list, description="the approvals so far, while it needs more"
     )
     approvals_needed: int = 1
-    payload: dict[str, Any]
+    payload: ReviewPayload
 
 
 class Decision(ResponseModel):

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema
 
-Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+
+def _require_time(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("the time has no offset from UTC")
+    return text
+
+
+Time = Annotated[
+    str,
+    AfterValidator(_require_time),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
 """ISO 8601 in UTC, as `jobs.view.job.iso` writes it: a string, described as a time."""
 Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 """A day (UTC)."""

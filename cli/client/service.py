@@ -43,8 +43,6 @@ TRIES = 4
 MOST_WAIT_SECONDS = 20.0
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 BUSY = frozenset({429, 503})
-UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of an operation on a value of another type."""
 PATCH_BEGINS = b"diff --git "
 
 
@@ -77,15 +75,8 @@ class Service:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """Close the connections. The API leaves some fields without a type (a review's payload, the
-        details of workers): if a command fails on such a value, the answer is the cause. So a
-        command shows an answer within the block.
-        """
+    def __exit__(self, *_: object) -> None:
         self._http.close()
-        if isinstance(error, UNREADABLE):
-            detail = f"its answer cannot be read: {type(error).__name__}: {error}"
-            raise NotFettle(self.url, detail) from error
 
     def submit(
         self,

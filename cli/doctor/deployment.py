@@ -54,7 +54,8 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("system", Health.NOTE, text, "ask with an admin key of the tenant default")
         yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
         return
-    yield from _redis(system["redis"])
+    if state := system["redis"]:
+        yield from redis(state["server"], state["version"], state["findings"])
     yield from _webhooks(system.get("webhooks"))
     limits = system.get("limits", {})
     lately = limits.get("worker_seen_seconds", STALE_SECONDS)
@@ -124,12 +125,8 @@ def redis(server: str, version: str, found: list[Mapping[str, Any]]) -> Iterator
     judged = {"ok": Health.NOTE, "warn": Health.WARN, "refuse": Health.BAD, "unusable": Health.BAD}
     for one in found:
         if one["name"] != "version" or one["verdict"] != "ok":
-            health = judged[str(one["verdict"])]
+            health = judged.get(one["verdict"], Health.WARN)  # a newer service may judge otherwise
             yield Finding(f"  {one['name']}", health, one["value"], one["advice"])
-
-
-def _redis(state: Mapping[str, Any]) -> Iterator[Finding]:
-    yield from redis(state["server"], state["version"], state["findings"])
 
 
 def _named(workers: list[Mapping[str, Any]]) -> str:

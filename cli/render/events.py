@@ -91,7 +91,8 @@ def comment_line(comment: Data) -> Line:
 
 def _comment_parts(comment: Data) -> Iterator[Part]:
     yield comment_line(comment)
-    yield Code(printable(comment["excerpt"][comment["at"]]), "diff")
+    line = comment["excerpt"][comment["at"] :][:1]
+    yield Code(printable("\n".join(line)), "diff")
     yield Prose(printable(comment["text"]))
 
 
@@ -238,7 +239,7 @@ def delivery_parts(data: Data | None) -> Iterator[Part]:
     if data is None:
         return
     if data["branch"]:
-        yield Line("branch", f"{data['branch']}, at {data['commit'][:12]}", Tone.GOOD)
+        yield Line("branch", f"{data['branch']}, at {(data['commit'] or '')[:12]}", Tone.GOOD)
     if data["pull_request"]:
         yield Line("request", printable(data["pull_request"]), Tone.GOOD)
     if data["note"]:

@@ -15,8 +15,9 @@ Why: docs/decisions/0033-event-kinds-are-declared-once.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
+from pydantic import StringConstraints
 from typing_extensions import TypeAliasType, TypedDict
 
 from jobs.model.record import Cause, Reason
@@ -32,6 +33,8 @@ from jobs.model.run_data import (
 )
 from jobs.model.spec import OnExpiry, Priority
 
+Usd = Annotated[str, StringConstraints(pattern=r"^-?\d+(\.\d+)?(E[+-]?\d+)?$")]
+"""An amount in US dollars, as `decimal.Decimal` writes it."""
 Verdict = TypeAliasType("Verdict", Literal["approve", "revise"])
 
 
@@ -149,7 +152,7 @@ class ModelCalledData(StepOfBranch):
     model: str
     input_tokens: int
     output_tokens: int
-    cost_usd: str | None
+    cost_usd: Usd | None
     seconds: float
     cached_input_tokens: NotRequired[int]
     fell_back_from: NotRequired[list[PassedOverData]]

@@ -22,7 +22,7 @@ WORKS = {"works": True}
 @router.get("/system")
 async def system(services: ServicesDep, visitor: Overseer) -> Response:
     """The page; it polls every few seconds."""
-    state = (await asked_over_http.read(services, visitor.credential)).model_dump()
+    state = (await asked_over_http.read(services, visitor.credential)).model_dump(warnings=False)
     lately = services.settings.worker_seen_seconds
     workers = [_worker(worker, lately) for worker in state["workers"] or ()]
     return page(

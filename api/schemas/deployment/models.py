@@ -8,14 +8,15 @@ from pydantic import Field, StringConstraints
 
 from api.schemas.patterns import MODEL
 from api.schemas.wire import RequestModel, ResponseModel
+from jobs.model.event_data import Usd
 
 
 class OfferedModel(ResponseModel):
     """A model in one of the workers' chains."""
 
     name: str = Field(description="`provider:model`")
-    input_usd: str | None = Field(description="per million tokens; null: unknown")
-    output_usd: str | None
+    input_usd: Usd | None = Field(description="per million tokens; null: unknown")
+    output_usd: Usd | None
     missing: str | None = Field(description="what it needs to be usable; null: nothing")
 
 
@@ -64,7 +65,7 @@ class CheckedModel(ResponseModel):
     first_token_seconds: float | None
     input_tokens: int | None
     output_tokens: int | None
-    cost_usd: str | None
+    cost_usd: Usd | None
 
 
 class Checked(ResponseModel):

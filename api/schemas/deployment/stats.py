@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from api.schemas.wire import Date, ResponseModel
+from jobs.model.event_data import Usd
 
 
 class Day(ResponseModel):
@@ -18,7 +19,7 @@ class Day(ResponseModel):
     repaired: int = Field(description="approved after a failed run")
     unapproved: int = Field(0, description="succeeded without approval, by `on_exhausted`")
     decisions: int
-    cost_usd: str = Field(description="of the calls with a known price")
+    cost_usd: Usd = Field(description="of the calls with a known price")
     unpriced_calls: int
 
 
@@ -30,7 +31,7 @@ class ModelSpend(ResponseModel):
     unpriced_calls: int = Field(description="calls with an unknown price; no sum includes them")
     input_tokens: int
     output_tokens: int
-    cost_usd: str
+    cost_usd: Usd
 
 
 class ModelDay(ModelSpend):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Literal, NotRequired
 
-from pydantic import Field
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
 
 from api.schemas.wire import ResponseModel, Time
+from jobs.model.event_data import Usd
 
 
 class Finding(ResponseModel):
@@ -26,19 +28,78 @@ class RedisState(ResponseModel):
     findings: list[Finding]
 
 
-class Worker(ResponseModel):
-    """A worker's last announcement."""
+class SandboxLayer(TypedDict):
+    """A layer of a sandbox's isolation."""
+
+    name: str
+    active: bool
+    detail: str
+
+
+class PartState(TypedDict):
+    """Whether a part of a worker works; `layers` of the sandbox."""
+
+    backend: str
+    works: bool
+    why: str | None
+    layers: NotRequired[list[SandboxLayer]]
+
+
+class WorkerRepositories(TypedDict, total=False):
+    """Whether jobs on repositories work, and the hosts that a worker may use for them."""
+
+    git: str | None
+    works: bool
+    why: str | None
+    hosts: list[str]
+    lacks: list[str]
+    delivers: list[str]
+    setups: list[str]
+
+
+class WorkerModels(TypedDict, total=False):
+    """The models of a worker; GET /models has more of them."""
+
+    default: str | None
+    keys: list[str]
+    recordings: list[str]
+
+
+class WorkerFleet(TypedDict, total=False):
+    """The version of the fleet's record, and the worker's own values that differ from it."""
+
+    version: int
+    ignored: dict[str, float]
+
+
+@with_config(extra="allow")
+class Worker(TypedDict):
+    """A worker's last announcement. A worker of an older release announces fewer fields."""
 
     id: str
-    host: str = ""
-    version: str = ""
-    release: str | None = Field(
-        None,
-        description="its version, and a digest of its code; another than the API's `release`: it "
-        "runs other code. null: it runs a release that does not report it",
-    )
+    host: str
+    version: str
+    release: Annotated[
+        str | None,
+        Field(
+            description="its version, and a digest of its code; another than the API's `release`: "
+            "it runs other code. null: it runs a release that does not report it",
+        ),
+    ]
     seen_at: Time
-    seen_seconds: float = Field(description="seconds since then")
+    seen_seconds: Annotated[float, Field(description="seconds since then")]
+    busy: NotRequired[Annotated[int, Field(description="jobs that it holds")]]
+    slots: NotRequired[Annotated[int, Field(description="jobs that it can hold")]]
+    tools: NotRequired[list[str]]
+    dropped_variables: NotRequired[list[str]]
+    blob_grace_seconds: NotRequired[float]
+    workspace_bytes: NotRequired[int]
+    sandbox: NotRequired[PartState]
+    storage: NotRequired[PartState]
+    default_model: NotRequired[PartState]
+    repositories: NotRequired[WorkerRepositories]
+    models: NotRequired[WorkerModels]
+    fleet: NotRequired[WorkerFleet]
 
 
 class Undelivered(ResponseModel):
@@ -47,6 +108,23 @@ class Undelivered(ResponseModel):
     dead: int = Field(description="given up; see GET /webhook-deliveries")
     waiting: int
     oldest_seconds: float = Field(description="age of the oldest waiting message; 0 without one")
+
+
+@with_config(extra="allow")
+class Limits(TypedDict, total=False):
+    """The limits of requests and jobs; null: none."""
+
+    max_body_bytes: int
+    max_files: int
+    max_files_bytes: int
+    max_timeout_seconds: float
+    max_run_seconds: float
+    max_run_memory_bytes: int
+    max_job_steps: int
+    worker_seen_seconds: float
+    rate_limit: str
+    max_job_cost_usd: Usd | None
+    max_job_tokens: int | None
 
 
 class System(ResponseModel):
@@ -64,7 +142,7 @@ class System(ResponseModel):
     queue: dict[str, int] | None = Field(None, description="waiting jobs by priority")
     webhooks: Undelivered | None = None
     models: list[str] = Field(description="the allow-list")
-    limits: dict[str, Any]
+    limits: Limits
 
 
 class Health(ResponseModel):

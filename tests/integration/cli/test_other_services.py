@@ -14,11 +14,15 @@ from typing import Any
 
 import click
 import pytest
-from support.jobs.event_examples import EXAMPLES, RUN
+from support.jobs.event_examples import EXAMPLES
 from support.servers.tiny_service import Answer, Asked, serving
 
 from api.app import create_app
+from cli.client.answers import Source
+from cli.client.events import read_event
+from cli.client.service import Service
 from cli.command_line import COMMANDS, fettle, run
+from cli.errors import NotFettle
 from cli.exit_codes import NOT_REACHABLE
 from settings.api import ApiSettings
 
@@ -65,21 +69,6 @@ LOCAL = {"up", "demo", "bench", "chaos", "flower", "attack", "config"}
 """Commands that call no service behind `--url`."""
 
 AT = "2026-11-21T12:00:00.000Z"
-PAYLOAD = {
-    "task": "t", "plan": ["a"], "answer": "a", "code": "x = 1", "runs": [RUN], "artifacts": [],
-    "decisions": [{**EXAMPLES["decided"], "at": AT}], "critiques": [EXAMPLES["critiqued"]],
-    "checks": None, "verification": None, "questions": [{"question": "q", "default": "d"}],
-    "reason": "r", "patch": {"files": 1, "insertions": 1, "deletions": 0, "base": "c"},
-    "unproven": "",
-}  # fmt: skip
-WORKER = {
-    "tools": ["verify"], "slots": 4, "blob_grace_seconds": 9.0, "workspace_bytes": 9,
-    "sandbox": {"backend": "local", "works": True, "why": "",
-                "layers": [{"name": "seccomp", "active": True, "detail": "d"}]},
-    "models": {"keys": ["groq"], "default": "groq:x", "recordings": ["r"]},
-    "repositories": {"works": True, "git": "2.39", "why": "", "hosts": ["h"], "setups": [],
-                     "delivers": [], "lacks": []},
-}  # fmt: skip
 JSON = {"Content-Type": "application/json"}
 STRANGE: dict[str, Answer] = {
     "an empty object": Answer(200, {}),
@@ -129,6 +118,41 @@ def own_folder(monkeypatch, tmp_path):
     monkeypatch.setattr("cli.doctor.machine.findings", lambda _settings: ())
     monkeypatch.setattr("ssl.create_default_context", cache(ssl.create_default_context))
     monkeypatch.chdir(tmp_path)
+
+
+def test_a_fault_of_a_command_is_not_blamed_on_the_service():
+    with pytest.raises(TypeError), Service("http://127.0.0.1:9", "key"):
+        raise TypeError("a fault of our own")
+
+
+@pytest.mark.parametrize(
+    ("path", "odd"),
+    [
+        (("review", "payload", "plan"), 7),
+        (("review", "payload", "runs", 0, "code"), "x"),
+        (("review", "payload", "choices"), []),
+        (("created_at",), "x"),
+        (("cost", "total", "cost_usd"), "x"),
+    ],
+)
+def test_a_job_with_a_value_of_another_type_is_refused(path, odd):
+    good = GoodService()
+    with serving(good.answer) as server, Service(server.url, "key") as service:
+        job = service.job(JOB)
+        good.changed = (f"GET /jobs/{JOB}", replaced(job, path, odd))
+        with pytest.raises(NotFettle, match="wrong field"):
+            service.job(JOB)
+
+
+@pytest.mark.parametrize(
+    ("field", "odd"), [("seq", "x"), ("at", "x"), ("kind", []), ("data", 7), ("kind", 1)]
+)
+def test_an_event_with_a_value_of_another_type_is_refused(field, odd):
+    event = {"seq": 1, "at": AT, "kind": "of a later release", "data": {}}
+    source = Source("http://x", "GET", "/jobs/1/events")
+    assert read_event(source, json.dumps(event)).kind == "of a later release"
+    with pytest.raises(NotFettle):
+        read_event(source, json.dumps({**event, field: odd}))
 
 
 def leaves(name: str, command: click.Command) -> Iterator[str]:
@@ -248,10 +272,6 @@ class GoodService:
         if schema is None:
             return int(status), PATCH if path.endswith("/patch") else b""
         content = sample(schema, self._components)
-        if isinstance(content, dict) and isinstance(content.get("review"), dict):
-            content["review"]["payload"] = PAYLOAD
-        if path == "/system":
-            content["workers"] = [{**content["workers"][0], **WORKER}]
         return int(status), content
 
 
