@@ -63,6 +63,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "webhooks list": ("webhooks", "list"),
     "webhooks retry": ("webhooks", "retry", "w1"),
     "drain": ("drain", "host:1:a"),
+    "fleet settings": ("fleet", "settings"),
+    "fleet set": ("fleet", "set", "retention_days=90"),
 }
 """Each command that calls the service."""
 LOCAL = {"up", "demo", "bench", "chaos", "flower", "attack", "config"}
