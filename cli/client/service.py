@@ -141,6 +141,12 @@ class Service:
         listed: Sequence[Mapping[str, Any]] = found["files"]
         return listed
 
+    def links(self, job_id: str) -> Mapping[str, str]:
+        """GET /jobs/{id}/files: the targets of the workspace's symbolic links, by path."""
+        found = self._json(FileList, "files", "GET", f"{_path(job_id)}/files")
+        links: Mapping[str, str] = found.get("links", {})
+        return links
+
     def file(self, job_id: str, path: str, *, at: str = "now") -> bytes:
         """GET /jobs/{id}/files/{path}: its bytes."""
         name = f"{_path(job_id)}/files/{quote(path)}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from api.http.foreign_text import visible_path
 from cli.client.events import Event
 from cli.client.files import save
 from cli.client.service import Job, Service
@@ -24,7 +25,7 @@ from cli.render.runs import Detail
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Save the files of its workspace.",
+    help="Save the files of its workspace, without symbolic links.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the job as one JSON object.")
 @click.pass_obj
@@ -40,6 +41,9 @@ def command(flags: Mapping[str, Any], job_id: str, *, folder: Path | None, as_js
         if folder is not None:
             for path in save(service, job_id, folder):
                 screen.line("saved", str(path))
+            for name, target in service.links(job_id).items():
+                link = f"{visible_path(name)} -> {visible_path(target)}"
+                screen.line("not saved", f"{link} (a symbolic link)")
 
 
 def _left_out(service: Service, job: Job) -> Iterator[Event]:

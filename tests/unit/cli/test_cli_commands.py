@@ -261,12 +261,14 @@ def test_list_and_show_say_what_a_job_waits_for(fettle, tiny):
 def test_show_prints_the_job_and_saves_its_files(fettle, tiny, tmp_path):
     tiny.on("GET /jobs/j1", Answer(200, job()))
     files = [{"path": "out/plot.png", "digest": "d", "size": 3, "href": "-"}]
-    tiny.on("GET /jobs/j1/files", Answer(200, {"files": files, "digest": "d"}))
+    links = {"latest\u202f": "out/plot.png"}
+    tiny.on("GET /jobs/j1/files", Answer(200, {"files": files, "links": links, "digest": "d"}))
     tiny.on("GET /jobs/j1/files/out/plot.png", Answer(200, b"PNG"))
     code, out, _ = fettle("show", "j1", "--save", str(tmp_path / "files"))
     assert code == 0
     assert "plan: 2 steps\n    1. Write it\n    2. Test it\n" in out
     assert (tmp_path / "files" / "out" / "plot.png").read_bytes() == b"PNG"
+    assert "not saved: latest\\u202f -> out/plot.png (a symbolic link)" in out
 
 
 @pytest.mark.parametrize("path", ["../evil.py", "/etc/evil", "link/evil.py"])
