@@ -287,7 +287,8 @@ class StoreSettings(FettleSettings):
 
     def directories(self) -> tuple[tuple[str, Path], ...]:
         """The directories that the process must be able to write to, with their settings."""
-        return () if self.blobs_bucket else (("FETTLE_DATA_DIR", self.data_dir),)
+        directories = () if self.blobs_bucket else (self.data_dir, self.blobs_dir)
+        return tuple(("FETTLE_DATA_DIR", directory) for directory in directories)
 
     def bucket(self) -> dict[str, str | None] | None:
         """The bucket, as `jobs.blobs.s3.Bucket` takes it; None where a directory is used."""

@@ -277,6 +277,15 @@ def test_a_data_directory_that_cannot_be_written_ends_the_start(tmp_path):
     assert "Traceback" not in ended.stderr
 
 
+def test_a_data_directory_with_blobs_of_another_kind_ends_the_start(tmp_path):
+    """As do blobs of another user, which a test under root could write."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "blobs").write_text("no directory")
+    ended = refused(environment("redis://127.0.0.1:9/0", tmp_path))
+    assert ended.returncode == 2
+    assert f"FETTLE_DATA_DIR is {tmp_path}/data/blobs, which cannot be written" in ended.stderr
+
+
 async def test_servers_that_take_no_writes_are_named_by_probe_and_metrics(tmp_path):
     with (
         redis_servers.start(REDIS, tmp_path / "redis", tcp=True) as server,
