@@ -15,7 +15,7 @@ LAYERS = 8
 """Of one command, at most: their names and what is said of them fit a page, as a mount takes it."""
 REMOVED = 50_000
 _LAYER = re.compile("[a-z0-9-]{1,80}")
-_SITE_NAME = re.compile(r"[A-Za-z0-9_]\w{0,79}\.(py|pth)", re.ASCII)
+_SITE_NAME = re.compile(r"(\w[\w.-]{0,79}/){0,2}\w[\w.-]{0,79}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from agents.layout import backends, setuptools
+from agents.layout.distribution import dist_info
 from agents.layout.importable import Importable, Project, table, texts_of
 
 METADATA: Final = ("pyproject.toml", "setup.cfg", "setup.py")
@@ -35,13 +36,35 @@ _RULES: Mapping[str, _Rule] = {
 def editable(paths: Collection[str], texts: Mapping[str, str]) -> Importable:
     """`paths` are all files of the project, `texts` the contents of those in `METADATA`. A project
     that pip refuses to install makes nothing importable."""
-    pyproject = _toml(texts.get("pyproject.toml", ""))
-    system = pyproject.get("build-system")
-    if not (isinstance(system, dict) or table(pyproject, "project") or "setup.py" in paths):
-        poetry = table(pyproject, "tool", "poetry")
-        return backends.poetry(Project(paths, pyproject, texts)) if poetry else Importable()
-    rule = _rule(table(pyproject, "build-system"))
-    return rule(Project(paths, pyproject, texts))
+    project = _project(paths, texts)
+    rule = _rule_of(project)
+    return rule(project) if rule else Importable()
+
+
+def editable_metadata(paths: Collection[str], texts: Mapping[str, str]) -> dict[str, bytes]:
+    """The files of the install's `.dist-info`, by path; empty for a project without a name, or that
+    pip refuses to install."""
+    project = _project(paths, texts)
+    return dist_info(project) if _rule_of(project) else {}
+
+
+def _project(paths: Collection[str], texts: Mapping[str, str]) -> Project:
+    return Project(paths, _toml(texts.get("pyproject.toml", "")), texts)
+
+
+def _rule_of(project: Project) -> _Rule | None:
+    """None for a project without metadata. Without a build system setuptools is the default; a
+    setup.cfg alone is installed only beside a pyproject.toml."""
+    system = project.pyproject.get("build-system")
+    declared = table(project.pyproject, "project") or "setup.py" in project.paths
+    if isinstance(system, dict) or declared:
+        return _rule(table(project.pyproject, "build-system"))
+    if table(project.pyproject, "tool", "poetry"):
+        return backends.poetry
+    of_setup_cfg = "pyproject.toml" in project.paths and "[metadata]" in project.texts.get(
+        "setup.cfg", ""
+    )
+    return setuptools.importable if of_setup_cfg else None
 
 
 def _rule(system: Mapping[str, Any]) -> _Rule:

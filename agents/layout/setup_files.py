@@ -47,7 +47,7 @@ class Options:
 
 def of_setup_cfg(text: str) -> Options:
     """Those of a setup.cfg. (`configparser` is quadratic in the spaces of a line.)"""
-    values = dict(_settings(text))
+    values = dict(settings(text))
     packages, modules = values.get("options.packages"), values.get("options.py_modules")
     directories = values.get("options.package_dir")
     listed = None if packages is None else tuple(_list(packages))
@@ -71,8 +71,8 @@ def of_setup_cfg(text: str) -> Options:
     )
 
 
-def _settings(text: str) -> Iterator[tuple[str, str]]:
-    """`section.key` and the value, whose further lines are indented."""
+def settings(text: str) -> Iterator[tuple[str, str]]:
+    """Those of a setup.cfg: `section.key` and the value, whose further lines are indented."""
     section = key = ""
     value: list[str] = []
     for line in [*text.splitlines(), "["]:
@@ -101,10 +101,22 @@ def _list(text: str) -> Iterator[str]:
 
 def of_setup_py(text: str) -> Options:
     """Those of the call of `setup` in a setup.py, as far as they are literal."""
+    arguments = _arguments(text)
+    return Options(dynamic=True) if arguments is None else _of_call(arguments)
+
+
+def literal_arguments(text: str) -> dict[str, Any]:
+    """The arguments of the call of `setup` in a setup.py that are literal."""
+    arguments = _arguments(text) or {}
+    return {name: _literal(value) for name, value in arguments.items()}
+
+
+def _arguments(text: str) -> dict[str, ast.expr] | None:
+    """The arguments of the call of `setup`; None for a file that is not Python."""
     try:
         tree = ast.parse(text)
     except _UNPARSABLE:
-        return Options(dynamic=True)
+        return None
     names = {
         target.id: node.value
         for node in tree.body
@@ -114,9 +126,8 @@ def of_setup_py(text: str) -> Options:
     }
     call = next(filter(_is_setup, ast.walk(tree)), None)
     if not isinstance(call, ast.Call):
-        return Options()
-    given = {each.arg: each.value for each in call.keywords if each.arg}
-    return _of_call({name: _resolved(value, names) for name, value in given.items()})
+        return {}
+    return {each.arg: _resolved(each.value, names) for each in call.keywords if each.arg}
 
 
 def _of_call(given: Mapping[str, ast.expr]) -> Options:

@@ -102,7 +102,8 @@ def _find_packages(
     packages, paths = [], dict(directories)
     for where in map(joined, find.where):
         for name in _packages(project, where, namespaces=find.namespaces):
-            if _matches(name, find.include) and not _matches(name, find.exclude):
+            included = _matches(name, find.include) or _match_inside(name, find.include)
+            if included and not _matches(name, find.exclude):
                 packages.append(name)
                 if where and len(find.where) > 1:
                     paths[name] = joined(where, name)
@@ -138,6 +139,11 @@ def _discovered(project: Project, directories: dict[str, str], *, guess: bool) -
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _match_inside(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether patterns name packages of a namespace: `company.*`."""
+    return any(pattern.startswith(f"{name}.") for pattern in patterns)
 
 
 def _path(name: str, directories: Mapping[str, str]) -> str:

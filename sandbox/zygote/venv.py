@@ -37,6 +37,7 @@ def make_venv(python: str, files: Mapping[str, bytes]) -> str:
     for name in ("python", "python3"):
         os.symlink(python, f"{programs}/{name}")
     for name, data in files.items():
+        os.makedirs(os.path.dirname(f"{packages}/{name}"), exist_ok=True)
         _write(f"{packages}/{name}", data)
     shown = (path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
     lines = (f"import site; site.addsitedir({path!r})\n" for path in shown)

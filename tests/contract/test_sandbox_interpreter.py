@@ -214,7 +214,11 @@ env -i $(command -v python3) -c 'import sys, extra, numpy, PIL; print(sys.prefix
     command = Command(
         ("sh", "-ec", script),
         {**files, "tools/tool": b"#!/bin/sh\necho tool"},
-        site={"own.pth": b"/work/src\n", "extra.py": b""},
+        site={
+            "own.pth": b"/work/src\n",
+            "extra.py": b"",
+            "own-1.dist-info/METADATA": b"Name: own\n",
+        },
         path=("tools",),
     )
     result = await sandbox.run(command, LIMITS)
@@ -227,7 +231,8 @@ env -i $(command -v python3) -c 'import sys, extra, numpy, PIL; print(sys.prefix
     site = {"own.pth": b"/work/src\n"}
     result = await sandbox.run(replace(Command.python(code, files), site=site), LIMITS)
     assert result.stdout.text == "/run/venv 1\n"
-    for wrong in ({"site": {"../x.pth": b""}}, {"site": {"~x.pth": b""}}, {"path": ("/usr",)}):
+    names = ("../x.pth", "~x.pth", "a/../x.pth", "/x.pth", "a//x.pth", "x.pth/", "x\n.pth")
+    for wrong in (*({"site": {name: b""}} for name in names), {"path": ("/usr",)}):
         with pytest.raises(ValueError, match="path"):
             await sandbox.run(replace(command, **wrong), LIMITS)
 

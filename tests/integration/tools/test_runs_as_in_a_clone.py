@@ -160,3 +160,63 @@ async def test_an_experiment_finds_the_project_where_it_was(sandbox: LocalSandbo
     tree = await ports.workspace.tree()
     broken = tree.over({"setup.py": b"broken ("})
     assert (await execute(ports, Program.verify(PYTEST), broken)).passed
+
+
+METADATA = """
+import subprocess, sys
+from importlib.metadata import version
+
+def test_version():
+    assert version("my-shop") == "1.2"
+
+def test_child():
+    code = "from importlib.metadata import version; assert version('my_shop') == '1.2'"
+    assert subprocess.run([sys.executable, "-c", code], env={}, cwd="/").returncode == 0
+
+def test_plug_in(coin):
+    assert coin == 1
+"""
+PLUG_IN = "import pytest\n@pytest.fixture\ndef coin(): return 1\n"
+DECLARED = {
+    "project": {
+        "pyproject.toml": '[project]\nname = "my-shop"\nversion = "1.2"\n'
+        '[project.entry-points.pytest11]\nshop = "shop.plugin"\n'
+    },
+    "poetry": {
+        "pyproject.toml": '[tool.poetry]\nname = "my-shop"\nversion = "1.2"\n'
+        'packages = [{include = "shop", from = "src"}]\n'
+        '[tool.poetry.plugins.pytest11]\nshop = "shop.plugin"\n'
+    },
+    "setup.py": {
+        "setup.py": "from setuptools import setup\nsetup(name='my-shop', version='1.2', "
+        "package_dir={'': 'src'}, entry_points={'pytest11': ['shop = shop.plugin']})\n"
+    },
+    "setup.cfg": {
+        "pyproject.toml": "[tool.black]\n",
+        "setup.cfg": "[metadata]\nname = my-shop\nversion = 1.2\n[options]\n"
+        "package_dir =\n    = src\n[options.entry_points]\npytest11 =\n    shop = shop.plugin\n",
+    },
+}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+async def test_a_run_has_the_metadata_of_the_project(sandbox: LocalSandbox, name: str) -> None:
+    files = {**DECLARED[name], "src/shop/__init__.py": "", "src/shop/plugin.py": PLUG_IN}
+    outcome = await verified(sandbox, Shape({**files, "tests/test_metadata.py": METADATA}))
+    assert outcome.passed, outcome.result
+
+
+async def test_a_version_that_code_computes_is_unknown(sandbox: LocalSandbox) -> None:
+    ports = await ports_of(
+        sandbox,
+        Shape(
+            {
+                "pyproject.toml": '[project]\nname = "shop"\ndynamic = ["version"]\n',
+                "src/shop/__init__.py": "import importlib.metadata\n"
+                "__version__ = importlib.metadata.version(__name__)\n",
+            }
+        ),
+    )
+    program = Program.python("import shop; print(shop.__version__)")
+    result = (await execute(ports, program, await ports.workspace.tree())).result
+    assert result.stdout.text == "0.0.0\n"

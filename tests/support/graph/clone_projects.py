@@ -115,6 +115,22 @@ LAYOUTS: dict[str, Shape] = {
         },
         modules={"company": "company"},
     ),
+    "setuptools, packages inside of a namespace": Shape(
+        {
+            **setuptools('[tool.setuptools.packages.find]\ninclude = ["company.*"]'),
+            **shop("company"),
+            "tests/test_cart.py": USES.replace("shop.cart", "company.shop.cart"),
+        },
+        modules={"company": "company"},
+    ),
+    "setup.cfg beside settings of tools": Shape(
+        {
+            "pyproject.toml": "[tool.black]\nline-length = 90\n",
+            "setup.cfg": "[metadata]\nname = shop\n[options]\npackages = find:\n",
+            **FLAT,
+        },
+        modules=MAPPED,
+    ),
     "setup.py, lib": Shape(
         {
             **setup_py("package_dir={'': 'lib'}, packages=find_packages('lib')"),

@@ -9,7 +9,7 @@ from support.graph.clone_projects import SHAPES, Shape
 
 from agents.layout.editable import METADATA, editable
 from agents.layout.importable import Importable
-from agents.layout.site import site_of
+from agents.layout.site import project_site, site_of
 
 
 def importable(files: dict[str, str]) -> Importable:
@@ -81,3 +81,19 @@ def test_nobody_s_metadata_takes_long(text: str) -> None:
 def test_a_large_file_is_not_read() -> None:
     large = b"from setuptools import setup\nsetup(packages=['shop'])" + b" " * 70_000
     assert site_of({"setup.py": large, "shop/__init__.py": b""}) == {}
+
+
+@pytest.mark.parametrize("name", ["a\nb", "../a", "a/b", "", "é", "-a"])
+def test_no_name_leads_out_of_the_site(name: str) -> None:
+    metadata = {"setup.py": f"from setuptools import setup\nsetup(name={name!r})"}
+    assert not [path for path in project_site(metadata, metadata) if "/" in path]
+
+
+def test_a_check_loads_no_plug_in_of_the_work() -> None:
+    text = "[project]\nname = 'shop'\n[project.entry-points.pytest11]\nshop = 'shop'\n"
+    files = {"pyproject.toml": text, "shop.py": ""}
+    in_runs = project_site(files, files)
+    in_checks = site_of({path: data.encode() for path, data in files.items()})
+    assert {path for path in in_runs if path not in in_checks} == {
+        "version-of-project/shop.dist-info/entry_points.txt"
+    }
