@@ -12,8 +12,8 @@ from agents.tools.inside import pth_line
 
 NAME = "project.pth"
 _DISTRIBUTION = "version-of-project"
-"""A directory that no import finds, and the name of its `.pth` file. It is read after `setup.pth`: a setup
-that has installed the project knows its true version."""
+"""A directory that no import finds, and the name of its `.pth` file. It is read after `setup.pth`:
+a setup that has installed the project knows its true version."""
 _WORK = "/work"
 
 
