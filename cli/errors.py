@@ -24,6 +24,7 @@ _LISTED = {
     "keys": "`fettle keys list` shows the keys",
     "fleet": "`fettle fleet settings` shows the rules as they are",
     "workers": "`fettle doctor` names the workers",
+    "tenants": "`fettle tenants list` shows the tenants",
     "webhooks": "`fettle webhooks list` shows the messages that have not arrived",
 }
 

@@ -501,6 +501,13 @@ def test_a_person_at_a_terminal_is_asked_about_an_unknown_tenant(tiny, tmp_path,
     assert [asked.method for asked in tiny.asked].count("PUT") == calls
 
 
+def test_a_refused_tenant_is_answered_with_the_list_of_tenants(fettle, tiny):
+    tiny.on("GET /tenants", Answer(200, TENANTS))
+    code, _, error = fettle(*LIMIT, "--yes")  # the service has no such tenant
+    assert code == 1
+    assert "`fettle tenants list` shows the tenants" in error
+
+
 def test_config_prints_each_value_and_where_it_came_from(fettle, monkeypatch, tmp_path):
     (tmp_path / "fettle.toml").write_text("concurrency = 7\n")
     monkeypatch.setenv("FETTLE_CONFIG", str(tmp_path / "fettle.toml"))
