@@ -14,6 +14,11 @@ _UNKNOWN_VERSION = "0.0.0"
 """As setuptools has it. Code of the project, or git, computes the true version."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,60}[A-Za-z0-9])?", re.ASCII)
 _VERSION = re.compile(r"[0-9][\w.+!-]{0,60}", re.ASCII)
+_GROUP = re.compile(r"[\w.-]{1,80}", re.ASCII)
+_ENTRY_POINT = re.compile(
+    r"\w[\w.-]{0,79} *= *[\w.]{1,200}(:[\w.]{1,200})?( *\[[\w, -]*\])?", re.ASCII
+)
+"""`name = module:object [extra]`."""
 
 
 def dist_info(project: Project) -> dict[str, bytes]:
@@ -63,6 +68,6 @@ def _group(name: str, points: object) -> Iterator[str]:
     """A group from a table of names, or from a list of `name = object`."""
     if isinstance(points, Mapping):
         points = [f"{key} = {value}" for key, value in points.items() if isinstance(value, str)]
-    if isinstance(points, list | tuple) and points:
-        lines = (str(each).strip() for each in points)
-        yield from (f"[{name}]", *(line for line in lines if "=" in line and "\n" not in line))
+    if points and isinstance(points, list | tuple) and _GROUP.fullmatch(name):
+        lines = (str(point).strip() for point in points)
+        yield from (f"[{name}]", *filter(_ENTRY_POINT.fullmatch, lines))

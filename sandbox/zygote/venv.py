@@ -39,6 +39,8 @@ def make_venv(python: str, files: Mapping[str, bytes]) -> str:
     for name, data in files.items():
         os.makedirs(os.path.dirname(f"{packages}/{name}"), exist_ok=True)
         _write(f"{packages}/{name}", data)
+        if name.endswith(".dist-info/entry_points.txt"):
+            _write_scripts(programs, data.decode())
     shown = (path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
     lines = (f"import site; site.addsitedir({path!r})\n" for path in shown)
     _write(f"{packages}/{PACKAGES_FILE}", "".join(lines).encode())
@@ -64,6 +66,23 @@ def _programs(python: str) -> Iterator[tuple[str, bytes]]:
                 line = file.readline(_LONGEST_LINE)
                 if line.startswith(interpreter) and line.endswith(b"\n"):
                     yield name, f"#!{ROOT}/bin/python\n".encode() + file.read()
+
+
+def _write_scripts(programs: str, entry_points: str) -> None:
+    """The programs that an installer makes of the group `console_scripts`."""
+    group = ""
+    for line in entry_points.splitlines():
+        name, _, target = map(str.strip, line.partition("="))
+        parts = target.replace(":", ".", 1).split(".")
+        if line.startswith("["):
+            group = line
+        elif group == "[console_scripts]" and all(map(str.isidentifier, parts)):
+            path, (module, _, function) = f"{programs}/{name}", target.partition(":")
+            if function and name and "/" not in name and not os.path.lexists(path):
+                first = function.partition(".")[0]
+                code = f"import sys\nfrom {module} import {first}\nsys.exit({function}())\n"
+                _write(path, f"#!{ROOT}/bin/python\n{code}".encode())
+                os.chmod(path, 0o755)  # noqa: S103
 
 
 def _write(path: str, data: bytes) -> None:

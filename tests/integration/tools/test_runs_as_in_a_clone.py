@@ -175,26 +175,33 @@ def test_child():
 
 def test_plug_in(coin):
     assert coin == 1
+
+def test_program():
+    assert subprocess.run(["my-shop"]).returncode == 3
 """
-PLUG_IN = "import pytest\n@pytest.fixture\ndef coin(): return 1\n"
+PLUG_IN = "import pytest\n@pytest.fixture\ndef coin(): return 1\ndef main(): return 3\n"
 DECLARED = {
     "project": {
         "pyproject.toml": '[project]\nname = "my-shop"\nversion = "1.2"\n'
         '[project.entry-points.pytest11]\nshop = "shop.plugin"\n'
+        '[project.scripts]\nmy-shop = "shop.plugin:main"\n'
     },
     "poetry": {
         "pyproject.toml": '[tool.poetry]\nname = "my-shop"\nversion = "1.2"\n'
         'packages = [{include = "shop", from = "src"}]\n'
         '[tool.poetry.plugins.pytest11]\nshop = "shop.plugin"\n'
+        '[tool.poetry.scripts]\nmy-shop = "shop.plugin:main"\n'
     },
     "setup.py": {
         "setup.py": "from setuptools import setup\nsetup(name='my-shop', version='1.2', "
-        "package_dir={'': 'src'}, entry_points={'pytest11': ['shop = shop.plugin']})\n"
+        "package_dir={'': 'src'}, entry_points={'pytest11': ['shop = shop.plugin'], "
+        "'console_scripts': ['my-shop=shop.plugin:main']})\n"
     },
     "setup.cfg": {
         "pyproject.toml": "[tool.black]\n",
         "setup.cfg": "[metadata]\nname = my-shop\nversion = 1.2\n[options]\n"
-        "package_dir =\n    = src\n[options.entry_points]\npytest11 =\n    shop = shop.plugin\n",
+        "package_dir =\n    = src\n[options.entry_points]\npytest11 =\n    shop = shop.plugin\n"
+        "console_scripts =\n    my-shop = shop.plugin:main\n",
     },
 }
 

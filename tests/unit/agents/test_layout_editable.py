@@ -97,3 +97,16 @@ def test_a_check_loads_no_plug_in_of_the_work() -> None:
     assert {path for path in in_runs if path not in in_checks} == {
         "version-of-project/shop.dist-info/entry_points.txt"
     }
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["a\0 = shop:x", "a\n[b] = shop:x", "../a = shop:x", "a" * 300 + " = shop:x", "\ud800 = b:c"],
+)
+def test_wrong_entry_points_are_left_out(wrong: str) -> None:
+    points = {"console_scripts": [wrong, "right = shop:main"], "a\nb": ["c = d"]}
+    metadata = {
+        "setup.py": f"from setuptools import setup\nsetup(name='shop', entry_points={points!r})"
+    }
+    (text,) = (data for path, data in project_site(metadata, metadata).items() if "points" in path)
+    assert text == b"[console_scripts]\nright = shop:main\n"
