@@ -48,13 +48,13 @@ async def test_what_there_is_what_it_costs_and_whether_it_answers(
             groq_base_url=server.groq_url,
             compatible_base_url=server.openai_url,
             model=f"{GOOD}, {LOCAL}",
-            critic_model=KEYLESS,
+            summary_model=KEYLESS,
             executor_escalation=BAD,
         )
         await deployment.ready()
         found = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
         assert found["roles"]["executor"] == [[GOOD, LOCAL], [BAD, GOOD, LOCAL]]
-        assert found["roles"]["critic"] == [[KEYLESS]]
+        assert found["roles"]["summary"] == [[KEYLESS]]
         offered = {each["name"]: each for each in found["offered"]}
         assert float(offered[GOOD]["output_usd"]) > float(offered[GOOD]["input_usd"]) > 0
         assert offered[LOCAL]["input_usd"] is None
