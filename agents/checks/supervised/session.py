@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,9 +32,16 @@ class Session:
         self._reports: list[pytest.TestReport] = []
         self._errors: dict[str, str] = {}
 
+    @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Tracebacks are short, because a model reads them."""
+        """Tracebacks are short, because a model reads them. The terminal's report goes nowhere: it
+        counts the tests that must fail. Its plug-in stays, because others may use it."""
         config.option.tbstyle = "short"
+        config.get_terminal_writer()._file = Path(os.devnull).open("w")  # noqa: SIM115, SLF001
+
+    def pytest_internalerror(self, excrepr: object) -> None:
+        """Print the error: it is the reason why there are no reports."""
+        print(excrepr, file=sys.stderr)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Record what could not be collected."""
