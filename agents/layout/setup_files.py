@@ -127,7 +127,20 @@ def _arguments(text: str) -> dict[str, ast.expr] | None:
     call = next(filter(_is_setup, ast.walk(tree)), None)
     if not isinstance(call, ast.Call):
         return {}
-    return {each.arg: _resolved(each.value, names) for each in call.keywords if each.arg}
+    arguments: dict[str, ast.expr] = {}
+    for keyword in call.keywords:
+        value = _resolved(keyword.value, names)
+        arguments |= {keyword.arg: value} if keyword.arg else _unpacked(value)
+    return {name: _resolved(value, names) for name, value in arguments.items()}
+
+
+def _unpacked(value: ast.expr) -> dict[str, ast.expr]:
+    """The arguments in `**value`: a literal table, or a call of `dict`."""
+    if isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values, strict=True)
+        return {str(key.value): each for key, each in pairs if isinstance(key, ast.Constant)}
+    keywords = value.keywords if isinstance(value, ast.Call) else []
+    return {keyword.arg: keyword.value for keyword in keywords if keyword.arg}
 
 
 def _of_call(given: Mapping[str, ast.expr]) -> Options:

@@ -28,6 +28,12 @@ def test_each_backend_has_its_rule(shape: Shape) -> None:
     [
         ({"setup.cfg": "[metadata]\nname = shop\n"}, (), {}),
         ({"setup.py": "setup(packages=code())"}, (), {"shop": "shop"}),
+        (
+            {"setup.py": "ARGS = dict(package_dir={'': 'lib'}, packages=['a'])\nsetup(**ARGS)"},
+            ("lib",),
+            {},
+        ),
+        ({"setup.py": "M = ['one']\nsetup(**{'py_modules': M, **{}})"}, (), {"one": "one"}),
         ({"setup.py": "((((", "lib/a.py": ""}, (), {"shop": "shop"}),
         ({"pyproject.toml": "[build-system"}, (), {}),
         ({"pyproject.toml": "[tool.poetry]\nname = 'shop'\npackage-mode = false"}, (), {}),
