@@ -45,7 +45,8 @@ def dist_info(project: Project) -> dict[str, bytes]:
 
 def _first(sources: tuple[Mapping[str, Any], ...], key: str, form: re.Pattern[str]) -> str | None:
     values = (source.get(key) for source in sources)
-    return next((each for each in values if isinstance(each, str) and form.fullmatch(each)), None)
+    texts = (value for value in values if isinstance(value, str))
+    return next(filter(form.fullmatch, texts), None)
 
 
 def _entry_points(
