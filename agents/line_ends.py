@@ -88,25 +88,25 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _first_end(text: str) -> str:
-    place = text.find(LF)
-    if place < 0:
+    index = text.find(LF)
+    if index < 0:
         return ""
-    return CRLF if place > 0 and text[place - 1] == "\r" else LF
+    return CRLF if index > 0 and text[index - 1] == "\r" else LF
 
 
 def _converted_ends(text: str) -> Iterator[int]:
-    """The places of the LF that were CR LF, in the text with LF in place of CR LF."""
-    place, removed = text.find(CRLF), 0
-    while place >= 0:
-        yield place - removed
+    """The indexes, in the text with LF for each CR LF, of the LFs that were CR LF."""
+    index, removed = text.find(CRLF), 0
+    while index >= 0:
+        yield index - removed
         removed += 1
-        place = text.find(CRLF, place + 2)
+        index = text.find(CRLF, index + 2)
 
 
 def _find_all(part: str, text: str, most: int) -> Iterator[int]:
-    place = text.find(part)
+    start = text.find(part)
     for _ in range(most):
-        if place < 0:
+        if start < 0:
             return
-        yield place
-        place = text.find(part, place + 1)
+        yield start
+        start = text.find(part, start + 1)

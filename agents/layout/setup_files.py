@@ -13,7 +13,7 @@ _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """A call of `find_packages`: where it looks, and which names it takes."""
+    """A call of `find_packages`, with the names that setuptools gives its arguments."""
 
     where: tuple[str, ...] = ("",)
     include: tuple[str, ...] = ("*",)
@@ -23,8 +23,9 @@ class Find:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The settings of one file; None where it says nothing. `dynamic`: code computes the packages,
-    so they are not known."""
+    """The settings of one file; None for a setting that the file does not have. `directories`: the
+    directories of packages, by package. `dynamic`: code computes the packages, so that reading the
+    file does not show them."""
 
     packages: tuple[str, ...] | None = None
     find: Find | None = None
@@ -32,21 +33,21 @@ class Options:
     directories: Mapping[str, str] | None = None
     dynamic: bool = False
 
-    def over(self, other: Options) -> Options:
-        """These settings, and those of `other` that are not set here."""
-        own = self.packages is not None or self.find is not None or self.dynamic
-        of_packages = self if own else other
+    def over(self, defaults: Options) -> Options:
+        """These settings; a setting that is missing here has its value of `defaults`."""
+        sets_packages = self.packages is not None or self.find is not None or self.dynamic
+        source = self if sets_packages else defaults
         return Options(
-            packages=of_packages.packages,
-            find=of_packages.find,
-            modules=other.modules if self.modules is None else self.modules,
-            directories=other.directories if self.directories is None else self.directories,
-            dynamic=of_packages.dynamic,
+            packages=source.packages,
+            find=source.find,
+            modules=defaults.modules if self.modules is None else self.modules,
+            directories=defaults.directories if self.directories is None else self.directories,
+            dynamic=source.dynamic,
         )
 
 
 def of_setup_cfg(text: str) -> Options:
-    """Those of a setup.cfg. (`configparser` is quadratic in the spaces of a line.)"""
+    """The packages and modules that a setup.cfg names."""
     values = dict(settings(text))
     packages, modules = values.get("options.packages"), values.get("options.py_modules")
     directories = values.get("options.package_dir")
@@ -60,19 +61,20 @@ def of_setup_cfg(text: str) -> Options:
             namespaces=listed == ("find_namespace:",),
         )
         listed = None
-    pairs = (each.partition("=") for each in _list(directories or ""))
+    pairs = (line.partition("=") for line in _list(directories or ""))
     return Options(
         packages=listed,
         find=find,
         modules=None if modules is None else tuple(_list(modules)),
         directories=None
         if directories is None
-        else {name.strip(): place.strip() for name, _, place in pairs},
+        else {name.strip(): directory.strip() for name, _, directory in pairs},
     )
 
 
 def settings(text: str) -> Iterator[tuple[str, str]]:
-    """Those of a setup.cfg: `section.key` and the value, whose further lines are indented."""
+    """The settings of a setup.cfg as pairs of `section.key` and value. A value continues on lines
+    that are indented. (`configparser` needs quadratic time for the spaces of a line.)"""
     section = key = ""
     value: list[str] = []
     for line in [*text.splitlines(), "["]:
@@ -93,14 +95,14 @@ def settings(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _list(text: str) -> Iterator[str]:
-    """The elements of a value: one a line, or divided by commas."""
+    """The elements of a value; commas or line ends separate them."""
     for part in text.replace(",", "\n").splitlines():
-        if bare := part.strip():
-            yield bare
+        if element := part.strip():
+            yield element
 
 
 def of_setup_py(text: str) -> Options:
-    """Those of the call of `setup` in a setup.py, as far as they are literal."""
+    """The packages and modules that the call of `setup` in a setup.py names by literals."""
     arguments = _arguments(text)
     return Options(dynamic=True) if arguments is None else _of_call(arguments)
 
@@ -138,22 +140,22 @@ def _unpacked(value: ast.expr) -> dict[str, ast.expr]:
     """The arguments in `**value`: a literal table, or a call of `dict`."""
     if isinstance(value, ast.Dict):
         pairs = zip(value.keys, value.values, strict=True)
-        return {str(key.value): each for key, each in pairs if isinstance(key, ast.Constant)}
+        return {str(key.value): item for key, item in pairs if isinstance(key, ast.Constant)}
     keywords = value.keywords if isinstance(value, ast.Call) else []
     return {keyword.arg: keyword.value for keyword in keywords if keyword.arg}
 
 
-def _of_call(given: Mapping[str, ast.expr]) -> Options:
-    packages = given.get("packages")
+def _of_call(arguments: Mapping[str, ast.expr]) -> Options:
+    packages = arguments.get("packages")
     find = None if packages is None else _find(packages)
     listed = None if packages is None else _literal(packages)
-    modules = _literal(given["py_modules"]) if "py_modules" in given else None
-    directories = _literal(given["package_dir"]) if "package_dir" in given else None
+    modules = _literal(arguments["py_modules"]) if "py_modules" in arguments else None
+    directories = _literal(arguments["package_dir"]) if "package_dir" in arguments else None
     return Options(
         packages=_texts(listed),
         find=find,
         modules=_texts(modules),
-        directories={str(name): str(place) for name, place in directories.items()}
+        directories={str(name): str(directory) for name, directory in directories.items()}
         if isinstance(directories, dict)
         else None,
         dynamic=packages is not None and find is None and _texts(listed) is None,
@@ -179,15 +181,15 @@ def _find(value: ast.expr) -> Find | None:
     if namespaces is None:
         return None
     order = ("where", "exclude", "include")
-    given: dict[str, Any] = {
-        name: _literal(each) for name, each in zip(order, value.args, strict=False)
+    arguments: dict[str, Any] = {
+        name: _literal(argument) for name, argument in zip(order, value.args, strict=False)
     }
-    given |= {each.arg: _literal(each.value) for each in value.keywords if each.arg}
-    where = given.get("where")
+    arguments |= {keyword.arg: _literal(keyword.value) for keyword in value.keywords if keyword.arg}
+    root = arguments.get("where")
     return Find(
-        (where if isinstance(where, str) else "",),
-        _texts(given.get("include")) or ("*",),
-        _texts(given.get("exclude")) or (),
+        (root if isinstance(root, str) else "",),
+        _texts(arguments.get("include")) or ("*",),
+        _texts(arguments.get("exclude")) or (),
         namespaces=namespaces,
     )
 

@@ -46,17 +46,17 @@ async def choose_kept(
     reasons: dict[str, list[str]] = defaultdict(list)
     valid = {}
     for path, entry in changed.items():
-        if (why := _objection(ports, path, entry)) is None:
+        if (reason := _objection(ports, path, entry)) is None:
             valid[checked(path)] = entry
         else:
-            reasons[why].append(path)
+            reasons[reason].append(path)
     for path in deleted:
-        if (why := _fault(path)) is not None:
-            reasons[f"{why} (deleted)"].append(path)
-    kept = await _without_surplus(ports, valid, reasons)
-    files = {path: entry for path, entry in kept.items() if isinstance(entry, bytes)}
-    links = {path: entry for path, entry in kept.items() if isinstance(entry, str)}
-    lines = (f"{_name(paths)}: {why}" for why, paths in reasons.items())
+        if (reason := _fault(path)) is not None:
+            reasons[f"{reason} (deleted)"].append(path)
+    entries = await _without_surplus(ports, valid, reasons)
+    files = {path: entry for path, entry in entries.items() if isinstance(entry, bytes)}
+    links = {path: entry for path, entry in entries.items() if isinstance(entry, str)}
+    lines = (f"{_name(paths)}: {reason}" for reason, paths in reasons.items())
     return KeptFiles(files, links, tuple(lines))
 
 
@@ -76,7 +76,7 @@ def _objection(ports: Ports, path: str, entry: Entry) -> str | None:
 
 
 def _submodule_below(workspace: Workspace, path: str) -> str | None:
-    return next((each for each in workspace.submodules() if each.startswith(f"{path}/")), None)
+    return next((name for name in workspace.submodules() if name.startswith(f"{path}/")), None)
 
 
 def _fault(path: str) -> str | None:
@@ -90,7 +90,7 @@ def _fault(path: str) -> str | None:
 async def _without_surplus(
     ports: Ports, entries: dict[str, Entry], reasons: dict[str, list[str]]
 ) -> dict[str, Entry]:
-    """The entries without new ones that are too many; adds the reasons for those."""
+    """The entries without a surplus of new files; adds the reasons for the files that it omits."""
     workspace = ports.workspace
     old = {*workspace.list(), *workspace.links()}
     new = [path for path in sorted(entries) if path not in old]
@@ -103,8 +103,8 @@ async def _without_surplus(
     ignored = (by_programs | await workspace.ignored(files)).intersection(new)
     surplus = [path for path in new if path not in ignored][most:]
     if ignored:
-        why = "ignored by git, or of packages"
-        reasons[f"{why}: the run left more than {most} new files"] = sorted(ignored)
+        group = "ignored by git, or of packages"
+        reasons[f"{group}: the run left more than {most} new files"] = sorted(ignored)
     if surplus:
         reasons[f"at most {most} new files of one run are kept"] = surplus
     dropped = ignored.union(surplus)

@@ -1,9 +1,10 @@
-"""People: which keys count as one person where a job needs more than one.
+"""People: which keys count as the same person when a job needs several persons.
 
-A key belongs to a person. Its makers are the persons who made it, and who made the key that made
+A key belongs to a person. Its makers are the persons who made the key, who made the key that made
 it, and so on: they have seen its secret, or could have made another key. So work that a key has
-brought counts as its makers', too, and a key approves only if its person has made it, or the
-operator's first key, which the environment sets and which makes the first keys of a deployment.
+brought counts as work of its makers, too. A key approves only if its person has made the key, or
+if the operator's first key has made it: the environment sets the first key, and the first key makes
+the first keys of a deployment.
 
 Why: docs/decisions/0066-a-vote-is-a-persons.md
 """
@@ -53,40 +54,41 @@ class KeyRing:
 
     def __post_init__(self) -> None:
         """Index the keys, with the operator's first key."""
-        every = (FIRST, *self.keys)
+        all_keys = (FIRST, *self.keys)
         by_name: dict[str, tuple[Credential, ...]] = dict.fromkeys(FIRST_NAMES, (FIRST,))
         for key in self.keys:
             by_name[key.name.lower()] = (*by_name.get(key.name.lower(), ()), key)
-        object.__setattr__(self, "keys", every)
-        object.__setattr__(self, "_by_id", {key.id: key for key in every})
+        object.__setattr__(self, "keys", all_keys)
+        object.__setattr__(self, "_by_id", {key.id: key for key in all_keys})
         object.__setattr__(self, "_by_name", by_name)
-        object.__setattr__(self, "_circles", {key.id: self._circle(key) for key in every})
+        object.__setattr__(self, "_circles", {key.id: self._circle(key) for key in all_keys})
 
     def same_person(self, key: Credential) -> Mapping[str, str]:
         """The identity keys (see `Signer.identity_keys`) of all keys of the tenant that count as
         the person of `key`, each with the reason; '' if both keys belong to that person."""
-        own = self._circles.get(key.id) or self._circle(key)
+        circle = self._circles.get(key.id) or self._circle(key)
         same = dict.fromkeys({*key.signer.identity_keys, person_key(key.person)}, "")
-        if others := [own.makers[each] for each in own.makers if each not in (own.person, _FIRST)]:
-            same[MADE_FOR_ANOTHER] = f"{others[0]} made the key {key.name} for {key.person}"
-        for other in self.keys:
-            if other.tenant != key.tenant or other.id == key.id:
+        self_or_first = (circle.person, _FIRST)
+        makers = [name for identity, name in circle.makers.items() if identity not in self_or_first]
+        if makers:
+            same[MADE_FOR_ANOTHER] = f"{makers[0]} made the key {key.name} for {key.person}"
+        for second_key in self.keys:
+            if second_key.tenant != key.tenant or second_key.id == key.id:
                 continue
-            reason = _reason(key, own, other, self._circles[other.id])
+            reason = _reason(key, circle, second_key, self._circles[second_key.id])
             if reason is not None:
-                same |= dict.fromkeys(other.signer.identity_keys - same.keys(), reason)
+                same |= dict.fromkeys(second_key.signer.identity_keys - same.keys(), reason)
         return same
 
     def _circle(self, key: Credential) -> _Circle:
         makers: dict[str, str] = {}
-        met, left = {key.id}, [key]
-        while left:
-            made = left.pop()
-            for maker in self._makers(made):
+        met_ids, waiting = {key.id}, [key]
+        while waiting:
+            for maker in self._makers(waiting.pop()):
                 makers.setdefault(identity_of(maker.person), maker.person)
-                if maker.id not in met:
-                    met.add(maker.id)
-                    left.append(maker)
+                if maker.id not in met_ids:
+                    met_ids.add(maker.id)
+                    waiting.append(maker)
         return _Circle(identity_of(key.person), makers)
 
     def _makers(self, key: Credential) -> Iterator[Credential]:
@@ -100,12 +102,15 @@ class KeyRing:
                 yield maker
 
 
-def _reason(key: Credential, own: _Circle, other: Credential, others: _Circle) -> str | None:
-    """Why both keys count as one person, '' if they belong to one; None if they do not count so."""
-    if own.person == others.person:
+def _reason(
+    key: Credential, circle: _Circle, second_key: Credential, second_circle: _Circle
+) -> str | None:
+    """The reason why both keys count as the same person; '' if they belong to the same person, and
+    None if they count as two persons."""
+    if circle.person == second_circle.person:
         return ""
-    if others.person in own.makers:
-        return f"{other.person} made the key {key.name}"
-    if own.person in others.makers:
-        return f"{key.person} made the key {other.name}"
+    if second_circle.person in circle.makers:
+        return f"{second_key.person} made the key {key.name}"
+    if circle.person in second_circle.makers:
+        return f"{key.person} made the key {second_key.name}"
     return None

@@ -29,7 +29,8 @@ DATABASES = 16
 _CONTROL_OR_SPACE = re.compile(r"[\x00-\x20\x7f]")
 _LABEL = r"[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?"
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z)({_LABEL}\.)*(?!\d+\.?\Z){_LABEL}\.?", re.IGNORECASE)
-"""Of the resolver: ASCII, short labels, and no number at the end, which would be an IP address."""
+"""A name that a resolver accepts: ASCII, short labels, and no number at the end, because a name
+that ends with a number would be an IP address."""
 _SOCKET_BYTES = 107
 """The longest path of a Unix socket on Linux."""
 _ESCAPE = "in a user name or password, write characters such as @ : / ? # percent-encoded"
@@ -38,7 +39,7 @@ _SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no
 
 
 class AddressError(ValueError):
-    """Text that is no such address; the message is one sentence without any of the text."""
+    """A text is no valid address; the message is one sentence, and repeats no part of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,10 @@ class RedisAddress:
         if self.socket:
             return f"unix://{user}{quote(self.socket)}?db={self.database}"
         host = f"[{self.host}]" if ":" in self.host else self.host
-        place = f"{user}{host}:{self.port}/{self.database}"
-        return f"redis://{place}" if self.tls is None else f"rediss://{place}?{_query(self.tls)}"
+        location = f"{user}{host}:{self.port}/{self.database}"
+        return (
+            f"redis://{location}" if self.tls is None else f"rediss://{location}?{_query(self.tls)}"
+        )
 
 
 def parse_redis(text: str) -> RedisAddress:
@@ -99,11 +102,11 @@ def parse_redis(text: str) -> RedisAddress:
     username, password = unquote(parts.username or ""), unquote(parts.password or "")
     if database_option := _DATABASE_OPTIONS.get(parts.scheme):
         path = _socket(parts)
-        _know(options, {database_option}, f"{parts.scheme}://")
+        _check_options(options, {database_option}, f"{parts.scheme}://")
         database = _database(options.get(database_option, "0"))
         return RedisAddress("", 0, database, username, password, socket=path)
     secure = parts.scheme == "rediss"
-    _know(options, _TLS_OPTIONS if secure else frozenset(), f"{parts.scheme}://")
+    _check_options(options, _TLS_OPTIONS if secure else frozenset(), f"{parts.scheme}://")
     return RedisAddress(
         host=_host(parts),
         port=_port(parts) or REDIS_PORT,
@@ -173,7 +176,7 @@ def parse_networks(items: tuple[str, ...]) -> tuple[str, ...]:
     """Addresses and networks, each in one form. Raises AddressError, also for a network of all
     addresses."""
     try:
-        networks = [ipaddress.ip_network(each) for each in items]
+        networks = [ipaddress.ip_network(item) for item in items]
     except ValueError:
         raise AddressError(
             "each proxy is named by its IP address or its network, as in 10.0.0.7 or 172.16.0.0/12"
@@ -191,23 +194,23 @@ def parse_hosts(items: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def parse_repository_hosts(items: tuple[str, ...]) -> tuple[str, ...]:
-    """The same, and `ssh://git.example.org`. Raises AddressError."""
+    """Hosts as `parse_hosts` takes them, and `ssh://git.example.org`. Raises AddressError."""
     return tuple(_listed_host(each, ("https", "http", "ssh")) for each in items)
 
 
 def parse_host_names(items: tuple[str, ...]) -> tuple[str, ...]:
     """Names by which a server is called, `*.` before them, or `*` for any. Raises AddressError."""
-    for each in items:
-        if each != "*":
-            _check_host(each.removeprefix("*.").removeprefix("[").removesuffix("]"))
+    for name in items:
+        if name != "*":
+            _check_host(name.removeprefix("*.").removeprefix("[").removesuffix("]"))
     return items
 
 
 def _listed_host(text: str, schemes: Collection[str]) -> str:
-    scheme, separator, place = text.rpartition("://")
+    scheme, separator, host = text.rpartition("://")
     if separator and scheme.lower() not in schemes:
         raise AddressError(f"a host of this list begins with {_begins(schemes)}, or has no scheme")
-    parts = _split(f"http://{place.removeprefix('*.')}", ("http",))
+    parts = _split(f"http://{host.removeprefix('*.')}", ("http",))
     _host(parts)
     _port(parts)
     if "@" in parts.netloc or parts.path or parts.query:
@@ -230,8 +233,8 @@ def _split(text: str, schemes: Collection[str]) -> SplitResult:
 
 
 def _begins(schemes: Collection[str]) -> str:
-    *others, last = (f"{scheme}://" for scheme in schemes)
-    return f"{', '.join(others)} or {last}" if others else last
+    *first, last = (f"{scheme}://" for scheme in schemes)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _host(parts: SplitResult) -> str:
@@ -265,12 +268,12 @@ def _socket(parts: SplitResult) -> str:
 
 
 def _port(parts: SplitResult) -> int | None:
-    place = parts.netloc.rpartition("@")[2]
-    if not place.rpartition("]")[2].endswith(":"):
+    host_and_port = parts.netloc.rpartition("@")[2]
+    if not host_and_port.rpartition("]")[2].endswith(":"):
         try:
             if parts.port != 0:
                 return parts.port
-        except ValueError:  # repeats what stands there, which may be a part of a password
+        except ValueError:  # the error repeats the text, which may be a part of a password
             pass
     raise AddressError(f"the port is a number from 1 to 65535; {_ESCAPE}") from None
 
@@ -291,11 +294,11 @@ def _options(parts: SplitResult) -> Mapping[str, str]:
     return dict(pairs)
 
 
-def _know(options: Mapping[str, str], known: Collection[str], scheme: str) -> None:
-    """Refuse options that only one of redis-py and Celery would obey, and misspelt ones."""
-    if options.keys() - set(known):
-        have = f"the options {', '.join(sorted(known))} alone" if known else "no options"
-        raise AddressError(f"an address with {scheme} has {have}; {_ESCAPE}")
+def _check_options(options: Mapping[str, str], names: Collection[str], scheme: str) -> None:
+    """Refuse misspelt options, and options that only redis-py or only Celery would obey."""
+    if options.keys() - set(names):
+        allowed = f"the options {', '.join(sorted(names))} alone" if names else "no options"
+        raise AddressError(f"an address with {scheme} has {allowed}; {_ESCAPE}")
 
 
 _DATABASE_OPTIONS = {"unix": "db", "redis+socket": "virtual_host"}
@@ -325,7 +328,7 @@ def _choice(options: Mapping[str, str], name: str, choices: Mapping[str, bool]) 
     if text is None:
         return True
     if text.lower() not in choices:
-        yes, no = next(iter(choices)), next(each for each, value in choices.items() if not value)
+        yes, no = next(iter(choices)), next(word for word, value in choices.items() if not value)
         raise AddressError(f"{name} is {yes} or {no}")
     return choices[text.lower()]
 
@@ -350,14 +353,14 @@ def _no_passphrase() -> str:
 
 
 def _query(tls: Tls) -> str:
-    given = {
+    options = {
         "ssl_cert_reqs": "required" if tls.verify else "none",
         "ssl_check_hostname": str(tls.check_hostname).lower(),
         "ssl_ca_certs": tls.ca_file,
         "ssl_certfile": tls.certificate_file,
         "ssl_keyfile": tls.key_file,
     }
-    return urlencode({name: value for name, value in given.items() if value is not None})
+    return urlencode({name: value for name, value in options.items() if value is not None})
 
 
 def none_if_empty(value: Any) -> Any:

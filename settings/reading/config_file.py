@@ -1,4 +1,4 @@
-"""The files that settings come from. Fettle looks for none of them in the working directory: a
+"""The files that settings come from. Fettle never looks for them in the working directory: that
 directory may be a stranger's repository, and its file could send an API key or jobs elsewhere.
 
 Why: docs/decisions/0063-settings-from-named-files.md
@@ -21,7 +21,7 @@ class ConfigFileError(Exception):
 
 
 def named_file() -> Path | None:
-    """The file that FETTLE_CONFIG or `--config` names; None where neither does."""
+    """The file that FETTLE_CONFIG or `--config` names; None if neither does."""
     name = os.environ.get(VARIABLE)
     return Path(name) if name else None
 
@@ -32,9 +32,9 @@ def name_file(path: Path) -> None:
 
 
 def user_file() -> Path | None:
-    """`fettle/config.toml` in the user's configuration directory; None where there is none.
+    """`fettle/config.toml` in the user's configuration directory; None if it does not exist.
 
-    Relative directories do not count: they would lie in the working directory.
+    Relative directories do not count: they would be inside the working directory.
     """
     with contextlib.suppress(OSError, RuntimeError):  # another user's home, or no home
         for name in (os.environ.get("XDG_CONFIG_HOME", ""), "~/.config"):
@@ -46,7 +46,7 @@ def user_file() -> Path | None:
 
 
 def unread_file() -> Path | None:
-    """The fettle.toml of the working directory where no file is named. Earlier releases read it."""
+    """The fettle.toml of the working directory, if no file is named. Earlier releases read it."""
     path = Path(LOCAL_NAME)
     return path.absolute() if VARIABLE not in os.environ and path.is_file() else None
 
@@ -54,18 +54,18 @@ def unread_file() -> Path | None:
 def read_file(path: Path | None) -> dict[str, Any]:
     """The values in a file, by the setting's name in lower case; none without a file.
 
-    Raises ConfigFileError where the file is missing, unreadable or no TOML.
+    Raises ConfigFileError if the file is missing, unreadable or no TOML.
     """
     if path is None:
         return {}
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        why = f"does not exist: correct {VARIABLE} (or --config), or unset it to use no file"
+        fault = f"does not exist: correct {VARIABLE} (or --config), or unset it to use no file"
     except OSError as error:
-        why = f"cannot be read: {error.strerror}"
+        fault = f"cannot be read: {error.strerror}"
     except UnicodeDecodeError:
-        why = "is no UTF-8 text"
+        fault = "is no UTF-8 text"
     except tomllib.TOMLDecodeError as error:
-        why = f"is no valid TOML: {error}"
-    raise ConfigFileError(f"the file of settings {path} {why}")
+        fault = f"is no valid TOML: {error}"
+    raise ConfigFileError(f"the file of settings {path} {fault}")
