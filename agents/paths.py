@@ -84,10 +84,10 @@ def why_not(ports: Ports, new: Mapping[str, int]) -> str | None:
     """Why the job's workspace cannot take `new` files, or None. Only the job's own files count
     against its limits; those of a repository can be in the way."""
     workspace = ports.workspace
-    why = objection(own_files(workspace), new, ports.limits)
-    if why is None and ports.repository is not None and any(map(sandbox_paths.is_gits, new)):
-        why = f"what lies in {GIT} belongs to git, and no change of it is kept"
-    return why or _in_the_way(workspace, new)
+    reason = objection(own_files(workspace), new, ports.limits)
+    if reason is None and ports.repository is not None and any(map(sandbox_paths.is_gits, new)):
+        reason = f"what lies in {GIT} belongs to git, and no change of it is kept"
+    return reason or _in_the_way(workspace, new)
 
 
 def _in_the_way(workspace: Workspace, new: Iterable[str]) -> str | None:
@@ -96,14 +96,14 @@ def _in_the_way(workspace: Workspace, new: Iterable[str]) -> str | None:
     for path in new:
         parts = path.split("/")
         above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
-        if taken := next((each for each in (*above, path) if each in submodules), None):
+        if submodule := next((name for name in (*above, path) if name in submodules), None):
             return (
-                f"{taken!r} is a submodule: its files belong to another repository, and no change "
-                "of them can be kept"
+                f"{submodule!r} is a submodule: its files belong to another repository, and no "
+                "change of them can be kept"
             )
-        if taken := next((each for each in above if each in entries), None):
-            return f"a file and a directory at once: {taken!r}"
-        if any(each.startswith(f"{path}/") for each in entries):
+        if entry := next((name for name in above if name in entries), None):
+            return f"a file and a directory at once: {entry!r}"
+        if any(entry.startswith(f"{path}/") for entry in entries):
             return f"a file and a directory at once: {path!r}"
     return None
 

@@ -43,8 +43,8 @@ def order(
 ) -> Order:
     """The order for `command`; `python` is the interpreter's path in the sandbox. The rlimits that
     `grouped` names are not set, because a control group limits their resource. Code with a hash
-    seed is given an `own_interpreter`, any other where that is asked for. The `base_files` that are
-    in `/work` beforehand are not counted as the run's.
+    seed gets an interpreter of its own; `own_interpreter` asks for that for other code. The limit
+    of files does not count the `base_files` that are in `/work` beforehand.
 
     `python -c CODE` becomes a script outside of `/work` (`policy.MAIN`), so that a traceback shows
     the lines that failed and `multiprocessing` finds the main module. `/work` is first on the

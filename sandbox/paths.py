@@ -1,10 +1,11 @@
 """Which paths may name a file of the workspace. Pure; used outside and inside of a sandbox.
 
 A path is relative POSIX text: no empty, `.` or `..` parts, no control characters (C1's among them:
-U+009B begins an escape sequence), no sign that ends a line or turns the direction of what follows,
-valid UTF-8, and within the kernel's lengths. Every other name that git takes is valid, with spaces
-of any kind and joined emoji. The same rule holds for what a caller puts in and for what comes out;
-a name that breaks it is refused, not changed. `jobs.blobs.manifest` repeats it; a test compares.
+U+009B begins an escape sequence), no sign that ends a line or turns the direction of the text after
+it, valid UTF-8, and within the kernel's lengths. Every other name that git takes is valid, with
+spaces of any kind and joined emoji. The rule is the same for the files of a caller and for the
+files of a run; a name that breaks it is refused, not changed. `jobs.blobs.manifest` repeats the
+rule; a test compares both.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 PART_BYTES = 255
 PATH_BYTES = 1024
 TARGET_BYTES = 4095
-"""Of a symbolic link's target, as Linux takes it."""
+"""The longest target of a symbolic link on Linux."""
 DEPTH = 32
 ELF = b"\x7fELF"
 REFUSALS = 20
@@ -31,7 +32,7 @@ _IGNORED_BY_HFS = dict.fromkeys(
 
 
 def fault(path: str) -> str | None:
-    """Why `path` may not name a workspace file, in a few words; None where it may."""
+    """The reason why `path` may not name a workspace file, in a few words; None if it may."""
     if (deceptive := _deceptive(path)) is not None:
         return f"{deceptive} in its name"
     try:
@@ -51,8 +52,8 @@ def is_program(data: bytes) -> bool:
 
 
 def target_fault(target: str) -> str | None:
-    """Why a symbolic link of the workspace may not have this target; None where it may. It may lead
-    anywhere: only code in a sandbox follows it.
+    """The reason why a symbolic link of the workspace may not have this target; None if it may. A
+    link may lead anywhere, because only code in a sandbox follows it.
     """
     if (deceptive := _deceptive(target)) is not None:
         return f"a symbolic link with {deceptive} in its target"
@@ -86,7 +87,7 @@ def _is_git_folder(part: str) -> bool:
 
 
 def require(paths: Iterable[str]) -> None:
-    """Raise ValueError for a path that may not be, or for a file that is also a directory."""
+    """Raise ValueError for an invalid path, or for a file that is also a directory."""
     names = set(paths)
     for path in names:
         reason = fault(path)

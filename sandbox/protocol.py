@@ -1,19 +1,19 @@
-"""What other packages know of the sandbox: `Sandbox.run(Command, Limits) -> RunResult`.
+"""The interface of the sandbox: `Sandbox.run(Command, Limits) -> RunResult`.
 
 A run's expected ends are values (`End`); only broken infrastructure raises:
 
     SandboxError
       +-- SandboxUnavailable   the backend cannot work here, or broke; says what to do
 
-The workspace is a value too: regular files and symbolic links by relative path go in with the
-command, and what the run changed comes out with the result. No path of the host is shared with the
-code, but for layers. No network is there but the run's own loopback; where a command says so, one
-port of it is answered by the caller.
+The workspace is a value too: the command contains its regular files and symbolic links by relative
+path, and the result contains the changes of the run. The code shares no path of the host except
+layers. Its only network is the run's own loopback; the caller answers connections to one port of
+it, if the command has a `proxy`.
 
-A *layer* is a directory tree on the worker's machine that many runs begin with: too large to go in
-with each command. It lies below the one directory of layers that the backend was given, is whole
-before its name is used, and is never written again. No run writes to it, and a run sees no layer
-but its own.
+A *layer* is a directory tree on the worker's machine that many runs begin with: it is too large to
+be sent with each command. It is in the directory of layers that the backend was configured with. It
+is complete before any run uses its name, and never changes afterwards. No run can write to a layer,
+and a run sees only its own layers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 
 PROXY_PORT = 3128
-"""Of 127.0.0.1 in a sandbox: what connects to it is answered by `Command.proxy`."""
+"""The port of 127.0.0.1 in a sandbox on which `Command.proxy` answers."""
 
 
 class SandboxError(Exception):
@@ -42,7 +42,7 @@ class SandboxUnavailable(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one run may use. Sizes in bytes, times in seconds.
+    """The resources that one run may use. Sizes in bytes, times in seconds.
 
     The defaults are those of the systems that Fettle follows (15 s wall, 20 s CPU, 512 MiB).
     """
@@ -66,7 +66,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class ConnectionHandler(Protocol):
-    """Answers a connection that a run has made. What it reads is the code's word."""
+    """Answers a connection that a run has made. It reads untrusted data: the code has sent them."""
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, /) -> None:
         """Answer one connection, which is closed afterwards."""
@@ -81,9 +81,9 @@ class Command:
     `links` are written to `/work` before it starts: relative POSIX paths without `..` or empty
     parts.
 
-    With `layers`, `/work` begins as their union (the first lies on top), without the paths of
-    `removed`, and with `files` and `links` over that. Each takes the place of whatever has its path
-    or is in its way, a link among them, which is never followed.
+    With `layers`, `/work` begins as their union (the first layer is on top), without the paths of
+    `removed`, and with `files` and `links` over that. A file or link replaces every entry that has
+    its path or is in its way. If that entry is a link, it is replaced, and never followed.
     """
 
     argv: tuple[str, ...]
@@ -97,19 +97,19 @@ class Command:
     layers: tuple[str, ...] = ()
     """Names of layers, each of 1 to 80 of the characters a-z, 0-9 and `-`; at most 8."""
     removed: frozenset[str] = frozenset()
-    """Paths of the layers that are not there: a file, or a directory with all that is in it. A
-    directory that this leaves empty is not there either."""
+    """Paths of the layers that `/work` begins without: files, and directories with their content. A
+    directory that becomes empty by this is missing, too."""
     executable: Mapping[str, bool] = field(default_factory=dict)
-    """Which of `files` can be executed. By default a file can that takes the place of one that can,
-    or that is new and begins with `#!` or as a compiled program does."""
+    """Which of `files` can be executed. By default, a file can be executed if it replaces an
+    executable file, or if it is new and begins with `#!` or as a compiled program does."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Symbolic links: targets by path. A target may lead anywhere."""
     proxy: ConnectionHandler | None = None
-    """Answers what the code connects to 127.0.0.1:`PROXY_PORT`, each connection in a task of its
-    own. As many as a backend answers at a time (`local` 64, `docker` 16) are let in; further ones
-    wait. Nothing else of a network is there. At the run's end all are cut, and the tasks cancelled.
-    A run that is made once more, because its sandbox was lost, connects once more. None: nobody
-    listens there."""
+    """Answers the code's connections to 127.0.0.1:`PROXY_PORT`, each in a task of its own. A
+    backend accepts a limited number at a time (`local` 64, `docker` 16); further connections wait.
+    The code has no other network. At the end of the run, all connections are closed and their tasks
+    are cancelled. A run that is repeated, because its sandbox was lost, connects again. None: no
+    program listens on the port."""
     site: Mapping[str, bytes] = field(default_factory=dict)
     """Files of the directory `site-packages`, by name. If there are any, the run gets a virtual
     environment of its own at `policy.RUN_VENV`, which has these files and shows the sandbox's
@@ -118,7 +118,7 @@ class Command:
     """Directories of `/work` in which programs are found before those of the system, but after
     those of the virtual environment."""
     collect: bool = True
-    """False: nothing comes out of `/work`: no changes, and no refusals."""
+    """False: the result contains no changes of `/work`, and no refusals."""
 
     @classmethod
     def python(cls, code: str, files: Mapping[str, bytes] | None = None) -> Command:
@@ -141,7 +141,7 @@ class End(StrEnum):
     OUTPUT = "output"
     DISK = "disk"
     PROCESSES = "processes"
-    """It failed, and had as many processes and threads as it may at some time before."""
+    """The program failed, and had reached the limit of processes and threads before."""
     KILLED = "killed"
     """The sandbox died under the code's hands, or the run was cancelled."""
 
@@ -156,18 +156,18 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What is known of a run afterwards.
+    """The end of a run, its output, and its changes of `/work`.
 
-    `exit_code` is set for EXITED alone, `signal` for SIGNALED alone. `changed` holds the regular
-    files that are new or differ, in their bytes or in whether they can be executed, from those that
-    `/work` began with: the command's, and those of its layers that it neither removes nor replaces.
-    Those of them that can be executed are in `executable`. `links` are the symbolic links that are
-    new or lead elsewhere, by path. `deleted` holds the paths of files, links and empty directories
-    that `/work` began with and that are gone; `refused` names the files that were not collected,
-    and why (too large, too many).
+    `exit_code` is set only for EXITED, `signal` only for SIGNALED. `changed` holds regular files
+    that are new, or that differ, in their bytes or in whether they can be executed, from the files
+    that `/work` began with: the command's files, and the files of its layers that the command
+    neither removes nor replaces. `executable` names the changed files that can be executed. `links`
+    are the symbolic links that are new or have a new target, by path. `deleted` holds the paths of
+    files, links and empty directories that `/work` began with and that the run has removed.
+    `refused` names the files that were not collected, with the reasons (too large, too many).
 
-    The limits of a workspace (`Limits`) hold for the command's files and what has changed, not for
-    the layers. Of a run with layers nothing in `/work/.git` is collected.
+    The limits of a workspace (`Limits`) apply to the command's files and to changes, not to the
+    layers. After a run with layers, no file in `/work/.git` is collected.
     """
 
     end: End

@@ -31,20 +31,20 @@ class Storage:
     blobs: Blobs
 
     async def check(self) -> tuple[Layer, ...]:
-        """Raises BlobsUnavailable where it fails."""
+        """Try the store. Raises BlobsUnavailable if it fails."""
         await self.blobs.probe()
         return ()
 
 
 def storage_readiness(blobs: Blobs, name: str) -> Readiness:
-    """Whether the artifact store works; it was not tried yet. `name`: its kind."""
+    """The readiness of the artifact store, which was not tried yet. `name`: the kind of store."""
     return Readiness(Storage(blobs), name, part="storage", idle_seconds=IDLE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultModel:
-    """Implements `worker.adapters.sandbox.Checked` over the models of jobs that name none. Builds
-    models, and sends no request."""
+    """Implements `worker.adapters.sandbox.Checked` over the default models of jobs. Builds models,
+    and sends no request."""
 
     models: ModelPool
     chains: tuple[tuple[str, ...], ...]
@@ -56,26 +56,26 @@ class DefaultModel:
         return ()
 
     def _build_one(self, chain: tuple[str, ...]) -> None:
-        """Raises the fault of the first model if none can be built."""
-        faults = []
+        """Build a model of the chain. Raises the first model's ModelError if no model works."""
+        errors = []
         for name in chain:
             try:
                 self.models.get(ModelName.parse(name), "executor")
             except ModelError as error:
-                faults.append(error)
+                errors.append(error)
             else:
                 return
-        raise faults[0]
+        raise errors[0]
 
 
 def model_readiness(models: ModelPool, chains: Chains) -> Readiness:
-    """Whether the default models can be built; that was not tried yet. It always works if the
-    worker has no default, because jobs then have to name a model. A job goes on without the roles
-    in LIGHT."""
-    of_roles = (chain for role, chain in chains.by_role.items() if role not in LIGHT)
-    needed = tuple(dict.fromkeys(filter(None, (chains.default, *of_roles))))
-    name = "; ".join(", ".join(chain) for chain in needed)
-    return Readiness(DefaultModel(models, needed), name, part="default model")
+    """The readiness of the default models, which were not tried yet. A worker without a default is
+    always ready, because its jobs have to name a model. The roles in LIGHT do not count: a job
+    continues without their models."""
+    role_chains = (chain for role, chain in chains.by_role.items() if role not in LIGHT)
+    required = tuple(dict.fromkeys(filter(None, (chains.default, *role_chains))))
+    name = "; ".join(", ".join(chain) for chain in required)
+    return Readiness(DefaultModel(models, required), name, part="default model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class WorkerReadiness:
                 await part.wait()
 
     async def look(self) -> bool:
-        """Try all parts; whether they work."""
+        """Try all parts; returns whether all of them work."""
         for part in self._parts():
             await part.look()
         return self.works

@@ -1,9 +1,9 @@
 """Manifest: a workspace as a value: files by path as (digest, size), symbolic links by path with
 their targets. Only what changed is stored anew.
 
-There is no directory of a job on any host: a path is a name in a manifest, and a file's bytes are a
-blob. A link is a text, which code in a sandbox follows, and on a host nothing does. Of a job on a
-repository the manifest has what differs from a commit.
+No host has a directory of a job: a path is a name in a manifest, and a file's bytes are a blob. A
+link is a text; only code in a sandbox follows it, never a program on a host. If a job works on a
+repository, its manifest has the differences from a commit.
 
 Why: docs/decisions/0001-workspace-is-a-value.md
 """
@@ -31,8 +31,8 @@ _REFUSED = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udf
 
 
 class FileEntry(NamedTuple):
-    """A file: sha256 of its bytes, and how many there are. `executable`: whether it can be run as
-    a program; None is the default, as `sandbox.protocol.Command` has it."""
+    """A file: the sha256 and the number of its bytes. `executable`: whether it can be run as a
+    program; None is the default (see `sandbox.protocol.Command.executable`)."""
 
     digest: str
     size: int
@@ -59,8 +59,9 @@ def checked_path(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files and `links` (targets) of a workspace by path. With `base`, the commit (hexadecimal)
-    of a repository, they lie over its entries, of which the paths in `removed` are gone."""
+    """The files and `links` (targets) of a workspace by path. With `base`, a repository's commit
+    (hexadecimal), the workspace also has the entries of the commit, without the paths in
+    `removed`; the manifest's files and links replace entries of the same path."""
 
     files: Mapping[str, FileEntry] = field(default_factory=dict)
     removed: frozenset[str] = frozenset()
@@ -76,8 +77,8 @@ class Manifest:
     ) -> Manifest:
         """This manifest after a run: with `changed` and new `links`, without `deleted`.
 
-        Over a base, what is deleted is in `removed` until it is written again; `in_base` are the
-        base's paths, so that other ones are forgotten (None: all are taken as the base's).
+        With a base, `removed` has the deleted paths until they are written again. `in_base`: the
+        paths of the base; other deleted paths need no note (None: note all).
         """
         new = links or {}
         old = deleted | changed.keys() | new.keys()

@@ -1,7 +1,7 @@
-"""What a run did to `/work`: the files and symbolic links that come out of it.
+"""Collects the changes of a run in `/work`: files, symbolic links, and deleted paths.
 
-Collecting happens when every other process of the sandbox is dead, so nothing moves while it looks;
-it opens each name below its directory's descriptor and never follows a link all the same.
+All other processes of the sandbox are dead by then, so no file changes meanwhile. Even so, a name
+is opened relative to the descriptor of its directory, and no link is followed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS = {
 
 
 class Collected:
-    """What a run did to its workspace."""
+    """The changes of a run in its workspace."""
 
     def __init__(self) -> None:
         self.changed: dict[str, bytes] = {}
@@ -36,10 +36,10 @@ class Collected:
         self.refused: list[str] = []
         self.more_refused = 0
 
-    def refuse(self, path: str, why: str) -> None:
-        """Note that `path` is not collected, and why."""
+    def refuse(self, path: str, reason: str) -> None:
+        """Note that `path` is not collected, and the reason."""
         if len(self.refused) < REFUSALS:
-            self.refused.append(f"{ascii(path)[1:-1][:200]}: {why}")
+            self.refused.append(f"{ascii(path)[1:-1][:200]}: {reason}")
         else:
             self.more_refused += 1
 
@@ -51,8 +51,9 @@ def collect(
     base: Base | None = None,
     removed: Iterable[str] = (),
 ) -> Collected:
-    """Compare `work` with what was written there, over a `base` without what was `removed`: new and
-    changed regular files and symbolic links, within limits.
+    """Compare `work` with its beginning: the files that were written there (`before`) over the
+    `base` without the `removed` paths. Collects new and changed regular files and symbolic links,
+    within limits.
     """
     result = Collected()
     kept: dict[str, int] = {}
@@ -61,19 +62,19 @@ def collect(
         beginning = Beginning(before.paths, removed)
         kept, places = _look_for_deleted(work, before, base, beginning, result), beginning.places
     total = sum(kept.values())
-    # What was there before comes first: however many files are new, its changes are collected.
+    # Old files come first, so that their changes are collected even if too many files are new.
     for found in _old_first(work, before, base, removed, places):
         if found.is_unchanged():
             continue
         grown = total - kept.get(found.path, 0) + found.size
-        why = _refusal(found, limits["file_bytes"])
-        # Asked before it is read: a thousand sparse files are nothing to make and much to read.
-        if why is None and grown > limits["workspace_bytes"]:
-            why = f"the workspace would be larger than {limits['workspace_bytes']:.0f} bytes"
-        elif why is None and found.path not in kept and len(kept) >= limits["workspace_files"]:
-            why = f"the workspace would have more than {limits['workspace_files']:.0f} files"
-        if why is not None:
-            result.refuse(found.path, why)
+        reason = _refusal(found, limits["file_bytes"])
+        # Checked before a file is read: sparse files cost the run nothing, but take long to read.
+        if reason is None and grown > limits["workspace_bytes"]:
+            reason = f"the workspace would be larger than {limits['workspace_bytes']:.0f} bytes"
+        elif reason is None and found.path not in kept and len(kept) >= limits["workspace_files"]:
+            reason = f"the workspace would have more than {limits['workspace_files']:.0f} files"
+        if reason is not None:
+            result.refuse(found.path, reason)
             continue
         try:
             if _take(found, before, result):
@@ -99,14 +100,14 @@ def _old_first(
 
 
 def _take(found: Found, before: Written, result: Collected) -> bool:
-    """Whether it is new, or not as it was written; it is in the result then."""
+    """Whether the file or link is new or has changed; adds it to the result then."""
     path = found.path
     if stat.S_ISLNK(found.mode):
         target = found.target()
         if target == before.links.get(path):
             return False
-        if (why := target_fault(target)) is not None:
-            result.refuse(path, why)
+        if (reason := target_fault(target)) is not None:
+            result.refuse(path, reason)
             return False
         result.links[path] = target
         return True
@@ -126,7 +127,7 @@ def _look_for_deleted(
     beginning: Beginning,
     result: Collected,
 ) -> dict[str, int]:
-    """Note which files are gone; returns the sizes of those that were written and are there."""
+    """Note the deleted files; returns the sizes of the written files that still exist, by path."""
     present = {found.path for found in walk(work, beginning, base) if found.is_entry}
     result.deleted = sorted([*(before.paths - present), *beginning.gone])
     if beginning.more_gone:
@@ -136,9 +137,9 @@ def _look_for_deleted(
 
 
 def _refusal(found: Found, file_bytes: float) -> str | None:
-    why = fault(found.path)
-    if why is not None:
-        return why
+    path_fault = fault(found.path)
+    if path_fault is not None:
+        return path_fault
     if not found.is_entry:
         return _KINDS.get(stat.S_IFMT(found.mode), "not a regular file")
     if found.size > file_bytes:

@@ -1,8 +1,8 @@
-"""The agent of a sandbox: waits for one order, has it run, watches, answers once, and ends.
+"""The agent of a sandbox: waits for one order, runs and watches the code, answers once, and ends.
 
-It is the parent of the code, so exit codes and signals are what the kernel says. It is either the
-sandbox's init itself, out of reach of the code's signals, or a child of one; the code never is pid
-1.
+It is the parent of the code, so it gets exit codes and signals from the kernel. It is either the
+sandbox's init itself, which the code's signals cannot reach, or a child of the init; the code never
+has pid 1.
 """
 
 # ruff: noqa: PTH123
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _IMPORTABLE = (".py", ".pyc", ".so", ".zip", ".egg", ".whl")
-"""How the names end of files that Python can import from, wherever they lie."""
+"""The ends of the names of files that Python can import from, in any directory."""
 _BLOBS = frozenset({"code", "file", "link", "site", "stdin", "word"})
 
 
 class AgentContext:
-    """What the agent gets when its sandbox is made: the interpreter's path in the sandbox, where
-    the code is to lie, and the code's whole environment.
+    """The values that the agent gets when its sandbox is made: the paths, in the sandbox, of the
+    interpreter (`python`) and of the code (`main`), and the code's whole environment.
     """
 
     def __init__(self, python: str, main: str, env: Mapping[str, str]) -> None:
@@ -48,7 +48,7 @@ class AgentContext:
 
 
 class Order:
-    """What is to be run, read from the control channel; `sandbox/order.py` writes it."""
+    """The program to run, read from the control channel; `sandbox/order.py` writes it."""
 
     def __init__(self, control: int) -> None:
         self.words: list[str] = []
@@ -111,19 +111,19 @@ def main(control: int, given_path: str) -> None:
 def serve(
     read_fd: int,
     write_fd: int,
-    given: AgentContext,
+    context: AgentContext,
     waiting: program.Waiting | None,
     monitor: ResourceMonitor,
     base: Base | None = None,
     listening: int | None = None,
 ) -> None:
-    """Say that the sandbox is ready, take one order, run it, answer. Returns also where no order
-    came before the end of `read_fd`; the caller ends the process.
+    """Report that the sandbox is ready, read one order, run it, and answer. Also returns if
+    `read_fd` ends before an order; the caller ends the process.
 
     Neither descriptor may be inheritable, and the process must be hardened. `waiting` is a process
-    that waits to take the order (`interpreter.prepare`); without one, a new process is started.
-    `base` is what `/work` is made of, where it has layers. `listening` is a socket that is handed
-    over with the word that the sandbox is ready; `write_fd` is a socket then.
+    that waits for an order (`interpreter.prepare`); without it, a new process is started. `base`
+    describes the layers of `/work`, if there are any. `listening` is a socket that is sent with the
+    report that the sandbox is ready; `write_fd` has to be a socket then.
     """
     if listening is None:
         wire.write_all(write_fd, wire.READY)
@@ -140,9 +140,9 @@ def serve(
         write_over(program.WORK, written, order.removed)
     importable = any(path.endswith(_IMPORTABLE) for path in order.files)
     alone = base is None and not order.links and not importable
-    running = _start(waiting, order, given, alone=alone)
-    seen = RunSupervisor(running, monitor, order.limits, order.stdin, read_fd).follow()
-    _answer(write_fd, seen, order, written, base)
+    running = _start(waiting, order, context, alone=alone)
+    observed = RunSupervisor(running, monitor, order.limits, order.stdin, read_fd).follow()
+    _answer(write_fd, observed, order, written, base)
 
 
 def harden() -> None:
@@ -153,18 +153,19 @@ def harden() -> None:
 
 
 def _start(
-    waiting: program.Waiting | None, order: Order, given: AgentContext, *, alone: bool
+    waiting: program.Waiting | None, order: Order, context: AgentContext, *, alone: bool
 ) -> program.Program:
-    """The process that waits already, where there is one; else a new one.
+    """The process that waits for code, or a new process if none waits.
 
-    A process that waits has libraries loaded. It runs the code itself only where that cannot be
-    told from a new interpreter: the code is `alone`, which means that no file beside it can be
-    imported in the place of a library. Otherwise it executes an interpreter.
+    A process that waits has libraries loaded. It runs the code itself only if the code cannot
+    notice a difference from a new interpreter: the code is `alone`, which means that the workspace
+    has no file that could be imported in the place of a library. Otherwise it executes an
+    interpreter.
     """
-    python, env = given.python, dict(given.env)
+    python, env = context.python, dict(context.env)
     first = order.path
     if order.site:
-        python = make_venv(given.python, order.site)
+        python = make_venv(context.python, order.site)
         first = [os.path.dirname(python), *first]  # noqa: PTH120
     if first:
         env["PATH"] = ":".join((*first, env["PATH"]))
@@ -172,38 +173,38 @@ def _start(
         env["PYTHONHASHSEED"] = order.seed
     argv = order.words
     if order.code is not None:
-        program.write_main(given.main, order.code)
-        argv = program.script_command(python, given.main)
+        program.write_main(context.main, order.code)
+        argv = program.script_command(python, context.main)
     if waiting is None:
         return program.start(argv, env, order.rlimits)
-    code = order.code if alone and env == dict(given.env) else None
+    code = order.code if alone and env == dict(context.env) else None
     waiting.begin((argv, code, env, order.rlimits))
     return waiting
 
 
 def _answer(
-    control: int, seen: Observed, order: Order, written: Written, base: Base | None
+    control: int, observed: Observed, order: Order, written: Written, base: Base | None
 ) -> None:
-    left = Collected()
+    changes = Collected()
     if order.collect:
-        left = collect(program.WORK, written, order.limits, base, order.removed)
-    kept = (seen.stdout, seen.stderr)
-    links = {path: target.encode() for path, target in left.links.items()}
+        changes = collect(program.WORK, written, order.limits, base, order.removed)
+    streams = (observed.stdout, observed.stderr)
+    links = {path: target.encode() for path, target in changes.links.items()}
 
     def header() -> Iterator[str]:
-        yield f"end {seen.end or '-'}"
-        yield f"status {seen.status}"
-        yield f"seconds {seen.seconds:.6f}"
-        yield f"cpu_seconds {seen.cpu_seconds:.6f}"
-        for name, stream in zip(("stdout", "stderr"), kept, strict=True):
+        yield f"end {observed.end or '-'}"
+        yield f"status {observed.status}"
+        yield f"seconds {observed.seconds:.6f}"
+        yield f"cpu_seconds {observed.cpu_seconds:.6f}"
+        for name, stream in zip(("stdout", "stderr"), streams, strict=True):
             yield f"{name} {len(stream.head)} {len(stream.tail)} {stream.dropped}"
-        for path, data in left.changed.items():
+        for path, data in changes.changed.items():
             yield f"changed {len(data)} {path}"
         for path, target in links.items():
             yield f"link {len(target)} {path}"
-        yield from (f"executable {path}" for path in left.executable)
-        yield from (f"deleted {path}" for path in left.deleted)
-        yield from (f"refused {line}" for line in left.refused)
+        yield from (f"executable {path}" for path in changes.executable)
+        yield from (f"deleted {path}" for path in changes.deleted)
+        yield from (f"refused {line}" for line in changes.refused)
 
-    outputs = [part for stream in kept for part in (bytes(stream.head), stream.tail)]
-    wire.send(control, header(), [*outputs, *left.changed.values(), *links.values()])
+    outputs = [part for stream in streams for part in (bytes(stream.head), stream.tail)]
+    wire.send(control, header(), [*outputs, *changes.changed.values(), *links.values()])

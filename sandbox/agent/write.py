@@ -1,4 +1,4 @@
-"""Files into `/work`, before anything of the run has started: nothing moves meanwhile."""
+"""Writes files into `/work` before the run starts, so that no process changes them meanwhile."""
 
 # ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH108, PTH118, PTH120, PTH123, PTH208, PTH211
 
@@ -41,8 +41,8 @@ class Written:
 
     def is_executable(self, path: str) -> bool:
         """Whether a written file can be executed."""
-        known = self.executable.get(path)
-        return is_program(self.files[path]) if known is None else known
+        executable = self.executable.get(path)
+        return is_program(self.files[path]) if executable is None else executable
 
 
 def write_files(work: str, written: Written) -> None:
@@ -56,8 +56,8 @@ def write_files(work: str, written: Written) -> None:
 
 
 def write_over(work: str, written: Written, removed: Iterable[str]) -> None:
-    """Remove from `work`, then write to it; whatever is in the way makes room. Notes in `written`
-    which files take the place of an executable file.
+    """Remove the `removed` paths from `work`, then write to it; entries that are in the way are
+    removed, too. Notes in `written` which files replace an executable file.
     """
     _remove(work, removed)
     directories = {""}
@@ -73,73 +73,75 @@ def write_over(work: str, written: Written, removed: Iterable[str]) -> None:
         os.symlink(target, f"{work}/{path}")
 
 
-def _write(place: str, written: Written, path: str) -> None:
-    """Write one file.
+def _write(target: str, written: Written, path: str) -> None:
+    """Write the file `path` to the absolute path `target`.
 
-    A workspace does not hold times: what was compiled is older than its sources, so that `make`
-    does not take it for up to date.
+    A workspace does not hold times. A compiled file gets a time before all sources, so that `make`
+    compiles it again.
     """
     data = written.files[path]
-    with open(place, "wb") as file:
+    with open(target, "wb") as file:
         file.write(data)
     if written.is_executable(path):
-        os.chmod(place, _PROGRAM_MODE)
+        os.chmod(target, _PROGRAM_MODE)
     if data.startswith(ELF):
-        os.utime(place, (0, 0))
+        os.utime(target, (0, 0))
 
 
 def _remove(work: str, paths: Iterable[str]) -> None:
-    """Remove what each of `paths` names, where it is there, and the directories that are empty
-    then. Nothing is removed by way of a link.
+    """Remove the entries at `paths` that exist, and then the directories that became empty. A path
+    that leads through a link removes nothing.
     """
-    known: dict[str, bool] = {}
+    is_directory: dict[str, bool] = {}
     for path in paths:
-        for place in above(path):
-            if place not in known:
-                known[place] = _is_directory(f"{work}/{place}")
-        if all(known[place] for place in above(path)):
+        for parent in above(path):
+            if parent not in is_directory:
+                is_directory[parent] = _is_directory(f"{work}/{parent}")
+        if all(is_directory[parent] for parent in above(path)):
             _clear(f"{work}/{path}")
-    # At the end, and the deepest first: whether one is empty is a question that takes long.
-    for place in sorted((each for each in known if known[each]), key=len, reverse=True):
+    # At the end, the deepest first: to try `rmdir` for each path would take long.
+    directories = (path for path, exists in is_directory.items() if exists)
+    for directory in sorted(directories, key=len, reverse=True):
         try:  # noqa: SIM105  (contextlib is slow to import)
-            os.rmdir(f"{work}/{place}")
+            os.rmdir(f"{work}/{directory}")
         except OSError:
             pass
 
 
 def _make_way(work: str, path: str, directories: set[str]) -> None:
-    """Have `path` be a directory, and every one above it; `directories` are known to be."""
+    """Make `path` and its parents directories. `directories`: the paths that are directories
+    already; adds `path`."""
     if path in directories:
         return
     _make_way(work, os.path.dirname(path), directories)
-    place = f"{work}/{path}"
-    if not _is_directory(place):
-        _clear(place)
-        os.mkdir(place)
+    target = f"{work}/{path}"
+    if not _is_directory(target):
+        _clear(target)
+        os.mkdir(target)
     directories.add(path)
 
 
-def _is_directory(place: str) -> bool:
-    mode = _mode(place)
+def _is_directory(path: str) -> bool:
+    mode = _mode(path)
     return mode is not None and stat.S_ISDIR(mode)
 
 
-def _clear(place: str) -> int | None:
-    """Remove whatever has this name; returns the mode of what was a regular file."""
-    mode = _mode(place)
+def _clear(path: str) -> int | None:
+    """Remove the entry of this name, if it exists; returns its mode if it was a regular file."""
+    mode = _mode(path)
     if mode is None:
         return None
     if stat.S_ISDIR(mode):
-        for name in os.listdir(place):
-            _clear(os.path.join(place, name))
-        os.rmdir(place)
+        for name in os.listdir(path):
+            _clear(os.path.join(path, name))
+        os.rmdir(path)
         return None
-    os.unlink(place)
+    os.unlink(path)
     return stat.S_IMODE(mode) if stat.S_ISREG(mode) else None
 
 
-def _mode(place: str) -> int | None:
+def _mode(path: str) -> int | None:
     try:
-        return os.lstat(place).st_mode
+        return os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None

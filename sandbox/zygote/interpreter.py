@@ -38,14 +38,15 @@ kernel without close_range each number up to it is closed by itself."""
 class ForkedChild(BaseException):
     """Raised by `prepare` in the code process; `trampoline` alone catches it."""
 
-    def __init__(self, orders: int, given: AgentContext) -> None:
+    def __init__(self, channel: int, context: AgentContext) -> None:
         super().__init__()
-        self.orders, self.given = orders, given
+        self.channel, self.context = channel, context
 
 
 class Orders:
-    """What the agent orders of the code process. `words` and `env` say it in full; `code` is there
-    where they are the interpreter and its script, and this process may run it itself.
+    """The program that the agent orders the code process to run. `words` and `env` describe it
+    completely. `code` is set if the program is the interpreter with a script, and this process may
+    run the script itself.
     """
 
     words: list[str]
@@ -59,7 +60,7 @@ class Orders:
 
 
 def trampoline(main: Callable[[], None]) -> None:
-    """Call `main`, and be the place where a code process that is forked inside of it runs.
+    """Call `main`. A code process that is forked inside of it runs from here.
 
     The process must have been started as the code's interpreter would be (`python -P`, with the
     code's environment), so that flags, locale and module path are the code's.
@@ -67,36 +68,36 @@ def trampoline(main: Callable[[], None]) -> None:
     try:
         main()
     except ForkedChild as child:
-        orders, given = child.orders, child.given
+        channel, context = child.channel, child.context
     else:
         return
-    shutdown.run(*_code(orders, given), program.WORK)
+    shutdown.run(*_code(channel, context), program.WORK)
 
 
-def prepare(given: AgentContext) -> program.Waiting:
-    """Fork a code process that waits for its orders. In that process it raises Begin."""
+def prepare(context: AgentContext) -> program.Waiting:
+    """Fork a code process that waits for its orders. In that process it raises ForkedChild."""
     child_ends, parent_ends = program.pipes()
     receiving, sending = os.pipe()
     pid = os.fork()
     if pid == 0:
         program.settle(child_ends)
-        raise ForkedChild(receiving, given)
+        raise ForkedChild(receiving, context)
     for fd in (*child_ends, receiving):
         os.close(fd)
     return program.Waiting(pid, parent_ends, sending)
 
 
-def _code(channel: int, given: AgentContext) -> tuple[types.CodeType, frozenset[str]]:
-    """Make this process new, wait for the orders, and return what `shutdown.run` takes, or become
-    another program.
+def _code(channel: int, context: AgentContext) -> tuple[types.CodeType, frozenset[str]]:
+    """Make this process like a new interpreter and wait for the orders. Returns the arguments of
+    `shutdown.run`, or executes another program.
     """
     try:
         _let_go(channel)
-        loaded = _adopt(given)
+        loaded = _adopt(context)
         _reseed()
         orders = Orders(channel)
         os.close(channel)
-        code = None if orders.code is None else _compiled(orders.code, given.main)
+        code = None if orders.code is None else _compiled(orders.code, context.main)
         if code is None:
             program.become(orders.words, orders.env, orders.rlimits)
         program.bound(orders.rlimits)
@@ -121,25 +122,25 @@ def _let_go(channel: int) -> None:
     program.set_dumpable(1)
 
 
-def _adopt(given: AgentContext) -> frozenset[str]:
-    """Take on the surroundings of code that lies where `given` says, and put our own modules out of
-    sight; returns the names of the modules that are there before the code.
+def _adopt(context: AgentContext) -> frozenset[str]:
+    """Set the environment, module path, streams and arguments of the code, and hide the modules of
+    this package; returns the names of the modules that are loaded before the code.
     """
-    parent_ends = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
-    _KEPT.extend(sys.modules.pop(name) for name in parent_ends)
-    if dict(os.environ) != dict(given.env):
+    names = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
+    _KEPT.extend(sys.modules.pop(name) for name in names)
+    if dict(os.environ) != dict(context.env):
         os.environ.clear()
-        os.environ.update(given.env)
-    sys.path[:] = [program.WORK, *(place for place in sys.path if place != _TOP)]
-    for place in [place for place in sys.path_importer_cache if place.startswith(program.WORK)]:
-        del sys.path_importer_cache[place]  # it was looked into before there was anything
+        os.environ.update(context.env)
+    sys.path[:] = [program.WORK, *(entry for entry in sys.path if entry != _TOP)]
+    for path in [path for path in sys.path_importer_cache if path.startswith(program.WORK)]:
+        del sys.path_importer_cache[path]  # read before the directory had files
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
         stream = _stream(fd, name)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    sys.argv = [given.main]
-    sys.orig_argv = program.python_command(given.python, given.main)
-    main = shutdown.main_module(given.main)
+    sys.argv = [context.main]
+    sys.orig_argv = program.python_command(context.python, context.main)
+    main = shutdown.main_module(context.main)
     _KEPT.append(sys.modules.pop("__main__"))
     loaded = frozenset(sys.modules)
     sys.modules["__main__"] = main
@@ -147,7 +148,7 @@ def _adopt(given: AgentContext) -> frozenset[str]:
 
 
 _KEPT: list[types.ModuleType] = []
-"""Modules that are out of sight and still run this process."""
+"""Modules that the code cannot see, and that still run this process."""
 
 
 def _stream(fd: int, name: str) -> io.TextIOWrapper:
@@ -171,8 +172,8 @@ def _stream(fd: int, name: str) -> io.TextIOWrapper:
 
 
 def _compiled(code: bytes, main: str) -> types.CodeType | None:
-    """The code; None for code that Python has a word to say about: reading it from its file, it
-    says it best.
+    """The compiled code; None for code with an error or a warning, because Python describes it best
+    when it reads the code from its file.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error", SyntaxWarning)

@@ -29,7 +29,7 @@ _INTERRUPTED = -1
 
 
 def main_module(path: str) -> types.ModuleType:
-    """A new `__main__` for code that lies at `path`."""
+    """A new `__main__` for the code at `path`."""
     main, old = types.ModuleType("__main__"), sys.modules["__main__"]
     for name in ("__annotations__", "__builtins__"):
         if name in vars(old):
@@ -167,7 +167,7 @@ def _release(loaded: frozenset[str], work: str) -> None:
 
 
 def _own(module: object, work: str) -> bool:
-    """Whether a module is the program, or a file beside it."""
+    """Whether a module is the program, or is inside the program's directory."""
     if not isinstance(module, type(sys)):
         return False
     file = getattr(module, "__file__", None)

@@ -1,8 +1,8 @@
 """The virtual environment of a run that has files for its `site-packages`.
 
-It is what `python -m venv` makes, in a millisecond: a link to the interpreter beside a
-`pyvenv.cfg`. So the interpreter itself sees to its module path, in every process that is started,
-with whatever environment variables.
+It is made as by `python -m venv`, but in a millisecond: a link to the interpreter, with a
+`pyvenv.cfg` next to it. So the interpreter itself sets its module path in every process, whichever
+environment variables the process has.
 """
 
 # ruff: noqa: PTH101, PTH103, PTH119, PTH120, PTH123, PTH208, PTH211
@@ -26,7 +26,7 @@ _LONGEST_LINE = 128
 
 
 def make_venv(python: str, files: Mapping[str, bytes]) -> str:
-    """Make the environment over the one of `python`; returns the path of its interpreter."""
+    """Make an environment over the environment of `python`; returns the new interpreter's path."""
     library = os.path.basename(os.path.dirname(os.__file__))  # such as python3.11
     packages = f"{ROOT}/lib/{library}/site-packages"
     programs = f"{ROOT}/bin"
@@ -41,8 +41,8 @@ def make_venv(python: str, files: Mapping[str, bytes]) -> str:
         _write(f"{packages}/{name}", data)
         if name.endswith(".dist-info/entry_points.txt"):
             _write_scripts(programs, data.decode())
-    shown = (path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
-    lines = (f"import site; site.addsitedir({path!r})\n" for path in shown)
+    site_paths = (path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
+    lines = (f"import site; site.addsitedir({path!r})\n" for path in site_paths)
     _write(f"{packages}/{PACKAGES_FILE}", "".join(lines).encode())
     for name, data in _programs(python):
         if not os.path.lexists(f"{programs}/{name}"):
@@ -52,8 +52,8 @@ def make_venv(python: str, files: Mapping[str, bytes]) -> str:
 
 
 def _programs(python: str) -> Iterator[tuple[str, bytes]]:
-    """The programs of the interpreter's own environment (`pytest`), each with its text, in whose
-    first line the interpreter is replaced.
+    """The programs of the interpreter's own environment (such as `pytest`), as name and text. The
+    first line of a text names the interpreter of the new environment.
     """
     programs = os.path.dirname(python)
     interpreter = f"#!{programs}/python".encode()
@@ -69,7 +69,7 @@ def _programs(python: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _write_scripts(programs: str, entry_points: str) -> None:
-    """The programs that an installer makes of the group `console_scripts`."""
+    """Write the programs that an installer makes from the group `console_scripts`."""
     group = ""
     for line in entry_points.splitlines():
         name, _, target = map(str.strip, line.partition("="))

@@ -1,4 +1,4 @@
-"""Base: the entries of a repository's commit, over which a job's own files and links lie."""
+"""Base: the entries of a repository's commit. A job's own files and links replace them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Entry(Protocol):
 
 
 class Base(Protocol):
-    """What `worker.repositories` has of a commit."""
+    """A commit, as `worker.repositories` provides it."""
 
     @property
     def layer(self) -> str:
@@ -64,7 +64,7 @@ class Base(Protocol):
         ...
 
     async def read(self, path: str) -> bytes | None:
-        """A file's bytes; None where there is no regular file."""
+        """A file's bytes; None if the path is no regular file."""
         ...
 
     async def ignored(
@@ -105,26 +105,27 @@ class BaseFiles:
     submodules: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look at each name once for all attempts of the job in this process."""
-        entries = {path: each for path, each in self.base.entries.items() if nameable(path)}
-        sizes = {path: each.size for path, each in entries.items() if each.is_file}
+        """Check each name once for all attempts of the job in this process."""
+        entries = {path: entry for path, entry in self.base.entries.items() if nameable(path)}
+        sizes = {path: entry.size for path, entry in entries.items() if entry.is_file}
         links = {path: target for path, target in self.base.links.items() if path in entries}
-        submodules = frozenset(path for path, each in entries.items() if each.is_submodule)
+        submodules = frozenset(path for path, entry in entries.items() if entry.is_submodule)
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "links", links)
         object.__setattr__(self, "submodules", submodules)
 
     def followed(self) -> Mapping[str, int]:
-        """The sizes of all files that a run can open, those that links lead to among them."""
-        found = dict(self.sizes)
+        """The sizes of all files that a run can open, by path. A link that leads to a file has the
+        size of the file."""
+        sizes = dict(self.sizes)
         for link in self.links:
             with suppress(ToolRefused):
                 if (size := self.sizes.get(follow(link, self.links))) is not None:
-                    found[link] = size
-        return found
+                    sizes[link] = size
+        return sizes
 
     async def read(self, path: str) -> bytes | None:
-        """The bytes of a file, by the links on its way; None where there is none."""
+        """The bytes of a file; the path may lead through links. None if it leads to no file."""
         with suppress(ToolRefused):
             return await self.base.read(follow(path, self.links))
         return None
@@ -140,13 +141,13 @@ class BaseFiles:
 
 def special_mode(entry: Entry | None, content: bytes, executable: bool | None) -> bool | None:
     """Whether a file with this content, in the place of the commit's `entry`, can be executed; None
-    where it can, or cannot, by default."""
+    if `executable` is the default."""
     usual = entry.is_executable if entry is not None and entry.is_file else is_program(content)
     return None if executable == usual else executable
 
 
 def nameable(path: str) -> bool:
-    """Whether a workspace can name the path; one below `.git` is git's own."""
+    """Whether a workspace can name the path; paths in `.git` belong to git."""
     try:
         return checked_path(path) == path and not is_gits(path)
     except PathRefused:

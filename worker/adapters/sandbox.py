@@ -85,7 +85,7 @@ class Readiness:
         await self._works.wait()
 
     async def look(self) -> bool:
-        """Try it now; whether it worked. Callers during a try share its result."""
+        """Try it now; returns whether it works. Callers during a try share its result."""
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
             self._looking.add_done_callback(self._looked)
@@ -93,7 +93,7 @@ class Readiness:
         return self.works
 
     async def look_if_older(self, seconds: float) -> None:
-        """Try it, unless the last try began within so many seconds."""
+        """Try it if the last try began more than `seconds` ago."""
         if time.monotonic() - self._looked_at > seconds:
             await self.look()
 

@@ -1,7 +1,7 @@
-"""ManifestWorkspace: the job's files as a manifest over the blob store, and over the files of a
-repository's commit where the job works on one.
+"""ManifestWorkspace: the job's files as a manifest over the blob store. If the job works on a
+repository, the manifest has the changes over the files of a commit.
 
-What lies in `.git` belongs to git: no change of it is kept.
+Files in `.git` belong to git: the workspace keeps no change of them.
 """
 
 from __future__ import annotations
@@ -89,15 +89,15 @@ class ManifestWorkspace:
     def list(self) -> Mapping[str, int]:
         """See agents.ports.Workspace."""
         if self._sizes is None:
-            own = {path: entry.size for path, entry in self._manifest.files.items()}
-            there = self._left_of(self._base.sizes) if self._base else {}
-            self._sizes = dict(sorted({**there, **own}.items()))
+            job_sizes = {path: entry.size for path, entry in self._manifest.files.items()}
+            base_sizes = self._untouched(self._base.sizes) if self._base else {}
+            self._sizes = dict(sorted({**base_sizes, **job_sizes}.items()))
         return self._sizes
 
     def links(self) -> Mapping[str, str]:
         """See agents.ports.Workspace."""
-        there = self._left_of(self._base.links) if self._base else {}
-        return {**there, **self._manifest.links}
+        base_links = self._untouched(self._base.links) if self._base else {}
+        return {**base_links, **self._manifest.links}
 
     def submodules(self) -> Collection[str]:
         """See agents.ports.Workspace."""
@@ -109,8 +109,9 @@ class ManifestWorkspace:
         entry = self._manifest.files.get(name)
         if entry is not None:
             return await self._bytes(entry)
-        gone = name in self._manifest.removed or name in self._manifest.links
-        return None if gone else await self.original(name)
+        if name in self._manifest.removed or name in self._manifest.links:
+            return None
+        return await self.original(name)
 
     async def original(self, path: str) -> bytes | None:
         """See agents.ports.Workspace."""
@@ -127,8 +128,8 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         if self._base is None:
             return frozenset()
-        whole = {**await self._files(), **files}
-        return await self._base.base.ignored(whole, self._manifest.removed)
+        all_files = {**await self._files(), **files}
+        return await self._base.base.ignored(all_files, self._manifest.removed)
 
     async def tree(self) -> Tree:
         """See agents.ports.Workspace."""
@@ -152,16 +153,16 @@ class ManifestWorkspace:
         if self._base is None:
             return None
         base = self._base.base
-        files, kinds = await self._own(base)
+        files, kinds = await self._delivered(base)
         return await base.patch(files, self._manifest.removed, kinds)
 
     async def bundle(self, *, branch: str, message: str, author: str, at: int) -> bytes | None:
-        """The same change as a git bundle, with one commit on `branch` by `author` (`Name <mail>`)
-        at a time in seconds since 1970; None without a repository."""
+        """The change of `patch` as a git bundle, with one commit on `branch` by `author` (`Name
+        <mail>`) at a time in seconds since 1970; None without a repository."""
         if self._base is None:
             return None
         base = self._base.base
-        files, kinds = await self._own(base)
+        files, kinds = await self._delivered(base)
         return await base.bundle(
             files,
             self._manifest.removed,
@@ -181,27 +182,27 @@ class ManifestWorkspace:
         links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
         """See agents.ports.Workspace."""
-        named = {_inside(path): content for path, content in changed.items()}
+        contents = {_inside(path): content for path, content in changed.items()}
         links = {_inside(path): target for path, target in (links or {}).items()}
         if self._base is not None:
-            named = {path: content for path, content in named.items() if not is_gits(path)}
+            contents = {path: data for path, data in contents.items() if not is_gits(path)}
             links = {path: target for path, target in links.items() if not is_gits(path)}
         entries = {
             path: FileEntry(
                 await hashed(content), len(content), self._mode(path, content, executable or {})
             )
-            for path, content in named.items()
+            for path, content in contents.items()
         }
-        # The blobs and the manifest that names them are written side by side: a digest is known
-        # before its bytes are stored, and nobody reads the manifest before this returns.
-        manifest = self._after(named, entries, deleted, links)
-        writes = [self._blobs.put(content) for content in named.values()]
+        # The blobs and the manifest that names them are written at the same time: a digest needs no
+        # stored bytes, and no process reads the manifest before this method returns.
+        manifest = self._after(contents, entries, deleted, links)
+        writes = [self._blobs.put(content) for content in contents.values()]
         digest, *_ = await asyncio.gather(self._blobs.put(manifest.dump()), *writes)
         self._set(manifest, digest)
-        for path, content in named.items():
+        for path, content in contents.items():
             self._keep(entries[path].digest, content)
         return [
-            Artifact(path, entry.digest, entry.size, media_type(path, named[path]))
+            Artifact(path, entry.digest, entry.size, media_type(path, contents[path]))
             for path, entry in entries.items()
         ]
 
@@ -217,16 +218,16 @@ class ManifestWorkspace:
         """See agents.ports.Workspace."""
         manifest = await load(self._blobs, digest)
         files = {
-            path: Version(each.digest, each.executable) for path, each in manifest.files.items()
+            path: Version(entry.digest, entry.executable) for path, entry in manifest.files.items()
         }
         links = {path: Version("", target=target) for path, target in manifest.links.items()}
         return {**files, **links}
 
     def fork(self) -> ManifestWorkspace:
         """See agents.ports.Workspace."""
-        other = ManifestWorkspace(self._blobs, self._manifest, self._digest, self._base)
-        other._kept = self._kept  # bytes by digest are the same for all
-        return other
+        copy = ManifestWorkspace(self._blobs, self._manifest, self._digest, self._base)
+        copy._kept = self._kept  # bytes by digest are the same for all workspaces
+        return copy
 
     async def checkout(self, digest: str | None) -> None:
         """See agents.ports.Workspace."""
@@ -242,28 +243,31 @@ class ManifestWorkspace:
 
     def _after(
         self,
-        named: Mapping[str, bytes],
+        contents: Mapping[str, bytes],
         entries: Mapping[str, FileEntry],
         deleted: frozenset[str],
         links: Mapping[str, str],
     ) -> Manifest:
-        """The manifest with these changes. An entry that is as the commit has it is no change."""
+        """The manifest with these changes. An entry that equals the commit's entry is no change."""
         if self._base is None:
             return self._manifest.with_files(entries, deleted, links=links)
         base = self._base
-        gone = frozenset(path for path in deleted if nameable(path))
-        after = self._manifest.with_files(entries, gone, base.base.entries, links)
+        removed = frozenset(path for path in deleted if nameable(path))
+        after = self._manifest.with_files(entries, removed, base.base.entries, links)
         same = {
             path
-            for path, content in named.items()
+            for path, content in contents.items()
             if entries[path].executable is None and base.has(path, content)
         }
         files = {path: entry for path, entry in after.files.items() if path not in same}
-        own = {path: each for path, each in after.links.items() if base.links.get(path) != each}
-        return replace(after, files=files, links=own)
+        new_links = {
+            path: target for path, target in after.links.items() if base.links.get(path) != target
+        }
+        return replace(after, files=files, links=new_links)
 
     def _mode(self, path: str, content: bytes, executable: Mapping[str, bool]) -> bool | None:
-        """Of a new version of a file: what is said of it, else what the old one was."""
+        """Whether a new version of a file can be executed: as `executable` says, or else as the old
+        version; None if that is the default."""
         old = self._manifest.files.get(path)
         mode = executable.get(path, old.executable if old else None)
         entry = self._base.base.entries.get(path) if self._base else None
@@ -271,27 +275,26 @@ class ManifestWorkspace:
 
     def _executable(self) -> dict[str, bool]:
         entries = self._manifest.files.items()
-        return {path: each.executable for path, each in entries if each.executable is not None}
+        return {path: entry.executable for path, entry in entries if entry.executable is not None}
 
-    def _left_of(self, entries: Mapping[str, _Kind]) -> dict[str, _Kind]:
-        """Those of the base's entries that the job has neither removed nor replaced by another
-        kind."""
-        gone = self._manifest.removed | self._manifest.files.keys() | self._manifest.links.keys()
-        return {path: each for path, each in entries.items() if path not in gone}
+    def _untouched(self, entries: Mapping[str, _Kind]) -> dict[str, _Kind]:
+        """The entries of the base that the job has neither removed nor replaced."""
+        touched = self.changed()
+        return {path: entry for path, entry in entries.items() if path not in touched}
 
     async def _files(self) -> dict[str, bytes]:
         entries = self._manifest.files.items()
         return {path: await self._bytes(entry) for path, entry in entries}
 
-    async def _own(self, base: Base) -> tuple[dict[str, bytes], Kinds]:
-        """What the job delivers: no installed packages, nothing that git ignores."""
+    async def _delivered(self, base: Base) -> tuple[dict[str, bytes], Kinds]:
+        """The files that the job delivers: no installed packages, and no files that git ignores."""
         files, removed = await self._files(), self._manifest.removed
-        own = {path: data for path, data in files.items() if not belongs_to_install(path)}
+        files = {path: data for path, data in files.items() if not belongs_to_install(path)}
         kinds = Kinds(self._executable(), self._manifest.links)
-        ignored = await base.ignored(own, removed, kinds)
-        links = {path: each for path, each in kinds.links.items() if path not in ignored}
-        own = {path: data for path, data in own.items() if path not in ignored}
-        return own, replace(kinds, links=links)
+        ignored = await base.ignored(files, removed, kinds)
+        links = {path: target for path, target in kinds.links.items() if path not in ignored}
+        files = {path: data for path, data in files.items() if path not in ignored}
+        return files, replace(kinds, links=links)
 
     async def _bytes(self, entry: FileEntry) -> bytes:
         content = self._kept.get(entry.digest)
@@ -306,7 +309,7 @@ class ManifestWorkspace:
 
 
 def _placed(path: str, base: Base) -> str:
-    """Where a file of the request goes by the commit's links."""
+    """The path that a file of the request gets by the commit's links."""
     with suppress(ToolRefused):
         return follow(path, base.links)
     return path

@@ -44,7 +44,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A commit's message, its author (`Name <mail>`), who is its committer, too, and its time."""
+    """A commit's message, its author and committer (`Name <mail>`), and its time."""
 
     message: str
     author: str
@@ -53,9 +53,9 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """What a change has beside the bytes of regular files: which of them are `executable` (others
-    are as the file that they replace, or by their bytes), and new symbolic `links`, with their
-    targets."""
+    """The parts of a change that are no bytes of regular files: which files are `executable` (a
+    file that is not named is executable as the file that it replaces, or by its bytes), and the
+    targets of new symbolic `links`; both by path."""
 
     executable: Mapping[str, bool] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
@@ -154,10 +154,10 @@ def _make_scratch(folder: Path, mirror: Path) -> None:
 async def _tree(git: Git, change: Change) -> str:
     """The tree after the change."""
     removed = await _removed(change)
-    kept = frozenset(_submodules(change) - removed)
+    submodules = frozenset(_submodules(change) - removed)
     links = {path: os.fsencode(target) for path, target in change.kinds.links.items()}
     files = {**change.changed, **links}
-    contents = {path: text for path, text in files.items() if not _is_foreign(path, kept)}
+    contents = {path: text for path, text in files.items() if not _is_foreign(path, submodules)}
     to_convert = [path for path in contents.keys() - links if await _may_convert(change, path)]
     oids = await _stored(git, {path: contents[path] for path in contents if path not in to_convert})
     rows = [f"0 {_NO_OBJECT}\t{path}" for path in sorted(removed)]
@@ -204,18 +204,19 @@ async def _add_converted(git: Git, change: Change, paths: list[str]) -> None:
 
 
 async def _removed(change: Change) -> set[str]:
-    """The commit's entries that are gone. A submodule goes with its lines in `.gitmodules`, as by
-    `git rm`, or where something takes its place: its empty directory is often removed by a run that
-    cleans up, and a user's clone has files in it."""
-    gone = {path for path in change.removed if path in change.entries}
-    if not (submodules := gone & _submodules(change)):
-        return gone
+    """The paths of the commit that the change removes. A submodule is removed if its lines in
+    `.gitmodules` are removed, too, as by `git rm`, or if a file or link takes its place. Otherwise
+    it stays: a run that cleans up often removes its empty directory, but in a user's clone that
+    directory has files."""
+    removed = {path for path in change.removed if path in change.entries}
+    if not (submodules := removed & _submodules(change)):
+        return removed
     new = [*change.changed, *change.kinds.links]
     declared = await _declared(change)
-    return gone - {
-        each
-        for each in submodules & declared
-        if not any(f"{path}/".startswith(f"{each}/") or each.startswith(f"{path}/") for path in new)
+    return removed - {
+        name
+        for name in submodules & declared
+        if not any(f"{path}/".startswith(f"{name}/") or name.startswith(f"{path}/") for path in new)
     }
 
 
@@ -233,7 +234,7 @@ async def _declared(change: Change) -> set[str]:
 
 
 async def committed(change: Change, path: str) -> bytes | None:
-    """A regular file's bytes in the commit; None where it has none."""
+    """The bytes of a regular file in the commit; None if the commit has no such file."""
     entry = change.entries.get(path)
     if entry is None or not entry.is_file:
         return None
