@@ -12,10 +12,10 @@ from sandbox.protocol import Command
 class Tree:
     """`files` and `links` over the union of the `layers` without the paths `removed`.
 
-    A layer is a read-only directory of the worker's machine that the sandbox knows by name. The
-    files of a job without a repository are all in `files`; those of a job with one are what it has
-    changed. `installed` are layers of a project's dependencies: programs find them, and nobody who
-    reads the files does (`agents.runs.program.execute`).
+    A layer is a read-only directory of the worker's machine that the sandbox knows by name. If a
+    job has no repository, `files` has all of its files; otherwise `files` has only the files that
+    it has changed. `installed` are layers of a project's dependencies: programs find them, but
+    tools that read files do not show them (`agents.runs.program.execute`).
     """
 
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -23,7 +23,8 @@ class Tree:
     removed: frozenset[str] = frozenset()
     installed: tuple[str, ...] = ()
     executable: Mapping[str, bool] = field(default_factory=dict)
-    """Which of `files` can be executed, where that is not as `sandbox.protocol.Command` has it."""
+    """Which of `files` can be executed, if that differs from the default
+    (`sandbox.protocol.Command.executable`)."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Symbolic links: targets by path."""
 

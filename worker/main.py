@@ -106,8 +106,8 @@ def _drain_on_signals(engine: Engine) -> None:
 def _consume(settings: WorkerSettings, engine: Engine, worker_id: str) -> int:
     """Take hints in this thread until a signal; returns the exit code.
 
-    Celery gives up for good where its broker answers with a refusal (a disk that is full). The jobs
-    of this process go on meanwhile, and hints come again when the broker takes writes.
+    Celery ends for good if its broker refuses a write (because a disk is full, for example). The
+    jobs of this process continue, and hints arrive again when the broker accepts writes.
     """
     while True:
         # Celery's WorkController without its command line: signals, banner and logs are ours

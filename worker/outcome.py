@@ -40,7 +40,7 @@ from worker.repositories.errors import (
 )
 
 STORAGE = "storage"
-"""What a job waits for whose bytes cannot be kept or read."""
+"""A job waits for this if its bytes cannot be stored or read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,9 @@ def store_trouble(error: Exception) -> str:
 
 
 def _storage(error: Exception) -> Retry:
-    """Bytes that are missing may be on a share that is not mounted: that is tried again, too. An
-    OSError that is none of a disk is of the worker's machine (processes, open files)."""
+    """The next try after a fault of storage. Missing bytes may be on a share that is not mounted,
+    so the job tries again, too. An OSError that no disk causes is a fault of the worker's machine
+    (processes, open files)."""
     match error:
         case BlobsUnavailable():
             return Retry(Reason.STORAGE, Wait(STORAGE, f"the artifact store fails: {error.reason}"))
@@ -142,11 +143,11 @@ def _storage(error: Exception) -> Retry:
             return Retry(Reason.STORAGE, Wait(STORAGE, lost))
         case RepositoryDiskFails():
             return Retry(Reason.STORAGE, Wait(STORAGE, str(error)))
-        case OSError() if why := cause_of(error):
-            return Retry(Reason.STORAGE, Wait(STORAGE, f"a disk of the worker fails: {why}"))
+        case OSError() if cause := cause_of(error):
+            return Retry(Reason.STORAGE, Wait(STORAGE, f"a disk of the worker fails: {cause}"))
         case _:
-            said = f"{type(error).__name__}: {getattr(error, 'strerror', None) or 'no details'}"
-            return Retry(Reason.INTERNAL, Wait("the worker's machine", said))
+            detail = f"{type(error).__name__}: {getattr(error, 'strerror', None) or 'no details'}"
+            return Retry(Reason.INTERNAL, Wait("the worker's machine", detail))
 
 
 def _failure(error: Exception) -> Fail:

@@ -133,8 +133,8 @@ class _Unpacking:
                 for class_ in ALLOWED.get(code, ()):
                     if (module, name) == (class_.__module__, class_.__name__):
                         return class_(*arguments) if code == _POSITIONAL else class_(**arguments)
-                named = f"{module}.{name}"[:_SHOWN]
-                raise StateUnreadable(f"type {named} is not allowed (extension {code})")
+                type_name = f"{module}.{name}"[:_SHOWN]
+                raise StateUnreadable(f"type {type_name} is not allowed (extension {code})")
         raise StateUnreadable(f"extension {code} is not allowed")
 
 

@@ -99,21 +99,21 @@ async def _tried(
     limits: Limits,
 ) -> tuple[Test, RunResult]:
     over = {path: text.encode() for path, text in case.files.items()}
-    whole = {**without_clashes(files, over), **over}
+    case_files = {**without_clashes(files, over), **over}
     kept = max(limits.output_bytes, len((case.stdout or "").encode()) + OUTPUT_BYTES)
     try:
         command = Command(
             case.argv,
-            whole,
+            case_files,
             case.stdin.encode(),
             links=without_clashes(links, over),
-            site=site_files(whole, setup=False, project=site_of(whole)),
+            site=site_files(case_files, setup=False, project=site_of(case_files)),
         )
         result = await sandbox.run(command, replace(limits, output_bytes=kept))
     except ValueError as error:  # too many files, or invalid names, for any sandbox
         why = f"the files cannot be checked: {error}"
         return Test(case.id, "error", why), no_answer(End.EXITED, 0.0)
-    wrong = [*_ending(case, result), *_printed(case, result), *_left(case, result, whole)]
+    wrong = [*_ending(case, result), *_printed(case, result), *_left(case, result, case_files)]
     broken = None
     if case.stdout_matches is not None:
         pattern, text = case.stdout_matches, result.stdout.text

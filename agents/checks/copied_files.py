@@ -32,18 +32,18 @@ def files_under_test(files: Mapping[str, Entry], checks: Collection[str]) -> dic
 
 
 def links_under_test(links: Mapping[str, str], checks: Collection[str]) -> dict[str, str]:
-    """Those of a workspace's symbolic `links` that are copied. A link may lead to a file or to a
-    directory: it is left out if a file or a package of its name would be."""
+    """The symbolic links of a workspace that are copied: targets by path. A link may lead to a file
+    or to a directory, so it is omitted if a file or a package of its name would be omitted."""
     directories = {f"{path}/__init__.py": target for path, target in links.items()}
-    kept = files_under_test(directories, checks)
+    packages = files_under_test(directories, checks)
     files = files_under_test(links, checks)
-    return {path: files[path] for path in files if f"{path}/__init__.py" in kept}
+    return {path: files[path] for path in files if f"{path}/__init__.py" in packages}
 
 
-def without_clashes(files: Mapping[str, Entry], others: Collection[str]) -> dict[str, Entry]:
-    """Those of `files` that can exist in one directory with files of the paths `others`."""
-    taken = set(others)
-    above = {parent for path in others for parent in _parents(path)}
+def without_clashes(files: Mapping[str, Entry], paths: Collection[str]) -> dict[str, Entry]:
+    """The `files` that can exist in one directory together with files at `paths`."""
+    taken = set(paths)
+    above = {parent for path in paths for parent in _parents(path)}
     return {
         path: content
         for path, content in files.items()

@@ -121,7 +121,8 @@ async def _change(failed: Run, run: Run, ports: Ports) -> Change:
 
 
 async def _bytes(name: str, version: Version | None, ports: Ports) -> bytes | None:
-    """Of a file without a version what the repository has, if it has one; of a link its target."""
+    """The bytes of a version. A link has the bytes of its target; without a version, the bytes are
+    those of the file in the repository, or None."""
     workspace = ports.workspace
     if version is None:
         return await workspace.original(name)

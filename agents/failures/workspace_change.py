@@ -60,16 +60,16 @@ class _Texts:
 def change(before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> Change:
     """From the texts `before` to those `after`, by name; None is a missing text."""
     lines: list[str] = []
-    left = MOST_LINES
+    lines_left = MOST_LINES
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
         if old == new:
             continue
         texts = _texts(old, new)
-        if texts is None or texts.differing > left:
+        if texts is None or texts.differing > lines_left:
             lines.append(f"{name} differs ({len(old or b'')} -> {len(new or b'')} bytes)")
             continue
-        left -= texts.differing
+        lines_left -= texts.differing
         lines.append(f"--- a/{name}" if old is not None else "--- /dev/null")
         lines.append(f"+++ b/{name}" if new is not None else "+++ /dev/null")
         lines += texts.unified()

@@ -53,8 +53,9 @@ def _project(paths: Collection[str], texts: Mapping[str, str]) -> Project:
 
 
 def _rule_of(project: Project) -> _Rule | None:
-    """None for a project without metadata. Without a build system setuptools is the default; a
-    setup.cfg alone is installed only beside a pyproject.toml."""
+    """The rule of a project's build system; None for a project without metadata. Without a build
+    system, setuptools is the default. A project that has its metadata only in setup.cfg can be
+    installed only if it also has a pyproject.toml."""
     system = project.pyproject.get("build-system")
     declared = table(project.pyproject, "project") or "setup.py" in project.paths
     if isinstance(system, dict) or declared:

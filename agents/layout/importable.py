@@ -13,8 +13,8 @@ from typing import Any
 @dataclass(frozen=True, slots=True)
 class Importable:
     """`directories` are added to the module path; `modules` map names to paths. A path is relative
-    to the project's directory, whose own path is empty. The path of a module is that of a package's
-    directory, or of a file without its `.py`."""
+    to the project's directory; the path of the project's directory itself is empty. The path of a
+    module is the path of a package's directory, or of a file without its `.py`."""
 
     directories: tuple[str, ...] = ()
     modules: Mapping[str, str] = field(default_factory=dict)

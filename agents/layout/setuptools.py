@@ -1,8 +1,8 @@
 """What setuptools makes importable: a source directory as a whole, or packages one by one. Pure.
 
-A project whose packages all lie in one source directory (`package_dir = {"": "src"}`) gets that
-directory on the module path. Otherwise setuptools installs an import hook that finds the project's
-top-level packages and modules, and nothing beside them (setuptools/command/editable_wheel.py).
+If all packages of a project are in one source directory (`package_dir = {"": "src"}`), setuptools
+adds that directory to the module path. Otherwise it installs an import hook that finds only the
+project's top-level packages and modules (setuptools/command/editable_wheel.py).
 """
 
 from __future__ import annotations
@@ -100,29 +100,29 @@ def _find_packages(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """The top-level packages of `find_packages`, and the directories of packages."""
     packages, paths = [], dict(directories)
-    for where in map(joined, find.where):
-        for name in _packages(project, where, namespaces=find.namespaces):
+    for root in map(joined, find.where):
+        for name in _packages(project, root, namespaces=find.namespaces):
             included = _matches(name, find.include) or _match_inside(name, find.include)
             if included and not _matches(name, find.exclude):
                 packages.append(name)
-                if where and len(find.where) > 1:
-                    paths[name] = joined(where, name)
-        if where and len(find.where) == 1:
-            paths.setdefault("", where)
+                if root and len(find.where) > 1:
+                    paths[name] = joined(root, name)
+        if root and len(find.where) == 1:
+            paths.setdefault("", root)
     return tuple(packages), paths
 
 
-def _packages(project: Project, where: str, *, namespaces: bool) -> Iterator[str]:
-    for entry in project.top(where):
+def _packages(project: Project, root: str, *, namespaces: bool) -> Iterator[str]:
+    for entry in project.top(root):
         name = entry.removesuffix("/")
-        is_package = namespaces or f"{joined(where, name)}/__init__.py" in project.names
+        is_package = namespaces or f"{joined(root, name)}/__init__.py" in project.names
         if entry.endswith("/") and name.isidentifier() and is_package:
             yield name
 
 
 def _discovered(project: Project, directories: dict[str, str], *, guess: bool) -> _Names:
-    """What automatic discovery finds. setuptools refuses a flat project with several packages; with
-    `guess` the packages are named by code, and any may be meant."""
+    """The names that automatic discovery finds. setuptools refuses a flat project with several
+    packages. `guess`: code names the packages, so that each package may be installed."""
     root = joined(directories.get("", "src"))
     if project.has_directory(root):
         return _Names((), (), {**directories, "": root})

@@ -123,7 +123,7 @@ class Artifact:
 
 class Version(NamedTuple):
     """A version of a file: the digest of its bytes, and whether it can be executed (None: the
-    default). Of a symbolic link the `target`, and no digest."""
+    default). A version of a symbolic link has a `target`, and an empty digest."""
 
     digest: str
     executable: bool | None = None
@@ -187,8 +187,8 @@ class Workspace(Protocol):
         links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
         """Write and delete files, make `links` (targets by path) and delete them; returns an
-        Artifact for each changed file. `executable` says which of the changed files can be
-        executed; the others keep what they are."""
+        Artifact for each changed file. `executable` says whether a changed file can be executed; a
+        file that it does not name keeps its mode."""
         ...
 
     async def keep(self, content: bytes) -> str:

@@ -210,8 +210,8 @@ class MemoryWorkspace:
         links: Mapping[str, str] | None = None,
     ) -> Sequence[Artifact]:
         """See `agents.ports.Workspace`."""
-        named = {checked(path): content for path, content in changed.items()}
-        return self._write(named, deleted, executable or {}, links or {})
+        contents = {checked(path): content for path, content in changed.items()}
+        return self._write(contents, deleted, executable or {}, links or {})
 
     async def keep(self, content: bytes) -> str:
         """See `agents.ports.Workspace`."""

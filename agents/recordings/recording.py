@@ -167,11 +167,11 @@ def load(directory: Path, name: str) -> Recording:
 def _check_size(written: object, most: int) -> None:
     """Raise ValueError if a value has more nodes than its text has characters. Only aliases that
     refer to each other can do that, and they can make a short text as large as they like."""
-    left, values = most, [written]
+    nodes_left, values = most, [written]
     while values:
         value = values.pop()
-        left -= 1
-        if left < 0:
+        nodes_left -= 1
+        if nodes_left < 0:
             raise ValueError("its aliases repeat too much")
         if isinstance(value, dict):
             values += value.values()

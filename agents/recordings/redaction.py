@@ -76,11 +76,11 @@ class Redaction:
 def _without_private_keys(text: str) -> str:
     """The text without private keys in PEM. One pattern for a whole key would search for an end
     after each beginning, which takes the square of the time for twice the text."""
-    parts, place = [], 0
-    while (begin := _KEY_BEGINS.search(text, place)) is not None:
+    parts, position = [], 0
+    while (begin := _KEY_BEGINS.search(text, position)) is not None:
         end = _KEY_ENDS.search(text, begin.end())
         if end is None:
             break  # no later beginning has an end either
-        parts += [text[place : begin.start()], REMOVED]
-        place = end.end()
-    return "".join((*parts, text[place:]))
+        parts += [text[position : begin.start()], REMOVED]
+        position = end.end()
+    return "".join((*parts, text[position:]))

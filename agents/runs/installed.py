@@ -59,11 +59,11 @@ def too_much(wheels: Iterable[bytes]) -> str | None:
 def site_files(
     files: Iterable[str], *, setup: bool, project: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """The files of a run's `site-packages` (`sandbox.protocol.Command.site`); empty for a run that
-    finds what the sandbox has, and nothing else.
+    """The files of a run's `site-packages` (`sandbox.protocol.Command.site`); empty if the run uses
+    only the packages of the sandbox.
 
     Python reads them in the order of their names: first the modules of the `project` itself, then
-    what its `setup` has installed, then the packages among `files`.
+    the packages that its `setup` has installed, then the packages among `files`.
     """
     site = dict(project)
     if setup:

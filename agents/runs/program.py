@@ -22,7 +22,7 @@ STRICT = ("bash", "-e", "-o", "pipefail", "-c")
 """A failing command ends a command line, also in the middle of a pipe."""
 PLUGIN: Final = "fettle_report"
 """The pytest plug-in that reports each test. It is the only word that Fettle adds to a project's
-own command, and it adds to what a project configures: it replaces nothing."""
+own command, and it replaces no option that a project configures."""
 _NOTHING: Final = "there was nothing to run"
 _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 _TAG, _TAGGED = "CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55"
@@ -132,9 +132,9 @@ def placed(program: Program, tree: Tree, project: Mapping[str, bytes]) -> Comman
     site = site_files(tree.files, setup=installed, project=project)
     if program.tests:
         site[f"{PLUGIN}.py"] = source(PLUGIN).encode()
-    whole = replace(tree, layers=(*tree.installed, *tree.layers))
+    with_dependencies = replace(tree, layers=(*tree.installed, *tree.layers))
     path = (SETUP_PROGRAMS,) if installed else ()
-    return replace(whole.command(program.argv), site=site, path=path)
+    return replace(with_dependencies.command(program.argv), site=site, path=path)
 
 
 async def _project(workspace: Workspace) -> dict[str, bytes]:

@@ -1,8 +1,8 @@
 """pytest's report of each test, as `tools/inside/fettle_report.py` writes it. Pure.
 
-Tests have passed only if each was seen to pass. Without pytest, without tests, with skipped tests
-only, or if the process ended without a report, the run has failed, whatever its exit code. If
-pytest itself failed, the reason is in its own words.
+Tests have passed only if the report says so of each test. Without pytest, without tests, with
+skipped tests only, or if the process ended without a report, the run has failed with any exit code.
+If pytest itself failed, the reason is in its own words.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ def _failure_of_pytest(result: RunResult) -> str | None:
         for stream in (result.stderr, result.stdout)
     )
     for lines in (errors, output):
-        if found := [line for line in lines if _ERROR.match(line)]:
+        if error_lines := [line for line in lines if _ERROR.match(line)]:
             reasons = [line for line in lines if line.startswith(_REASON)] if errors else []
-            text = " ".join((found[-1], *reasons[-1:]))
+            text = " ".join((error_lines[-1], *reasons[-1:]))
             return one_line(_MARK.sub("", text).strip("! "), DETAIL)
     last = errors or [line for line in output if not line.startswith("=")]
     return one_line(last[-1], DETAIL) if last else None

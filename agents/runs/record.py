@@ -92,16 +92,17 @@ async def whole_program(run: Run, ports: Ports) -> bytes:
     return await ports.workspace.kept(code["digest"]) if code["digest"] else code["text"].encode()
 
 
-def failure(seen: ProgramResult, program: Program) -> dict[str, Any]:
+def failure(run: ProgramResult, program: Program) -> dict[str, Any]:
     """{class, cause, exception} of a run of `program` that failed."""
-    verifies, report = program.tool == VERIFY, seen.report
-    found = classify(seen.result, shell=verifies or program.tool == "shell")
-    if seen.problem and found.kind is FailureClass.UNKNOWN:
-        found = replace(found, cause=seen.problem)
+    verifies, report = program.tool == VERIFY, run.report
+    classified = classify(run.result, shell=verifies or program.tool == "shell")
+    if run.problem and classified.kind is FailureClass.UNKNOWN:
+        classified = replace(classified, cause=run.problem)
     if verifies:
         failed = report.first_failed if report else None
-        found = of_verification(found, seen.result, reported=report is not None, failed=failed)
-    return found.fields()
+        reported = report is not None
+        classified = of_verification(classified, run.result, reported=reported, failed=failed)
+    return classified.fields()
 
 
 async def kept_text(workspace: Workspace, text: str, limit: int) -> dict[str, Any]:

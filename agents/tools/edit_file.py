@@ -1,9 +1,9 @@
 """The tool `edit_file`: one exact replacement in a text file (ADR 45).
 
-The old text must occur exactly once; nothing is guessed. Otherwise the answer shows the places or
-the most similar lines. Models write line feeds, which stand for the file's own line ends; all other
-lines stay as they are, byte for byte. The search is linear in the file's size and works on the
-manifest, so it needs no sandbox.
+The old text must occur exactly once; the tool never guesses. Otherwise the answer shows the places
+or the most similar lines. Models write line feeds; the tool writes the file's own line ends
+instead, and changes no byte of other lines. The search is linear in the file's size and works on
+the manifest, so it needs no sandbox.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def replaced(text: str, old: str, new: str, name: str) -> Replaced:
     places = list(find_places(old, text, PLACES_SHOWN + 1))
     if len(places) == 1:
         ((start, end),) = places
-        rest = text[end:]
-        new = keep_line_ends(new, text[start:end], rest if LF in rest else text[:start])
-        return Replaced(text[:start] + new + rest, _line(text, start))
+        after = text[end:]
+        new = keep_line_ends(new, text[start:end], after if LF in after else text[:start])
+        return Replaced(text[:start] + new + after, _line(text, start))
     if places:
         raise ToolRefused(_told_apart(text, [start for start, _ in places], name))
     raise ToolRefused(f"old_text is not in {name!r}. {_nearest(text, old)}")

@@ -38,12 +38,12 @@ async def list_dir(
     if names is None:
         raise ToolRefused(_why_none(workspace, path, at))
     prefix = f"{at}/" if at not in {"", "."} else ""
-    shown = [visible(name + marks.get(prefix + name, "")) for name in names[:SHOWN]]
+    lines = [visible(name + marks.get(prefix + name, "")) for name in names[:SHOWN]]
     if len(names) > SHOWN:
-        shown.append(
+        lines.append(
             f"[{len(names) - SHOWN} more: list one of these directories, or use a smaller depth]"
         )
-    return "\n".join(shown) or "(empty)", of_use("list_dir", path, ok=True)
+    return "\n".join(lines) or "(empty)", of_use("list_dir", path, ok=True)
 
 
 def _why_none(workspace: Workspace, path: str, at: str) -> str:

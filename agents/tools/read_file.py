@@ -1,7 +1,7 @@
 """The tool `read_file`.
 
-Like all file tools except `search` it works on the workspace's manifest and never on a file system.
-There are no paths of the host, so it needs no sandbox.
+Like all file tools except `search`, it works on the workspace's manifest and never on a file
+system. It reads no path of the host, so it needs no sandbox.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ async def read_file(
 
 
 async def text_of(workspace: Workspace, path: str) -> str:
-    """The text of the file at a tool's `path`, by the links on its way. Raises ToolRefused if there
-    is none, or it is not text."""
+    """The text of the file that a tool's `path` leads to. Raises ToolRefused if the file does not
+    exist, or is not text."""
     content = await workspace.read(locate(workspace, path))
     if content is None:
         raise ToolRefused(explain_missing(workspace, path))

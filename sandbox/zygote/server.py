@@ -151,8 +151,8 @@ def _copy() -> int | None:
 def _live(sandbox: int, groups: list[int], wanted: _Wanted, context: _Context) -> NoReturn:
     """The whole life of a sandbox, in its first process; never returns.
 
-    In the process that `prepare` forks it is left by `interpreter.Begin`, up to the bottom of the
-    stack, where the code then runs: so nothing stands around that call.
+    In the process that `prepare` forks, `interpreter.ForkedChild` unwinds the stack to its bottom,
+    and the code runs there. So no `try` may surround that call.
     """
     base = wanted.base
     try:

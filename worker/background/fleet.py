@@ -127,5 +127,5 @@ def policy_of(rules: FleetRules) -> Policy:
 
 
 def retention_of(rules: FleetRules) -> Retention:
-    """The part of the rules that removes what is old."""
+    """The rules for removing old jobs and bytes."""
     return Retention(rules.retention_ms, int(rules.blob_grace_seconds * 1000))

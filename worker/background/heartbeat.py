@@ -69,7 +69,7 @@ class Leases:
         self._thread.start()
 
     def use(self, lease_seconds: float, heartbeat_seconds: float) -> None:
-        """Renew from now on for so long, and so often."""
+        """Change the length of a renewed lease and the time between two renewals."""
         self._lease_ms, self._every = int(lease_seconds * 1000), heartbeat_seconds
 
     def stop(self) -> None:

@@ -89,13 +89,13 @@ async def opened(forge: Forge, request: Request) -> str:
         return forge.address(answer.content)
     accepted = answer.status in _SUCCESS
     may_exist = accepted or answer.status in _EXISTS
-    if may_exist and (there := await forge.found(request.branch)) is not None:
-        return there
-    why = f"{forge.rest.address} answered {answer.status}: {answer.said}"
+    if may_exist and (existing := await forge.found(request.branch)) is not None:
+        return existing
+    reason = f"{forge.rest.address} answered {answer.status}: {answer.said}"
     if accepted or forge.lacks_branch(answer) or "already exists" in answer.said.lower():
         # Branch and request are new: some parts of the forge learn of them a moment later.
-        raise DeliveryUnavailable(f"{why} (it does not know {request.branch} everywhere yet)")
-    raise DeliveryRefused(why)
+        raise DeliveryUnavailable(f"{reason} (it does not know {request.branch} everywhere yet)")
+    raise DeliveryRefused(reason)
 
 
 @dataclass(frozen=True, slots=True)

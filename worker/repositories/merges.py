@@ -28,10 +28,10 @@ _FILES = ("100644", _EXECUTABLE, _LINK)
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What differs from the commit that the change was merged onto: regular files, those of them
-    that are `executable`, targets of symbolic `links`, and paths that are gone. `conflicts` is what
-    git says of each conflict; a file that has one holds its markers, or is the change's own where
-    git cannot merge it (a binary file)."""
+    """The differences from the commit that the change was merged onto: regular files, the names of
+    the `executable` files among them, targets of symbolic `links`, and `removed` paths. `conflicts`
+    has git's message for each conflict. A file with a conflict has conflict markers; if git cannot
+    merge it (a binary file), it is the file of the change."""
 
     files: Mapping[str, bytes]
     removed: frozenset[str]
@@ -82,8 +82,8 @@ def _read(said: bytes) -> tuple[str, dict[str, _Blob], tuple[str, ...]]:
     end = fields.index("") if "" in fields else len(fields)
     sides: dict[str, dict[str, _Blob]] = {}
     for row in fields[:end]:
-        place, _, path = row.partition("\t")
-        mode, oid, stage = place.split()
+        entry, _, path = row.partition("\t")
+        mode, oid, stage = entry.split()
         sides.setdefault(path, {})[stage] = _Blob(mode, oid)
     unmerged = {path: each[_THEIRS] for path, each in sides.items() if {_OURS, _THEIRS} <= {*each}}
     return tree, unmerged, tuple(_conflicts(iter(fields[end + 1 :])))

@@ -84,16 +84,16 @@ class Entry:
 
 async def links(git: Git, entries: Mapping[str, Entry]) -> dict[str, str]:
     """The targets of the tree's symbolic links, by path. Raises RepositoryRefused."""
-    found = {path: entry for path, entry in entries.items() if entry.is_link}
-    if not found:
+    link_entries = {path: entry for path, entry in entries.items() if entry.is_link}
+    if not link_entries:
         return {}
-    asked = "".join(f"{entry.oid}\n" for entry in found.values())
-    most = sum(entry.size + _ROW_BYTES for entry in found.values())
-    said = await git.run("cat-file", "--batch", stdin=asked.encode(), most_bytes=most)
+    oids = "".join(f"{entry.oid}\n" for entry in link_entries.values())
+    most = sum(entry.size + _ROW_BYTES for entry in link_entries.values())
+    output = await git.run("cat-file", "--batch", stdin=oids.encode(), most_bytes=most)
     targets, at = {}, 0
-    for path, entry in found.items():  # each a line with its size, the target, and a line's end
-        at = said.index(b"\n", at) + 1
-        targets[path] = os.fsdecode(said[at : at + entry.size])
+    for path, entry in link_entries.items():  # a line with the size, the target, and a line end
+        at = output.index(b"\n", at) + 1
+        targets[path] = os.fsdecode(output[at : at + entry.size])
         at += entry.size + 1
     return targets
 

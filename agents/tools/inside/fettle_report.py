@@ -1,8 +1,8 @@
 """A pytest plug-in that reports each test. It writes the file REPORT when the session has ended, as
 JSON: {collected, tests: [{id, outcome, detail}]}.
 
-It changes nothing that a project may have configured. Without a report nothing is shown: a test may
-have ended the process (`os._exit(0)`).
+It changes no option that a project may have configured. A session without a report has not passed:
+a test may have ended the process (`os._exit(0)`).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Recorder:
             self.outcomes[report.nodeid] = "passed", ""
 
     def pytest_unconfigure(self) -> None:
-        """The session has ended, in whatever way. No test sees the file."""
-        if _getpid() == _pid:  # else a fork of a test has come to its end
+        """Write the report at the end of the session. No test can read the file."""
+        if _getpid() == _pid:  # otherwise a process that a test forked ends
             with _open(REPORT, "w") as file:
                 file.write(_dumps(self.report()))
 
@@ -64,8 +64,8 @@ class Recorder:
 
 
 def pytest_configure(config: Any) -> None:
-    """Report, but not from a worker of pytest-xdist: its controller hears of every test. Tracebacks
-    are short, because a model reads them, if nobody has chosen another style."""
+    """Register the recorder, except in a worker of pytest-xdist, because its controller gets every
+    test. Tracebacks are short, because a model reads them, unless another style is configured."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(), "fettle-recorder")
     if getattr(config.option, "tbstyle", None) == "auto":

@@ -1,5 +1,5 @@
-"""Adds what a repository's setup has installed to the module path. A run's `.pth` file executes
-this text when an interpreter starts.
+"""Adds the packages that a repository's setup has installed to the module path. A run's `.pth` file
+executes this text when an interpreter starts.
 """
 
 # ruff: noqa: PTH112 - pathlib is slow to import

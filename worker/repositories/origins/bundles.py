@@ -87,17 +87,17 @@ def _check_capability(line: bytes) -> None:
 async def unpack(git: Git, content: bytes) -> None:
     """Put the bundle's objects and refs into an empty repository. Raises RepositoryRefused."""
     bundle = read(content)
-    ignored = ",".join(f"{each}=ignore" for each in FSCK_IGNORED)
+    ignored = ",".join(f"{fault}=ignore" for fault in FSCK_IGNORED)
     try:
         await git.run("index-pack", "--stdin", f"--strict={ignored}", stdin=content[bundle.pack :])
     except (GitTooLong, GitTooMuch) as error:
         raise RepositoryRefused(f"the git bundle is too large to unpack: {error.said}") from None
     except GitFailed as error:
         raise RepositoryRefused(_unfit(error.said)) from None
-    wanted = {name: oid for name, oid in bundle.refs.items() if name.startswith(_KEPT)}
+    refs = {name: oid for name, oid in bundle.refs.items() if name.startswith(_KEPT)}
     if bundle.head is not None:
-        wanted[HEAD] = bundle.head
-    lines = "".join(f"create {name}\0{oid}\0" for name, oid in wanted.items())
+        refs[HEAD] = bundle.head
+    lines = "".join(f"create {name}\0{oid}\0" for name, oid in refs.items())
     try:
         await git.run("update-ref", "-z", "--stdin", stdin=os.fsencode(lines))
     except GitFailed as error:

@@ -31,7 +31,7 @@ async def keep_history(git: Git) -> AsyncIterator[None]:
 
 
 async def existing_objects(git: Git, oids: set[str]) -> set[str]:
-    """Those of the objects that the mirror has."""
+    """The ids among `oids` that name objects of the mirror."""
     if not oids:
         return set()
     names = "".join(f"{oid}\n" for oid in sorted(oids)).encode()
@@ -43,9 +43,9 @@ def _parents(batch: bytes) -> Iterator[tuple[str, list[str]]]:
     """Each commit with its parents, from the output of `git cat-file --batch`. `git log` would
     leave out the parents of a boundary."""
     while batch:
-        head, _, rest = batch.partition(b"\n")
+        head, _, content = batch.partition(b"\n")
         oid, _, size = head.decode().split()
-        commit, batch = rest[: int(size)], rest[int(size) + 1 :]
+        commit, batch = content[: int(size)], content[int(size) + 1 :]
         headers = commit.partition(b"\n\n")[0].decode(errors="replace").split("\n")
         yield oid, [line.removeprefix("parent ") for line in headers if line.startswith("parent ")]
 

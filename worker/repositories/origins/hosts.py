@@ -26,10 +26,10 @@ _UPLOAD = "upload the repository instead: fettle run --repo DIR"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One address that may be fetched from. `hosts` is its own host and port alone; `private`
-    allows an intranet's addresses; `web` is where its forge's API and pages are. `header` carries
-    the tenant's credential, and `token` is its second part. `login` is for ssh alone. `owner` is
-    the tenant that the credential for fetching is for; '*': every tenant, '': there is none."""
+    """An address that a worker may fetch from. `hosts` is the address's own host and port only;
+    `private` allows an intranet's addresses; `web` is the address of the forge's API and pages.
+    `header` has the tenant's credential, and `token` is its second part. `login` is for ssh only.
+    `owner` is the tenant of the credential for fetching; '*': all tenants, '': no credential."""
 
     url: str
     hosts: Hosts
@@ -42,9 +42,9 @@ class Site:
 
     @property
     def place(self) -> str:
-        """Its host, and port where it is not the scheme's own."""
-        (place,) = self.hosts.names
-        return place
+        """Its host, with the port if it is not the scheme's own."""
+        (name,) = self.hosts.names
+        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RepositoryHosts:
 
     @classmethod
     def over(cls, settings: RepositorySettings) -> RepositoryHosts:
-        """Raises RepositoriesUnfit where a file that they name cannot be used."""
+        """Raises RepositoriesUnfit if a file that the settings name cannot be used."""
         file, known = settings.repo_credentials, settings.repo_known_hosts
         return cls(
             settings.repo_hosts,
@@ -84,9 +84,9 @@ class RepositoryHosts:
     def _site(self, url: httpx.URL, tenant: str, *, private: bool) -> Site:
         over_ssh, place = url.scheme == "ssh", authority(url)
         web = url.copy_with(scheme="https", port=None) if over_ssh else url
-        own = self.credentials.of(tenant)
-        granted = own.get(authority(web))
-        found = Site(
+        grants = self.credentials.of(tenant)
+        granted = grants.get(authority(web))
+        site = Site(
             str(url),
             Hosts((place,), http=url.scheme == "http"),
             private,
@@ -95,13 +95,13 @@ class RepositoryHosts:
         )
         if over_ssh:
             host, port = url.raw_host.decode("ascii"), url.port or ssh.PORT
-            key = own.get(f"{SSH}{place}")
+            key = grants.get(f"{SSH}{place}")
             login = ssh.Login(host, port, key.credential if key else None, self.known)
-            return replace(found, login=login, owner=key.owner if key else "")
+            return replace(site, login=login, owner=key.owner if key else "")
         if granted is None:
-            return found
+            return site
         header = f"Authorization: {basic(granted.credential)}"
-        return replace(found, header=header, owner=granted.owner)
+        return replace(site, header=header, owner=granted.owner)
 
 
 def _url(address: str) -> httpx.URL:

@@ -48,8 +48,8 @@ _SYMBOLIC = "ref: "
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What a host lists: `objects` by the full names of refs, HEAD among them; `head` is the full
-    name of HEAD's branch, where the host says it."""
+    """The refs that a host lists: `objects` by the full names of refs, with HEAD; `head` is the
+    full name of HEAD's branch, if the host sends it."""
 
     objects: Mapping[str, str]
     head: str | None
@@ -79,11 +79,11 @@ class RemoteOrigin:
     def name(self) -> str:
         """See Origin. Tenants share a mirror only if they use the same credential, or none: a host
         is not asked again for a commit that a mirror has."""
-        of = f"{self.site.owner} {self.site.url}"
-        return f"remote-{hashlib.sha256(of.encode()).hexdigest()[:40]}"
+        identity = f"{self.site.owner} {self.site.url}"
+        return f"remote-{hashlib.sha256(identity.encode()).hexdigest()[:40]}"
 
     async def fill(self, git: Git) -> None:
-        """See Origin. Commits come when they are wanted."""
+        """See Origin. `bring` fetches each commit when a job needs it."""
 
     async def resolve(self, git: Git, ref: str | None) -> Resolved:
         """See Origin. Asks the host each time, because branches and tags move."""
@@ -91,9 +91,9 @@ class RemoteOrigin:
         listed = await self.listed(git, (*names, PATTERN))
         if ref is not None and COMMIT.fullmatch(ref):
             return Resolved(ref, listed.tags)
-        found = listed.objects
+        objects = listed.objects
         for name in names:
-            if (commit := found.get(f"{name}^{{}}", found.get(name))) is not None:
+            if (commit := objects.get(f"{name}^{{}}", objects.get(name))) is not None:
                 return Resolved(commit, listed.tags)
         if names == (HEAD,):
             raise RepositoryRefused(

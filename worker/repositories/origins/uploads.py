@@ -59,7 +59,7 @@ class UploadOrigin:
         return await _commit(git, commit) == commit
 
     async def bring(self, git: Git, commit: str, tags: Tags | None) -> None:  # noqa: ARG002
-        """See Origin. What an upload lacks does not come later."""
+        """See Origin. An upload never gets further commits."""
         raise RepositoryRefused(f"the upload has no commit {commit}")
 
     async def _head(self, git: Git) -> str:

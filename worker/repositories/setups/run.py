@@ -78,13 +78,13 @@ class Indexes:
 
     def headers(self, tenant: str) -> dict[str, str]:
         """The tenant's credentials, as `Authorization` headers by host."""
-        own = self.credentials.of(tenant)
-        return {host: basic(granted.credential) for host, granted in own.items()}
+        grants = self.credentials.of(tenant)
+        return {host: basic(granted.credential) for host, granted in grants.items()}
 
     def owners(self, tenant: str) -> tuple[tuple[str, str], ...]:
-        """The hosts of the tenant's credentials, each with the tenant that it is for."""
-        own = self.credentials.of(tenant)
-        return tuple(sorted((host, granted.owner) for host, granted in own.items()))
+        """The hosts of the tenant's credentials, with the tenants that the credentials are for."""
+        grants = self.credentials.of(tenant)
+        return tuple(sorted((host, granted.owner) for host, granted in grants.items()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ class Installed:
 
 
 class Within(NamedTuple):
-    """The sandbox that a setup runs in; `digest` is the same for the same interpreter, packages and
-    programs. The indexes get the credentials of `tenant`."""
+    """The sandbox that a setup runs in. `digest` identifies its interpreter, packages and programs.
+    The indexes get the credentials of `tenant`."""
 
     sandbox: Sandbox
     digest: str
@@ -135,13 +135,14 @@ class Setups:
         return round(seconds, 1)
 
     def _name(self, base: Base, setup: Setup, within: Within) -> str:
-        """A layer is a function of what its name is made of, so that no other branch, and no other
-        job, decides what is in it. Tenants share it only if they have the same credentials."""
-        seen = {path: base.entries[path].oid for path in setup.paths} or base.layer
+        """The name of the setup's layer: a digest of everything that the content of the layer
+        depends on, so that no other branch, and no other job, can change that content. Tenants
+        share a layer only if they have the same credentials."""
+        inputs = {path: base.entries[path].oid for path in setup.paths} or base.layer
         indexes = (self.settings.setup_index, self.settings.setup_npm_registry)
         owners = self.indexes.owners(within.tenant)
-        own = [FORMAT, setup.command, within.digest, indexes, owners, seen]
-        key = json.dumps(own, sort_keys=True)
+        parts = [FORMAT, setup.command, within.digest, indexes, owners, inputs]
+        key = json.dumps(parts, sort_keys=True)
         return f"{SETUP}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
