@@ -18,7 +18,7 @@ from jobs.store.fleet import LeaderLock
 FRESH_SECONDS = 5.0
 """How long the result of a try of the artifact store counts."""
 PATIENCE_SECONDS = 3.0
-"""How long a caller waits for a try. One that hangs goes on, and counts as failed meanwhile."""
+"""How long a caller waits for a try. A try that takes longer counts as failed until it ends."""
 PROBE = "probe"
 SILENT = "it does not answer"
 
@@ -26,7 +26,8 @@ log = structlog.get_logger(__name__)
 
 
 class Dependencies:
-    """One of each a process. Every method returns the fault: `` where there is none."""
+    """The services that the API depends on; one object for each process. Methods return the fault,
+    or ''."""
 
     def __init__(self, redis: Redis, broker: Redis, blobs: Blobs) -> None:
         self._redis = LeaderLock(redis)
@@ -60,16 +61,16 @@ class Dependencies:
         try:
             await self._blobs.probe()
         except BlobsUnavailable as error:
-            self._found(f"the artifact store fails: {error.reason}", str(error))
+            self._note(f"the artifact store fails: {error.reason}", str(error))
         except Exception as error:
             log.error("storage could not be tried", exc_info=error)
-            self._found("the artifact store fails: it cannot be tried", str(error))
+            self._note("the artifact store fails: it cannot be tried", str(error))
         else:
-            self._found("", "")
+            self._note("", "")
         finally:
             self._tried_at, self._trying = time.monotonic(), None
 
-    def _found(self, fault: str, detail: str) -> None:
+    def _note(self, fault: str, detail: str) -> None:
         if fault and fault != self._storage_fault:
             log.error("storage unavailable", error=detail)
         elif self._storage_fault and not fault:

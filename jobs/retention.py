@@ -54,10 +54,10 @@ async def remove_finished(store: RedisStore, retention: Retention) -> int:
 
 
 async def remove_unreferenced(store: RedisStore, blobs: Blobs, retention: Retention) -> int:
-    """Remove one batch of bytes that nobody refers to; returns how many digests it looked at.
+    """Remove one batch of bytes that no job refers to; returns the number of digests in the batch.
 
-    It stops after half of the time for which its marks stand; the rest is found again when they
-    have expired. Bytes that cannot be removed wait for another grace period. Raises
+    It stops after half of the time for which its marks are valid; a later call finds the rest when
+    the marks have expired. Bytes that cannot be removed wait for another grace period. Raises
     StoreUnavailable, when the batch is done.
     """
     begun = time.monotonic()

@@ -123,8 +123,8 @@ class Operations:
         request_id: str = "",
         idempotency: Idempotency | None = None,
     ) -> Submitted | Refusal:
-        """A new job that starts from the approved change of one that has ended. `spec`: the job's
-        own with other terms; None: as it is."""
+        """Add a job that starts from the approved change of a job that has ended. `spec`: the spec
+        of that job with other terms; None: its spec, unchanged."""
         loaded = await self.store.load(job_id)
         if loaded is None:
             return UNKNOWN
@@ -167,8 +167,8 @@ class Operations:
         known: Loaded | None = None,
         same_person: Mapping[str, str] | None = None,
     ) -> JobRecord | Refusal:
-        """Apply a person's Decision, and send a hint where the job is then queued. `known`: the job
-        as it was read just now. `same_person`: see `jobs.transitions.reviews.decide`.
+        """Apply a person's Decision, and send a hint if the job is queued then. `known`: the job,
+        if the caller has just read it. `same_person`: see `jobs.transitions.reviews.decide`.
         """
         decide = partial(lifecycle.decide, decision=decision, same_person=same_person)
         return await self._commits.change(job_id, decide, known=known)

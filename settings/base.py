@@ -55,7 +55,7 @@ class FettleSettings(BaseSettings):
 
     @classmethod
     def read_file(cls) -> tuple[Origin, dict[str, Any]]:
-        """The file's values, and what the file is called. Raises ConfigFileError."""
+        """The origin of the settings (the file), and the file's values. Raises ConfigFileError."""
         return Origin.FILE, read_file(named_file())
 
     @classmethod

@@ -62,11 +62,11 @@ class ClientSettings(FettleSettings):
         key = self.api_key.get_secret_value()
         if stored.get("api_key") != key or "api_key" in EnvSettingsSource(type(self))():
             return self
-        own = str(stored.get("url", type(self).model_fields["url"].default))
-        if http_origin(parse_http(own)) != http_origin(self.url):
+        key_url = str(stored.get("url", type(self).model_fields["url"].default))
+        if http_origin(parse_http(key_url)) != http_origin(self.url):
             raise ValueError(
-                f"the API key in {named_file() or user_file()} belongs to {own} and is not sent to "
-                f"{self.url}: set FETTLE_API_KEY to a key of that service"
+                f"the API key in {named_file() or user_file()} belongs to {key_url} and is not "
+                f"sent to {self.url}: set FETTLE_API_KEY to a key of that service"
             )
         return self
 
@@ -82,15 +82,16 @@ class UpSettings(FettleSettings):
 
 
 def inherited(values: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a child process: what it may have of this one's, with `values` over it."""
+    """The environment of a child process: the variables of this process that it may have, and
+    `values`, which replace variables of the same name."""
     return {**allowed_environment(), **values}
 
 
 def sealed(values: Mapping[str, str]) -> dict[str, str]:
-    """The same without this deployment's own settings and file: what is not in `values` is the
-    default."""
-    kept = {name: value for name, value in inherited({}).items() if not _of_deployment(name)}
-    return {**kept, VARIABLE: "", **values}
+    """The environment of a child process that does not use this deployment's settings and file:
+    settings that are not in `values` have their defaults."""
+    variables = {name: value for name, value in inherited({}).items() if not _of_deployment(name)}
+    return {**variables, VARIABLE: "", **values}
 
 
 def _of_deployment(name: str) -> bool:

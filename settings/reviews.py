@@ -10,7 +10,7 @@ from settings.base import FettleSettings
 
 
 class DeliverySettings(FettleSettings):
-    """Of API and workers: both have to have the same."""
+    """Settings of API and workers, which both need the same values."""
 
     deliver_needs_review: bool = Field(
         False,

@@ -21,8 +21,7 @@ def visible(text: Any) -> str:
 def visible_path(path: Any) -> str:
     """A path with every character escaped that `visible` escapes or that is not seen, such as wide
     and narrow spaces; '' for None. `agents.paths.visible` shows models the same."""
-    shown = visible(path)
-    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in shown)
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in visible(path))
 
 
 def first_line(text: str, width: int = 72) -> str:

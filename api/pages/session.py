@@ -54,7 +54,7 @@ class Sessions(Clock):
         return (await self._serializer()).dumps(fields)
 
     async def read(self, cookie: str) -> Session | None:
-        """The session of a cookie; None where it is forged, too old or has ended."""
+        """The session of a cookie; None if it is forged or too old, or its session has ended."""
         try:
             *fields, began = (await self._serializer()).loads(cookie)
         except BadData:
@@ -79,23 +79,22 @@ class Sessions(Clock):
     async def link(self, key_id: str, stamp: str) -> str:
         """The token of a link that signs in once, within `LINK_SECONDS`."""
         token = secrets.token_urlsafe(24)
-        kept = json.dumps([key_id, stamp])
-        place = keys.sign_in_link(digest_of(token))
-        await ask(self._urgently([("SET", place, kept, "EX", LINK_SECONDS)]))
+        link = keys.sign_in_link(digest_of(token))
+        fields = json.dumps([key_id, stamp])
+        await ask(self._urgently([("SET", link, fields, "EX", LINK_SECONDS)]))
         return token
 
     async def linked(self, token: str) -> Session | None:
         """The session that a link would begin; the link stays valid."""
-        place = keys.sign_in_link(digest_of(token))
-        kept = await ask(cast("Awaitable[Any]", self.redis.get(place)))
-        return Session.begin(*json.loads(kept)) if kept else None
+        link = keys.sign_in_link(digest_of(token))
+        fields = await ask(cast("Awaitable[Any]", self.redis.get(link)))
+        return Session.begin(*json.loads(fields)) if fields else None
 
     async def follow(self, token: str) -> Session | None:
-        """The session that a link begins; None where it was used or is too old."""
-        kept = await ask(
-            cast("Awaitable[Any]", self.redis.getdel(keys.sign_in_link(digest_of(token))))
-        )
-        return Session.begin(*json.loads(kept)) if kept else None
+        """The session that a link begins; None if the link was used or is too old."""
+        link = keys.sign_in_link(digest_of(token))
+        fields = await ask(cast("Awaitable[Any]", self.redis.getdel(link)))
+        return Session.begin(*json.loads(fields)) if fields else None
 
     async def _serializer(self) -> URLSafeSerializer:
         # older releases signed other fields with the salt "session"
@@ -103,8 +102,8 @@ class Sessions(Clock):
 
     async def _key(self) -> str:
         if not self._secret:
-            made = secrets.token_urlsafe(32)
-            await ask(self._urgently([("SET", keys.PAGES_SECRET, made, "NX")]))
-            kept = await ask(cast("Awaitable[Any]", self.redis.get(keys.PAGES_SECRET)))
-            self._secret = kept.decode()
+            new_secret = secrets.token_urlsafe(32)
+            await ask(self._urgently([("SET", keys.PAGES_SECRET, new_secret, "NX")]))
+            secret = await ask(cast("Awaitable[Any]", self.redis.get(keys.PAGES_SECRET)))
+            self._secret = secret.decode()
         return self._secret

@@ -65,9 +65,9 @@ def check(
     refuse(_errors(asked, settings, uploads, bundle))
 
 
-def refuse(found: Iterable[FieldError]) -> None:
-    """Raise Refused, a 422, where there are errors."""
-    if errors := list(found):
+def refuse(field_errors: Iterable[FieldError]) -> None:
+    """Raise Refused, a 422, if there are errors."""
+    if errors := list(field_errors):
         detail = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])
         raise Refused(problems.INVALID, detail, {"errors": errors[:50]})
 

@@ -75,17 +75,17 @@ def approver_errors(
     the authors of the job that it retries or rebases."""
     if not review or approvals < 2:
         return
-    why = "may approve its work, so two approvals could never come"
+    fault = "may approve its work, so two approvals could never come"
     first = "the first key (FETTLE_API_KEY)"
     if any(author.is_first_key for author in earlier):
         message = (
-            f"{first} is an author of the earlier job, and no key that it has made {why}: submit "
+            f"{first} is an author of the earlier job, and no key that it has made {fault}: submit "
             "a new job with a person's key"
         )
         yield FieldError(field="approvals", message=message)
     elif submitter.is_first_key:
         message = (
-            f"{first} would be an author, and no key that it has made {why}: use a person's key "
+            f"{first} would be an author, and no key that it has made {fault}: use a person's key "
             "(fettle keys create NAME --person PERSON)"
         )
         yield FieldError(field="approvals", message=message)

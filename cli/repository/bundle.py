@@ -26,9 +26,9 @@ _WHO = {
 
 
 def bundle(folder: Path, ref: str | None = None, *, dirty: bool = False) -> bytes:
-    """The bundle of the repository that `folder` is in: its HEAD is `ref`, else the repository's.
+    """The bundle of the repository that `folder` is in. Its HEAD is `ref`, or the repository's.
 
-    `dirty`: with one more commit, of what is changed and new in the work tree and not ignored;
+    `dirty`: adds a commit with the changed and new files of the work tree that git does not ignore,
     without the `nested_repositories`. Raises CliError.
     """
     git = replace(inside(folder), environment=_WHO)
@@ -61,8 +61,8 @@ def not_committed(folder: Path) -> int:
 
 
 def nested_repositories(folder: Path) -> tuple[str, ...]:
-    """The paths of repositories in the work tree that git does not track, ignored ones aside: git
-    would add each as a submodule without an address, and none of its files."""
+    """The paths of repositories in the work tree that git neither tracks nor ignores: git would add
+    each as a submodule without an address, and without its files."""
     try:
         return _nested(top_of(folder))
     except CliError:  # a bare repository has no files
@@ -70,8 +70,8 @@ def nested_repositories(folder: Path) -> tuple[str, ...]:
 
 
 def changed_submodules(folder: Path) -> tuple[str, ...]:
-    """The paths of submodules whose own files are changed or new: no commit of this repository has
-    them."""
+    """The paths of submodules with changed or new files of their own, which no commit of this
+    repository has."""
     try:
         return _changed_submodules(top_of(folder))
     except CliError:  # a bare repository has no files

@@ -17,9 +17,10 @@ _LIKE_SCP = re.compile(r"[\w.-]+@[\w.-]+:.")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What `repo` in the request says of it, and the bundle that goes beside the request, without
-    `left_out` files that are changed or new and not committed, without the `nested` repositories
-    that git does not track, and without the changes in `submodules`."""
+    """The repository of a request: the request's field `repo`, and the `bundle` that is sent with
+    the request. The bundle does not have: `left_out` files (a number) that are changed or new and
+    not committed, the `nested` repositories that git does not track, and changes in
+    `submodules`."""
 
     repo: dict[str, str] | None = None
     bundle: bytes | None = None

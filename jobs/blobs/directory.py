@@ -116,8 +116,8 @@ class DirectoryBlobs:
         try:
             return await asyncio.to_thread(work)
         except OSError as error:
-            other = f"it fails ({error.strerror or type(error).__name__})"
-            reason = cause_of(error) or other
+            default = f"it fails ({error.strerror or type(error).__name__})"
+            reason = cause_of(error) or default
             raise BlobsUnavailable(f"the directory {self._root}: {error}", reason) from error
 
     def _put(self, content: bytes) -> str:

@@ -36,10 +36,10 @@ _NO_BUCKET = "NoSuchBucket"
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Where the blobs are. Without keys, the role of the machine or container gives access.
-    `endpoint` None is Amazon's own.
+    """The address of the blobs. Without keys, the role of the machine or container gives access.
+    `endpoint` None: Amazon's own endpoint.
 
-    seconds: how long one request may take; it is tried twice more where the storage is away.
+    seconds: how long one request may take; it is tried twice more if the storage is unavailable.
     """
 
     name: str
@@ -89,8 +89,8 @@ class S3Blobs:
     async def get(self, digest: str) -> bytes:
         """See Blobs."""
         try:
-            found = await obstore.get_async(self._store, _name(digest))
-            content = bytes(await found.bytes_async())
+            response = await obstore.get_async(self._store, _name(digest))
+            content = bytes(await response.bytes_async())
         except FileNotFoundError as error:
             if _NO_BUCKET in str(error):
                 raise self._unavailable(error) from error
@@ -110,8 +110,8 @@ class S3Blobs:
         name = f".probe/{content.hex()}"
         await self._answer(obstore.put_async(self._store, name, content))
         try:
-            found = await self._answer(obstore.get_async(self._store, name))
-            if bytes(await self._answer(found.bytes_async())) != content:
+            response = await self._answer(obstore.get_async(self._store, name))
+            if bytes(await self._answer(response.bytes_async())) != content:
                 raise self._unavailable(ValueError(f"{name} was read with other bytes"))
         finally:
             await self._answer(obstore.delete_async(self._store, name))

@@ -65,18 +65,18 @@ class Credential:
     """The id of the key that made this key; '' if an older release has recorded it."""
 
     def __post_init__(self) -> None:
-        """A key without a person stands for a person of its own name."""
+        """Set the person of a key without one: a person with the name of the key."""
         if not self.person:
             object.__setattr__(self, "person", self.name)
 
     @property
     def signer(self) -> Signer:
-        """The name and the id that sign what is done with the key."""
+        """The name and the id that sign actions with the key."""
         return Signer(self.name, self.id)
 
     @property
     def active(self) -> bool:
-        """Whether the key still opens anything."""
+        """Whether the key is still valid."""
         return self.revoked_at is None
 
     @property

@@ -39,8 +39,9 @@ Verdict = TypeAliasType("Verdict", Literal["approve", "revise"])
 
 
 class SubmittedData(TypedDict):
-    """The job is on record; `retry_of` is the job that it retries, `rebase_of` the job whose change
-    it rebases. `by` is the name of the key that brought it, `person` the key's person."""
+    """The job is on record; `retry_of` is the job that it retries, `rebase_of` the job with the
+    change that it rebases. `by` is the name of the key that submitted it, `person` the key's
+    person."""
 
     by: str
     person: NotRequired[str]
@@ -406,8 +407,8 @@ class LeaseLostData(TypedDict):
 
 
 class SucceededData(TypedDict):
-    """The end. `approved_by`: critic, the names of persons, or null: nobody has approved it,
-    and it was accepted because the job says so (`unapproved`), or it is a verification."""
+    """The end. `approved_by`: critic, or the names of persons. Null: the job has no approval, and
+    was accepted because its request allows that (`unapproved`), or because it is a verification."""
 
     approved_by: str | None
     unapproved: NotRequired[bool]

@@ -41,10 +41,10 @@ class FleetRules:
         """How long a finished job is kept."""
         return int(self.retention_days * 86_400_000)
 
-    def differences(self, other: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of `other` that differ from these rules, by name."""
-        mine = asdict(self)
-        return {name: value for name, value in other.items() if mine[name] != value}
+    def differences(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The `values` that differ from these rules, by name."""
+        current = asdict(self)
+        return {name: value for name, value in values.items() if current[name] != value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def load(text: str | bytes) -> FleetRecord:
     FleetUnreadable."""
     try:
         plain = json.loads(text)
-        rules = {each.name: plain["rules"][each.name] for each in fields(FleetRules)}
+        rules = {rule.name: plain["rules"][rule.name] for rule in fields(FleetRules)}
         _check(rules)
         changes = tuple(FleetChange(**change) for change in plain["changes"])
         return FleetRecord(int(plain["version"]), FleetRules(**rules), changes)

@@ -151,13 +151,13 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a job hands back. `approved_by` is `critic`, the names of persons, or None.
+    """The result of a job. `approved_by` is `critic`, the names of persons, or None.
 
     artifacts: ({name, digest, size, media_type}, ...): the files that its runs produced. `checks`
-    is the last report of its acceptance checks, `verification` the data of the event `verified` of
-    these files (see `jobs.model.event_data`); None where there is none. A job on a repository has
-    a `patch`, and `bundle` is the digest of the same change as a git bundle of one commit; one that
-    delivers it has a `delivery`, also where that failed half-way.
+    is the last report of its acceptance checks, or None. `verification` is the data of the event
+    `verified` of these files (see `jobs.model.event_data`), or None. A job on a repository has a
+    `patch`, and `bundle` is the digest of the same change as a git bundle of one commit. A job that
+    delivers its change has a `delivery`, even if the delivery failed half-way.
     """
 
     answer: str

@@ -1,27 +1,27 @@
-"""The names of everything Fettle keeps in Redis, in one place.
+"""The names of all keys and channels that Fettle uses in Redis.
 
 fettle:job:{id}             hash    the record
 fettle:job:{id}:events      list    "at body": its number is its place; packed when the job is final
 fettle:job:{id}:facts       set     keys of the events that were appended  } as long as an attempt,
 fettle:job:{id}:journal     hash    finished calls                         } or a retry, goes on
-fettle:job:{id}:charges     hash    what was paid, by call id
-fettle:job:{id}:spend       hash    its account, see lua/reserve.lua
+fettle:job:{id}:charges     hash    the charges, by call id
+fettle:job:{id}:spend       hash    the job's account, see lua/reserve.lua
 fettle:spend:{key}:{day}    hash    a key's account of a day (days since 1970, UTC); expires
-fettle:spend:tenant:{t}:{d} hash    a tenant's
-fettle:job:{id}:decided     list    what of it is in the decisions
-fettle:job:{id}:blobs       set     digests of the bytes it refers to
+fettle:spend:tenant:{t}:{d} hash    a tenant's account of a day; expires
+fettle:job:{id}:decided     list    the job's members of fettle:decisions
+fettle:job:{id}:blobs       set     digests of the bytes that the job refers to
 fettle:due                  zset    jobs that are queued or running, by when to look at them
 fettle:awaiting_review      zset    jobs that wait for a person, by when the review expires (+inf)
 fettle:finished             zset    jobs that are final, by since when
 fettle:blobs:references     hash    digest: how many jobs refer to it
 fettle:blobs:loose          zset    digests that perhaps no job refers to, by since when
-fettle:blobs:going          hash    digests whose bytes are being removed: until when
+fettle:blobs:going          hash    digests of bytes that are being removed: until when
 fettle:slots:{provider}     list    its last and next requests, counted by slots; expires
 fettle:hold:{model}         string  the model is not to be asked until it expires
 fettle:turn:{name}          string  the lock of work that one worker at a time does; expires
-fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label; what is
-                                    no task has its own, after `:kind:{k}`
-fettle:barred:{tenant}:{p}  zset    jobs whose open review a person may not approve
+fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label; jobs of
+                                    another kind than tasks have their own, after `:kind:{k}`
+fettle:barred:{tenant}:{p}  zset    jobs with an open review that a person may not approve
 fettle:words:{tenant}       zset    every word that finds a job, by its letters
 fettle:word:{tenant}:{w}    zset    the jobs that a word finds, by creation
 fettle:deliveries           zset    messages to the webhook that have not arrived, by when to try
@@ -37,19 +37,19 @@ fettle:counts               hash    jobs by status, queued ones by priority, and
                                     wait for another of their line
 fettle:unfinished           hash    jobs that are queued or running, by API key
 fettle:changes              hash    how often jobs of a tenant have come, changed or gone
-fettle:numbers:{tenant}:{d} hash    what a day's jobs add up to: see jobs.counting; expires
-fettle:ready:{priority}     list    in the broker: tenants in turn, whose jobs stand in
-fettle:ready:{p}:{tenant}   zset    those with a hint, by when it was sent
+fettle:numbers:{tenant}:{d} hash    the sums over a day's jobs: see jobs.counting; expires
+fettle:ready:{priority}     list    in the broker: tenants with waiting jobs, in turn
+fettle:ready:{p}:{tenant}   zset    in the broker: jobs with a hint, by when it was sent
 fettle:rate...              string  in the broker: requests of a key; expires
-fettle:worker:{id}          string  what a worker announced, expiring
+fettle:worker:{id}          string  a worker's announcement; expires
 fettle:drain:{id}           string  this worker is asked to drain; expires
-fettle:workers              zset    when it last did
+fettle:workers              zset    workers, by when they last announced themselves
 fettle:fleet                string  the rules for all workers, and who changed them
 fettle:key:{digest}         hash    an API key
 fettle:keys                 hash    the id of each key -> its digest
 fettle:key-names            hash    tenant:name of the active keys -> id
-fettle:tenant:{t}           hash    what a tenant may spend
-fettle:tenants              set     tenants that have such limits
+fettle:tenant:{t}           hash    the spending limits of a tenant
+fettle:tenants              set     tenants that have spending limits
 fettle:checkpoint:{id}...           the checkpoints of a job, and fettle:checkpoint!...: see
                                     worker.checkpoints
 fettle:pages:secret         string  signs the cookies of the pages
@@ -57,10 +57,10 @@ fettle:pages:link:{digest}  string  a link that signs in once, expiring
 fettle:pages:ended:{nonce}  string  a session that was signed out, expiring
 fettle:events:{id}          channel the number of the newest event
 fettle:tokens:{id}          channel the output of its models while it streams
-fettle:inquiries            channel what any one worker may answer
-fettle:inquiry:{id}         string  a worker has taken it; expires
-fettle:answers:{id}         channel the answer
-fettle:stop                 channel ids of jobs whose attempt must stop now
+fettle:inquiries            channel inquiries; one of the workers answers each
+fettle:inquiry:{id}         string  a worker has taken the inquiry; expires
+fettle:answers:{id}         channel the answer to an inquiry
+fettle:stop                 channel ids of jobs; a running attempt at such a job must stop now
 """
 
 from __future__ import annotations

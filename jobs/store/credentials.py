@@ -75,12 +75,12 @@ class Credentials:
         return in_order(_read(fields) for fields in found if fields)
 
     async def ring(self) -> KeyRing:
-        """All keys, to tell whose they are. They are read again only if a key was added: nothing
-        that the ring tells changes, and no key is ever removed."""
+        """All keys, with their persons and makers. They are read again only if a key was added:
+        persons and makers never change, and no key is ever removed."""
         size = await ask(self._redis.hlen(DIGESTS))
         if size != self._ring_size:
-            every = await self.every()
-            self._ring, self._ring_size = KeyRing(tuple(every)), len(every)
+            credentials = await self.every()
+            self._ring, self._ring_size = KeyRing(tuple(credentials)), len(credentials)
         return self._ring
 
     async def revoke(self, key_id: str, at: int) -> None:

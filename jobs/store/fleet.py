@@ -69,13 +69,13 @@ class FleetStore(Clock):
         self._replace = urgent_script(redis, lua("fleet"))
 
     async def read(self) -> fleet.FleetRecord | None:
-        """The record; None: there is none yet. Raises FleetUnreadable, StoreUnavailable."""
+        """The record; None if it does not exist yet. Raises FleetUnreadable, StoreUnavailable."""
         text = await ask(self.redis.get(keys.FLEET))
         return None if text is None else fleet.load(text)
 
     async def replace(self, record: fleet.FleetRecord) -> bool:
-        """Write the version after the one that was read. False, and nothing is written, if another
-        change came first."""
+        """Write the version that follows the version in Redis. Writes nothing and returns False if
+        another change came first."""
         args = (record.version - 1, fleet.dump(record))
         return bool(await ask(self._replace(keys=[keys.FLEET], args=args)))
 

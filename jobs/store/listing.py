@@ -79,9 +79,9 @@ class Listing(Clock):
         kind: Kind = Kind.TASK,
         waits_for: Collection[str] | None = None,
     ) -> Page:
-        """A tenant's jobs, newest first; `text` is searched for (see `jobs.search_terms`);
-        `waits_for`: what waits for the decision of the person with these identity keys (see
-        `jobs.model.people`), oldest first. All of it holds for what is found.
+        """A tenant's jobs, newest first, that match all arguments. `text`: the words of a search
+        (see `jobs.search_terms`); `waits_for`: only jobs that wait for the decision of the person
+        with these identity keys (see `jobs.model.people`), oldest first.
         """
         waits = {Status.AWAITING_REVIEW} if waits_for is not None else set[Status]()
         statuses = waits | ({status} if status is not None else set())
@@ -112,8 +112,8 @@ class Listing(Clock):
         async with self.redis.pipeline(transaction=False) as pipe:
             for name in names:
                 pipe.exists(name)
-            found = await ask(pipe.execute())
-        return [name for name, exists in zip(names, found, strict=True) if exists]
+            existing = await ask(pipe.execute())
+        return [name for name, exists in zip(names, existing, strict=True) if exists]
 
     async def _searched(
         self, order: str, sets: Sequence[str | int], limit: int, offset: int

@@ -66,10 +66,11 @@ def decide(
     decision: Decision,
     same_person: Mapping[str, str] | None = None,
 ) -> Change | Refusal:
-    """Apply a Decision once, to the Review it names, while that is open (J10).
+    """Apply a Decision once, to the Review that it names, while the Review is open (J10).
 
-    One of two approvals is kept on the Review, which stays open. `same_person` are the identity
-    keys that count as the person who decides (`KeyRing.same_person`); None: the key's alone."""
+    If the job needs two approvals, the Review keeps the first one and stays open. `same_person`:
+    the identity keys that count as the person who decides, with the reasons
+    (`KeyRing.same_person`); None: the identity keys of the decision's own key."""
     review = record.review
     if record.status is not Status.AWAITING_REVIEW or review is None:
         return Refusal("no_open_review", f"the job is {record.status}", record.status)
@@ -80,10 +81,10 @@ def decide(
     if refused is not None:
         return refused
     bound = replace(decision, digest=shown)
-    given = Approval(decision.by, decision.key_id, now, decision.override, decision.person)
+    approval = Approval(decision.by, decision.key_id, now, decision.override, decision.person)
     approvals = review.approvals
     if decision.action is Action.APPROVE:
-        approvals = (*approvals, given)
+        approvals = (*approvals, approval)
         if len(approvals) < needed(record, review):
             return _vote(record, now, review, bound, approvals, named=bool(decision.digest))
     return _close(record, now, review, bound, approvals, named=bool(decision.digest))
@@ -173,13 +174,13 @@ def _signer(decision: Decision) -> Signer:
 
 
 def ineligible_approvers(record: JobRecord) -> frozenset[str]:
-    """The identity keys of all whose approval of the open review would not count."""
+    """The identity keys of all persons and keys that may not approve the open review."""
     review = record.review
     if review is None or needed(record, review) < 2:
         return frozenset()
-    out = (*authors(record), *_voters(review))
-    own = (mark for signer in out for mark in signer.identity_keys)
-    return frozenset({MADE_FOR_ANOTHER, *own})
+    signers = (*authors(record), *_voters(review))
+    identity_keys = (mark for signer in signers for mark in signer.identity_keys)
+    return frozenset({MADE_FOR_ANOTHER, *identity_keys})
 
 
 def _voters(review: Review) -> tuple[Signer, ...]:

@@ -50,16 +50,16 @@ class Row:
 
 def read(content: bytes) -> list[PatchFile]:
     """The files of a patch, in its order; those after `MOST_LINES` lines without their rows."""
-    text, left = content.decode(errors="backslashreplace"), MOST_LINES
-    found: list[PatchFile] = []
+    text, lines_left = content.decode(errors="backslashreplace"), MOST_LINES
+    files: list[PatchFile] = []
     for part in _PART.split(text):
         if part.startswith("diff --git "):
-            file = _file(part, left)
-            left -= file.lines
-            if found and found[-1].path == file.path:
-                file = _joined(found.pop(), file)
-            found.append(file)
-    return found
+            file = _file(part, lines_left)
+            lines_left -= file.lines
+            if files and files[-1].path == file.path:
+                file = _joined(files.pop(), file)
+            files.append(file)
+    return files
 
 
 def _joined(before: PatchFile, after: PatchFile) -> PatchFile:

@@ -1,1 +1,1 @@
-"""A process that starts: its environment, its settings, and the names that are none."""
+"""The start of a process: its environment, its settings, and names that are no settings."""

@@ -148,7 +148,7 @@ def _kind_of(address: str) -> str:
 
 
 def _unused_proxies() -> list[str]:
-    """ALL_PROXY stands in for the two others; where both are set, it has no effect."""
+    """ALL_PROXY replaces HTTP_PROXY and HTTPS_PROXY; it has no effect if both are set."""
     present = {name.upper(): name for name, value in os.environ.items() if value.strip()}
     if not {"HTTP_PROXY", "HTTPS_PROXY"} <= present.keys():
         return []

@@ -102,6 +102,6 @@ def _without_secrets(url: str) -> str:
     """The address without its password and its query, which may hold a token."""
     parts = urlsplit(url)
     if parts.password:
-        _, _, place = parts.netloc.rpartition("@")
-        parts = parts._replace(netloc=f"{parts.username or ''}:{MASK}@{place}")
+        _, _, host = parts.netloc.rpartition("@")
+        parts = parts._replace(netloc=f"{parts.username or ''}:{MASK}@{host}")
     return urlunsplit(parts._replace(query=MASK if parts.query else ""))

@@ -19,10 +19,10 @@ def release() -> str:
     A clone and a wheel of the same commit have the same. A file that was changed by hand shows.
     """
     root = Path(__file__).parents[2]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for package in _PACKAGES:
         for path in sorted((root / package).rglob("*")):
             if path.suffix in _CODE and path.is_file():
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
-                found.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())
-    return f"{version('fettle')}+{found.hexdigest()[:_DIGITS]}"
+                digest.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())
+    return f"{version('fettle')}+{digest.hexdigest()[:_DIGITS]}"

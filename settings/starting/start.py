@@ -24,11 +24,11 @@ _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
 
 
 def started(kind: type[Kind]) -> Kind:
-    """The settings, with logs set up as they say.
+    """Read the settings, and set up logs by them.
 
-    Exits with BAD_SETTINGS, and says why on stderr, where a value does not fit. Names that are no
-    settings are logged, as are a file that is not read and variables of libraries. In production
-    they are refused; of the variables, those that would send the content of jobs elsewhere.
+    Exits with BAD_SETTINGS, and writes the reason to stderr, if a value does not fit. Names that
+    are no settings, a file that is not read, and variables of libraries are logged. Production
+    refuses such names and files, and variables that would send the content of jobs elsewhere.
     """
     try:
         settings = kind()
@@ -60,9 +60,9 @@ def _refuse_unwritable(settings: StoreSettings) -> None:
         except OSError as error:
             if error.errno in _PASSING:
                 continue
-            why = error.strerror or type(error).__name__
+            reason = error.strerror or type(error).__name__
             advice = "let the user of this process write there, or name another directory"
-            _refuse([f"{variable} is {directory}, which cannot be written ({why}): {advice}"])
+            _refuse([f"{variable} is {directory}, which cannot be written ({reason}): {advice}"])
 
 
 def _refuse(reasons: Iterable[str]) -> NoReturn:

@@ -46,17 +46,18 @@ class Unknown:
 def unread_settings() -> list[str]:
     """One sentence for each name that is no setting, and for a fettle.toml that is not named.
     Raises ConfigFileError."""
-    found = [str(each) for each in unknown_settings()]
+    sentences = [str(unknown) for unknown in unknown_settings()]
     if path := unread_file():
-        found.append(
+        sentences.append(
             f"{path} is not read, since nothing names it: set {VARIABLE}={path} to use it, or "
             f"{VARIABLE}= (empty) to leave it out"
         )
-    return found
+    return sentences
 
 
 def unknown_settings() -> list[Unknown]:
-    """In the environment the names that begin with FETTLE_, and every name in the named file."""
+    """The names that are no settings: in the environment among the names that begin with FETTLE_,
+    and among all names in the named file."""
     known = {
         spelled: variable(kind, name, field)
         for _, kind in SECTIONS
@@ -66,9 +67,9 @@ def unknown_settings() -> list[Unknown]:
     meant = {_plain(spelled): name for spelled, name in known.items()}
     meant[_plain(VARIABLE)] = VARIABLE
     in_environment = {name for name in os.environ if name.upper().startswith(PREFIX)}
-    # Settings count in capitals and in small letters, the other names in capitals alone.
-    others = in_environment - OF_DEPLOY - {DROPPED}
-    wrong = (name for name in others if name.upper() not in known.values())
+    # Settings are valid in capitals and in small letters, other names only in capitals.
+    candidates = in_environment - OF_DEPLOY - {DROPPED}
+    wrong = (name for name in candidates if name.upper() not in known.values())
     return [
         *(Unknown(name, Origin.ENVIRONMENT, _nearest(name, meant)) for name in sorted(wrong)),
         *(

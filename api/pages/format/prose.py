@@ -45,12 +45,12 @@ def line(text: str) -> Markup:
 
 @cache
 def _parser() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "highlight": _coloured}).enable("table")
-    made.disable("image")
-    made.add_render_rule("link_open", _link)
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _coloured}).enable("table")
+    parser.disable("image")
+    parser.add_render_rule("link_open", _link)
     for level in ("heading_open", "heading_close"):
-        made.add_render_rule(level, _heading)
-    return made
+        parser.add_render_rule(level, _heading)
+    return parser
 
 
 def _coloured(code: str, language: str, _: str) -> str:

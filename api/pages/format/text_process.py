@@ -33,11 +33,11 @@ class _Child:
     """A running `text_program`, at the other end of a socket."""
 
     def __init__(self) -> None:
-        """Raises OSError if it does not start."""
+        """Start the program. Raises OSError if it does not start."""
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", str(PROGRAM)],  # -P: `code.py` here is no module of Python
+                [sys.executable, "-P", str(PROGRAM)],  # -P: or `code.py` hides Python's module
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=subprocess.DEVNULL,
@@ -78,7 +78,7 @@ class TextProcess:
         self._counted_at = time.monotonic()
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> Any:
-        """The answer of `text_program`. None: it is late, or earlier requests took too long."""
+        """The answer of `text_program`; None if it is late, or earlier requests took too long."""
         if not self._lock.acquire(timeout=seconds):
             return None
         try:

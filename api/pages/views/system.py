@@ -15,7 +15,7 @@ from api.services import ServicesDep
 
 router = APIRouter()
 PARTS = ("storage", "default_model")
-"""Parts of a worker beside the sandbox without which it takes no job."""
+"""The parts of a worker, except the sandbox, without which it takes no job."""
 WORKS = {"works": True}
 
 

@@ -36,12 +36,12 @@ def command(flags: Mapping[str, Any], *, as_json: bool) -> int:
     Asks the service, with a key of the operator's: one that has the scope `admin`, in the tenant
     `default`. Where none answers, this machine is checked instead.
     """
-    found = [*_unknown(), *_dropped(), *_examined(flags)]
-    could_run = all(finding.health is not Health.BAD for finding in found)
+    findings = [*_unknown(), *_dropped(), *_examined(flags)]
+    could_run = all(finding.health is not Health.BAD for finding in findings)
     if as_json:
-        print_json({"ok": could_run, "findings": [finding.plain() for finding in found]})
+        print_json({"ok": could_run, "findings": [finding.plain() for finding in findings]})
     else:
-        _show(Screen(), found, could_run=could_run)
+        _show(Screen(), findings, could_run=could_run)
     return 0 if could_run else FAILED
 
 
