@@ -43,8 +43,8 @@ class Attempt:
     drive: GraphRunner
 
     async def run(self) -> None:
-        """Work until the job pauses, ends, drains or is lost. Raises nothing but cancellation,
-        and not even that where the worker drains: then the job is given back.
+        """Work until the job pauses, ends, drains or is lost. Raises only cancellation, and no
+        cancellation if the worker drains: then the job returns to the queue.
         """
         record = self.drive.record
         logger = log.bind(job_id=record.id, attempt=record.attempts, request_id=record.request_id)
@@ -125,39 +125,39 @@ class Attempt:
             case AskUpgrade(place):
                 log.error("stored state unreadable", job_id=drive.record.id, place=place)
                 return await drive.ask(damaged(drive.record, place))
-            case Retry() as meant:
-                return await self._rest(meant, error)
+            case Retry() as retry:
+                return await self._release(retry, error)
             case Fail(reason, detail, unforeseen):
                 if unforeseen:
                     log.error("attempt failed", job_id=drive.record.id, exc_info=error)
                 return await drive.fail(reason, detail)
 
-    async def _rest(self, meant: Retry, error: Exception) -> JobRecord | Refusal:
-        """Release the job for a while. The worker checks its sandbox and its storage again: where
-        they fail for all jobs, this one loses no try, and the worker takes no other.
+    async def _release(self, retry: Retry, error: Exception) -> JobRecord | Refusal:
+        """Release the job for a while. The worker checks its sandbox and its storage again: if they
+        fail for all jobs, this job loses no try, and the worker takes no other job.
         """
         drive, readiness = self.drive, self.drive.context.readiness
         counted = True
-        if meant.reason is Reason.SANDBOX_UNAVAILABLE and not await readiness.sandbox.look():
-            why = f"no code can be run on this worker: {meant.wait.why}"
-            return await self._give_back(why, Cause.SANDBOX, error)
-        if meant.reason is Reason.STORAGE:
+        if retry.reason is Reason.SANDBOX_UNAVAILABLE and not await readiness.sandbox.look():
+            detail = f"no code can be run on this worker: {retry.wait.why}"
+            return await self._give_back(detail, Cause.SANDBOX, error)
+        if retry.reason is Reason.STORAGE:
             counted = await readiness.storage.look()
         released = await retry_while_unavailable(
             lambda: drive.operations.retry(
-                drive.held, meant.reason, meant.wait, meant.asked_seconds, counted=counted
+                drive.held, retry.reason, retry.wait, retry.asked_seconds, counted=counted
             )
         )
         if isinstance(released, JobRecord):
-            self._log_release(released, meant.reason.cause, error)
+            self._log_release(released, retry.reason.cause, error)
         return released
 
     async def _give_back(
-        self, why: str, cause: Cause, error: Exception | None = None
+        self, detail: str, cause: Cause, error: Exception | None = None
     ) -> JobRecord | Refusal:
-        released = await self.drive.operations.requeue(self.drive.held, why, cause)
+        released = await self.drive.operations.requeue(self.drive.held, detail, cause)
         if isinstance(released, JobRecord):
-            self._log_release(released, cause, error or why)
+            self._log_release(released, cause, error or detail)
         return released
 
     def _log_release(self, record: JobRecord, cause: Cause, error: Exception | str) -> None:

@@ -87,7 +87,7 @@ class GraphRunner:
         if self.record.spec.kind is Kind.VERIFICATION:
             return await self._verify(ledger)
         where = await self._where(ledger)
-        self._target()  # or what it costs is for nothing
+        self._target()  # fails before the job costs anything
         match where:
             case Begin():
                 return await self._begin(ledger)
@@ -228,8 +228,8 @@ class GraphRunner:
         if not ended.approved:
             return Delivery(note="nothing was delivered: nobody has approved the change")
         if self.context.deliveries.needs_review and not is_person(ended.approved_by):
-            why = f"nothing was delivered: {ended.approved_by} has approved it, and {NEEDS_REVIEW}"
-            return Delivery(note=f"{why}; `fettle apply {self.record.id}` applies the change")
+            note = f"nothing was delivered: {ended.approved_by} has approved it, and {NEEDS_REVIEW}"
+            return Delivery(note=f"{note}; `fettle apply {self.record.id}` applies the change")
         if change is None:
             return Delivery(note="nothing was delivered: the job has changed nothing")
         blobs, cancel = self.context.pinned(ledger), StoreCancel(self.context.store, ledger)
@@ -275,16 +275,16 @@ class GraphRunner:
         except StateUnreadable:
             return None
         events = await retry_while_unavailable(lambda: self.operations.store.events(self.record.id))
-        there = None  # branches have files of their own
+        files = None  # branches have files of their own
         if not record.spec.parallel:
             blobs = self.context.blobs
             with contextlib.suppress(BlobMissing):
-                there = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
-        found = best(snapshot.values, events, there)
-        return None if found is None else _with(found, await self._last_change(record))
+                files = (await retry_while_unavailable(lambda: load(blobs, record.workspace))).files
+        result = best(snapshot.values, events, files)
+        return None if result is None else _with(result, await self._last_change(record))
 
     async def _last_change(self, record: JobRecord) -> Delivered | None:
-        """What a job that fails has changed; None where that cannot be known any more."""
+        """The change of a job that fails; None if the change is empty or cannot be read."""
         ledger = CURRENT.get(None)
         if ledger is None or record.workspace in (None, record.spec.workspace):
             return None  # it has changed nothing

@@ -198,8 +198,8 @@ class Engine:
         leases: Leases,
         context: WorkerContext,
     ) -> None:
-        """Do the work for which the fleet's rules set the pace, until cancelled. When the rules
-        change, this work begins again by the new ones."""
+        """Do the periodic work at the intervals of the fleet's rules, until cancelled. When the
+        rules change, the work starts again with the new rules."""
         while True:
             rules, changed = fleet.rules, asyncio.Event()
             operations.policy = policy_of(rules)
@@ -223,10 +223,10 @@ class Engine:
 
     def _storage_facts(self, storage: Readiness) -> Mapping[str, Any]:
         """The facts of the storage, tried just now if the last try is old; for other threads."""
-        looked = asyncio.run_coroutine_threadsafe(storage.look_if_older(FRESH_SECONDS), self._loop)
+        probe = asyncio.run_coroutine_threadsafe(storage.look_if_older(FRESH_SECONDS), self._loop)
         with contextlib.suppress(TimeoutError, RuntimeError):
-            looked.result(PROBE_SECONDS)
-        if looked.done():
+            probe.result(PROBE_SECONDS)
+        if probe.done():
             return storage.facts()
         return {**storage.facts(), "works": False, "why": "it has not answered a probe yet"}
 
@@ -240,8 +240,8 @@ def _stop_this_process() -> None:
 
 
 def _grace(rules: FleetRules) -> float:
-    """By when every worker that lives has renewed its leases after Redis was away: a heartbeat that
-    is hanging has to be given up first."""
+    """The seconds after an outage of Redis in which every running worker renews its leases: a
+    heartbeat that hangs has to time out first."""
     return 2 * rules.heartbeat_seconds + ANSWER_SECONDS
 
 
@@ -273,10 +273,10 @@ async def _ended(task: asyncio.Task[None]) -> None:
 def worker_app(broker_url: str, engine: Engine) -> Celery:
     """A Celery app whose worker feeds `engine`.
 
-    The hint is acknowledged before the job is worked on: the record, not the queue, remembers the
-    job. The task waits for a free slot, and Celery fetches no other meanwhile. A message is data:
-    it can name no other task, not even Celery's, and no other kind of key than a job's. Celery's
-    remote control cannot change a worker, so a writer to the broker cannot stop it.
+    The hint is acknowledged before the work on the job begins: the record, not the queue, remembers
+    the job. The task waits for a free slot, and Celery fetches no other hint until then. A message
+    is data: it can name no other task, not even Celery's, and no other kind of key than a job's.
+    Celery's remote control cannot change a worker, so a writer to the broker cannot stop it.
     """
     app = hints.celery_app(
         broker_url,

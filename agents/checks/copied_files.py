@@ -1,4 +1,4 @@
-"""Which files of a workspace are copied for the checks: none that would configure them. Pure."""
+"""The files of a workspace that are copied for checks: no file may configure the checks. Pure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Entry = TypeVar("Entry", bytes, str)
 
 
 def files_under_test(files: Mapping[str, Entry], checks: Collection[str]) -> dict[str, Entry]:
-    """Those of a workspace's `files` that are copied for checks with the paths `checks`.
+    """The `files` of a workspace that are copied for checks with the paths `checks`.
 
-    Left out are: a file of the same path, or in the place of a check's directory; a package with a
-    check's name; each conftest, pytest setting, start-up module, path file, entry point and
-    compiled file. (pyproject.toml and similar files stay: pytest is run so that it does not read
-    them.)
+    These files are omitted: a file with the path of a check, or in the place of its directory; a
+    package with the name of a check; each conftest, pytest setting, start-up module, path file,
+    entry point and compiled file. (pyproject.toml and similar files are copied, because pytest runs
+    with options that ignore them.)
     """
     packages = {f"{path.removesuffix('.py')}/__init__.py" for path in checks}
     return {

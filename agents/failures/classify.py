@@ -83,12 +83,12 @@ def classify(result: RunResult, *, shell: bool = False) -> Failure:
 def of_verification(
     found: Failure, result: RunResult, *, reported: bool, failed: str | None
 ) -> Failure:
-    """The failure of a `verify`, of which `classify` has `found` the class by the output alone.
+    """The failure of a `verify`. `found`: its failure by the output alone, from `classify`.
 
     A verification that ends by itself with an exit code has failed as a test, in any language.
     Another class stays if it says more: a limit, a command that does not exist, an exception that
-    ended the program or the collection of tests. `reported`: pytest reported its tests; `failed` is
-    the first of them that failed (`t.py::test_a: reason`).
+    ended the program or the collection of tests. `reported`: pytest reported its tests; `failed`:
+    the first test that failed (`t.py::test_a: reason`).
     """
     by_signal = result.signal is not None or _of_exit_code(result.exit_code, shell=False)
     if result.end is not End.EXITED or by_signal:

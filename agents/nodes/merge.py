@@ -70,17 +70,17 @@ async def _gathered(ports: Ports, base: str | None, left: Mapping[int, str | Non
     """The branches that fit into one workspace, in the order of their steps."""
     began, sizes = await _files(ports.workspace, base)
     gathered = Gathered(merged(began, {}))
-    taken: dict[int, Mapping[str, Version]] = {}
+    fitting: dict[int, Mapping[str, Version]] = {}
     for step, workspace in sorted(left.items()):
         files, more = await _files(ports.workspace, workspace)
         sizes |= more
-        found = merged(began, {**taken, step: files})
-        after = {path: sizes[content] for path, content in found.files.items()}
-        if why := exceeded_limit({}, after, ports.limits):
-            gathered.left_out.append({"step": step, "why": why})
+        candidate = merged(began, {**fitting, step: files})
+        after = {path: sizes[content] for path, content in candidate.files.items()}
+        if reason := exceeded_limit({}, after, ports.limits):
+            gathered.left_out.append({"step": step, "why": reason})
             continue
-        taken[step] = files
-        gathered.merged = found
+        fitting[step] = files
+        gathered.merged = candidate
         gathered.steps.append(step)
     return gathered
 
@@ -89,10 +89,12 @@ async def _files(
     workspace: Workspace, at: str | None
 ) -> tuple[Mapping[str, Version], dict[Version, int]]:
     """The files and links of a workspace digest, and the size of each version in bytes."""
-    there = workspace.fork()
-    await there.checkout(at)
-    files, sizes = await there.manifest(at), there.list()
-    return files, {each: sizes.get(path, len(each.target or "")) for path, each in files.items()}
+    copy = workspace.fork()
+    await copy.checkout(at)
+    files, sizes = await copy.manifest(at), copy.list()
+    return files, {
+        version: sizes.get(path, len(version.target or "")) for path, version in files.items()
+    }
 
 
 async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
@@ -100,7 +102,7 @@ async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
     was, now = await workspace.manifest(workspace.digest), gathered.merged.files
     changed = [path for path, content in now.items() if was.get(path) != content]
     deleted = frozenset(was.keys() - now.keys())
-    made: Sequence[Artifact] = ()
+    artifacts: Sequence[Artifact] = ()
     if changed or deleted:
         targets = {path: now[path].target for path in changed}
         links = {path: target for path, target in targets.items() if target is not None}
@@ -108,11 +110,11 @@ async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
         contents = {path: await workspace.kept(now[path].digest) for path in files}
         kinds = {path: now[path].executable for path in files}
         modes = {path: kind for path, kind in kinds.items() if kind is not None}
-        made = await workspace.apply(contents, deleted, executable=modes, links=links)
+        artifacts = await workspace.apply(contents, deleted, executable=modes, links=links)
     return {
         "steps": gathered.steps,
         "files": sorted({*changed, *deleted}),
         "conflicts": [conflict.fields() for conflict in gathered.merged.conflicts],
         "left_out": gathered.left_out,
-        "artifacts": [asdict(artifact) for artifact in made],
+        "artifacts": [asdict(artifact) for artifact in artifacts],
     }

@@ -18,16 +18,17 @@ from worker.ledger import Ledger
 from worker.repositories.patches import tip
 
 
-async def intended(record: JobRecord, ledger: Ledger, blobs: Blobs, made: Delivered) -> Change:
-    """The change with this patch: as it was first to be delivered, else as it was made now."""
-    key = f"delivery|{made.patch.digest}"
-    said = await ledger.recall(key)
-    if said is None:
-        said = json.dumps({"branch": f"{BRANCH}{record.id}", "bundle": made.bundle}).encode()
-        await ledger.record(key, Finished(said))
+async def intended(record: JobRecord, ledger: Ledger, blobs: Blobs, delivered: Delivered) -> Change:
+    """The change with this patch: as an earlier attempt recorded it, or else as it is now; records
+    it then."""
+    key = f"delivery|{delivered.patch.digest}"
+    entry = await ledger.recall(key)
+    if entry is None:
+        entry = json.dumps({"branch": f"{BRANCH}{record.id}", "bundle": delivered.bundle}).encode()
+        await ledger.record(key, Finished(entry))
     try:
-        kept = json.loads(said)
-        branch, digest = kept["branch"], kept["bundle"]
+        fields = json.loads(entry)
+        branch, digest = fields["branch"], fields["bundle"]
     except (ValueError, TypeError, KeyError) as error:
         raise StateUnreadable(f"journal entry {key}: {type(error).__name__}: {error}") from error
     bundle = await blobs.get(digest)

@@ -66,10 +66,10 @@ class Credentials:
 def credentials(file: Path, setting: str) -> Credentials:
     """The operator's file: lines `HOST USER:TOKEN`, or `ssh://HOST FILE` with the file of a key.
 
-    A line `[TENANT]` begins the credentials of that tenant, and `[*]` those of every tenant; lines
-    before are for the tenant `default`. Other lines are empty, or begin with `#`. Raises
-    RepositoriesUnfit, which names the setting."""
-    found: dict[str, dict[str, str]] = {}
+    A line `[TENANT]` begins the credentials of that tenant, and `[*]` credentials for all tenants;
+    lines before the first of these are for the tenant `default`. Other lines are empty, or begin
+    with `#`. Raises RepositoriesUnfit, which names the setting."""
+    by_owner: dict[str, dict[str, str]] = {}
     owner = OPERATOR
     for number, line in enumerate(map(str.strip, _secret(file, setting).splitlines()), 1):
         if not line or line.startswith("#"):
@@ -84,10 +84,10 @@ def credentials(file: Path, setting: str) -> Credentials:
             _check_key(credential, at)
         elif ":" not in credential:
             raise RepositoriesUnfit(f"{at}: {_LINES}")
-        if host in found.setdefault(owner, {}):
+        if host in by_owner.setdefault(owner, {}):
             raise RepositoriesUnfit(f"{at}: the tenant {owner} has a line for {host} already")
-        found[owner][host] = credential
-    return Credentials(found)
+        by_owner[owner][host] = credential
+    return Credentials(by_owner)
 
 
 def _owner(name: str, at: str) -> str:
@@ -99,13 +99,13 @@ def _owner(name: str, at: str) -> str:
 
 
 def _host(name: str, at: str) -> str:
-    """A name that a site can have: another would be a line without any effect."""
-    place = name.removeprefix(SSH)
+    """Check a host's name. A line with a name that no site can have would have no effect."""
+    host = name.removeprefix(SSH)
     try:
         parse_repository_hosts((name,))
     except AddressError:
         raise RepositoriesUnfit(f"{at}: {_LINES}") from None
-    if "://" in place or "*" in place:
+    if "://" in host or "*" in host:
         raise RepositoriesUnfit(f"{at}: a host is named in full, and without http:// or https://")
     return name
 

@@ -181,16 +181,17 @@ def version() -> tuple[int, ...] | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(rb"(?<![\d.])(\d+(?:\.\d+)+)", done.stdout)
-    return tuple(map(int, found[1].split(b"."))) if found else None
+    match = re.search(rb"(?<![\d.])(\d+(?:\.\d+)+)", done.stdout)
+    return tuple(map(int, match[1].split(b"."))) if match else None
 
 
-def fault(found: tuple[int, ...] | None) -> str | None:
-    """Why git of this version (None: there is none) will not do, and what to do; None: it does."""
-    if found is None:
+def fault(version: tuple[int, ...] | None) -> str | None:
+    """The reason why git of this version (None: git is missing) does not suffice, with the remedy;
+    None if it suffices."""
+    if version is None:
         return _MISSING
-    if found < OLDEST:
-        return f"git {'.'.join(map(str, found))} is too old: 2.32 or newer is needed"
+    if version < OLDEST:
+        return f"git {'.'.join(map(str, version))} is too old: 2.32 or newer is needed"
     return None
 
 

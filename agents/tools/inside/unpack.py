@@ -24,10 +24,10 @@ def unpack() -> None:
             zipfile.ZipFile(f"{PACKAGES}/{name}").extractall(part)
     for name in os.listdir(part):
         for kind in ("purelib", "platlib"):
-            place = f"{part}/{name}/{kind}"
-            if name.endswith(".data") and os.path.isdir(place):
-                for each in os.listdir(place):
-                    os.rename(f"{place}/{each}", f"{part}/{each}")
+            folder = f"{part}/{name}/{kind}"
+            if name.endswith(".data") and os.path.isdir(folder):
+                for entry in os.listdir(folder):
+                    os.rename(f"{folder}/{entry}", f"{part}/{entry}")
     for name in os.listdir(part):
         if name.partition(".")[0] in AT_START:
             os.rename(f"{part}/{name}", f"{part}/not-at-start-{name}")

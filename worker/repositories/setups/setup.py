@@ -147,8 +147,8 @@ class Setups:
 
 
 def _finish(layer: Path, entries: Collection[str], taken: int) -> None:
-    """Note the layer's bytes, and keep what is in it out of git's sight, beside files of a commit
-    with these paths."""
+    """Note the layer's bytes, and have git ignore its files, except files at the paths of the
+    commit's `entries`."""
     hidden = [f"{line}\n" for line in _new(layer, entries)]
     for path, text in ((f"{TOP}/{BYTES_FILE}", f"{taken}\n"), (EXCLUDE, "".join(hidden))):
         (layer / path).parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +157,7 @@ def _finish(layer: Path, entries: Collection[str], taken: int) -> None:
 
 
 def _new(layer: Path, entries: Collection[str]) -> Iterator[str]:
-    """The topmost paths that the commit has not, as git's rules name them."""
+    """The topmost paths that the commit does not have, as rules for git to ignore."""
     known = {str(each) for path in entries for each in PurePosixPath(path).parents}
     for place, folders, names in os.walk(layer):
         own = Path(place).relative_to(layer)
