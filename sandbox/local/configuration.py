@@ -1,7 +1,9 @@
-"""The configuration in `/etc` of programs that have a directory of their own, such as a JDK.
+"""Files in `/etc` that the interpreter needs, and programs with a directory of their own (a JDK).
 
 A sandbox has an `/etc` of its own. Distributions keep the configuration of a JDK below `/etc`, and
-link to it from the directory of the JDK; Java does not start without these files.
+link to it from the directory of the JDK; Java does not start without these files. Debian links a
+module of Python's standard library there, `sitecustomize`, which hides a module of this name in
+other places.
 """
 
 from __future__ import annotations
@@ -19,17 +21,21 @@ SYSTEM_DIRECTORIES = ("/", "/usr", "/usr/local")
 def configuration(
     programs: Iterable[str], path: str, etc: Path = Path("/etc")
 ) -> Iterator[tuple[str, bytes]]:
-    """The files below `etc` that symbolic links in the directories of `programs` name, with their
-    contents. `path` is the search path for the programs. A file that not every user can read is
-    left out, because it may hold a secret.
-    """
+    """The linked files of `programs` with a directory of their own; `path` is the search path."""
     located = (shutil.which(program, path=path) for program in programs)
     directories = {Path(file).resolve().parent.parent for file in located if file is not None}
     for directory in sorted(directories - set(map(Path, SYSTEM_DIRECTORIES))):
-        for target in _linked(directory, etc):
-            for file in (target, *sorted(target.rglob("*"))):
-                if _is_readable_by_all(file):
-                    yield str(file), file.read_bytes()
+        yield from linked_files(directory, etc)
+
+
+def linked_files(directory: Path, etc: Path = Path("/etc")) -> Iterator[tuple[str, bytes]]:
+    """The files below `etc` that symbolic links below `directory` name, by path, with their
+    contents. A file that not every user can read is left out, because it may hold a secret.
+    """
+    for target in _linked(directory, etc):
+        for file in (target, *sorted(target.rglob("*"))):
+            if _is_readable_by_all(file):
+                yield str(file), file.read_bytes()
 
 
 def _linked(directory: Path, etc: Path) -> Iterator[Path]:

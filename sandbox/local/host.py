@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sandbox import policy, programs
-from sandbox.local.configuration import configuration
+from sandbox.local.configuration import configuration, linked_files
 from sandbox.policy import HostEnvironment, Tree
 from sandbox.protocol import SandboxUnavailable
 from sandbox.scripts import scripts
 
 _PATH = ":".join(policy.SYSTEM_PATH)
 _ASK = (
-    "import sys, json; "
-    "print(json.dumps([sys.version_info[:2], sys.base_prefix, sys.base_exec_prefix]))"
+    "import sys, os, json; print(json.dumps("
+    "[sys.version_info[:2], os.path.dirname(os.__file__), sys.base_prefix, sys.base_exec_prefix]))"
 )
 
 
@@ -42,7 +42,8 @@ def find(
             "bubblewrap is not installed. Install it: apt-get install bubblewrap"
         )
     trees, links = _system()
-    inside, own = _interpreter(python)
+    standard_library, bases = _installation(python)
+    inside, own = _interpreter(python, bases)
     masked = tuple((each, Path(each).is_dir()) for each in policy.MASKED if Path(each).exists())
     links = (*links, *_programs(inside, further))
     base = None if layers is None else Tree(layers, policy.LAYERS)
@@ -55,7 +56,7 @@ def find(
         masked,
         path=(programs.PLACE,),
         scripts=dict(scripts(environment)) if inside != python else {},
-        configuration=dict(configuration(further, _PATH)),
+        configuration=dict([*configuration(further, _PATH), *linked_files(standard_library)]),
         layers=base,
     )
 
@@ -116,14 +117,15 @@ def _system() -> tuple[tuple[Tree, ...], tuple[tuple[str, str], ...]]:
     return tuple(trees), tuple(links)
 
 
-def _interpreter(python: str) -> tuple[str, tuple[Tree, ...]]:
-    """The interpreter's path in the sandbox, and the trees it needs beyond the system's.
+def _interpreter(python: str, bases: Iterable[str]) -> tuple[str, tuple[Tree, ...]]:
+    """The interpreter's path in the sandbox, and the trees it needs beyond the system's. `bases`
+    are the directories of its installation.
 
     A virtual environment is shown at `policy.VENV`; the installation below it stays where it is,
     because its libraries and the environment's links name it by its path.
     """
     inside, trees = python, []
-    for base in _installation(python):
+    for base in bases:
         if _below(base, policy.SYSTEM_TREES):
             continue
         if _below(base, policy.COVERED) or base == "/":
@@ -139,13 +141,14 @@ def _interpreter(python: str) -> tuple[str, tuple[Tree, ...]]:
     return inside, tuple(trees)
 
 
-def _installation(python: str) -> list[str]:
-    """Where the interpreter is installed, as it says itself, and by its paths without links."""
+def _installation(python: str) -> tuple[Path, list[str]]:
+    """The interpreter's standard library, and the directories of its installation, as the
+    interpreter names them and without links."""
     try:
         output = subprocess.run(
             [python, "-I", "-S", "-c", _ASK], env={}, capture_output=True, check=True, timeout=30
         )
-        (major, minor), *bases = json.loads(output.stdout)
+        (major, minor), library, *bases = json.loads(output.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise SandboxUnavailable(
             f"the sandbox's Python cannot be started: {error}. Make it: make install"
@@ -154,7 +157,9 @@ def _installation(python: str) -> list[str]:
         raise SandboxUnavailable(
             f"the sandbox's Python is {major}.{minor}; it must be 3.11 or newer"
         )
-    return sorted({path for base in bases for path in (base, os.path.realpath(base))})
+    return Path(library), sorted(
+        {path for base in bases for path in (base, os.path.realpath(base))}
+    )
 
 
 def _below(path: str, places: tuple[str, ...]) -> bool:

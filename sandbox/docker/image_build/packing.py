@@ -78,10 +78,11 @@ class Packed:
                 self.file(each, f"{at}/{each.name}")
 
     def file(self, source: Path, at: str) -> None:
-        """One file or symbolic link."""
+        """One file or symbolic link. A link into `/etc`, which the image does not have, becomes a
+        file: Debian links a module of its Python there."""
         above, _, name = at.strip("/").rpartition("/")
         path = f"{self.directory(above)}/{name}".lstrip("/")
-        if source.is_symlink():
+        if source.is_symlink() and not source.readlink().is_relative_to("/etc"):
             self._add(path, tarfile.SYMTYPE, link=str(source.readlink()))
         elif source.is_file():
             data = source.read_bytes()

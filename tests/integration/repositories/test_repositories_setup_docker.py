@@ -47,9 +47,11 @@ async def test_a_container_begins_with_what_a_setup_left(
         setup = Setup("pip install -r requirements.txt", paths)
         made = await setups.installed(base, setup, Within(sandbox, "a"), begins)
         tree = Tree({}, (base.layer,), frozenset(), (made.layer,))
-        looks = "hey; pytest -q tests; git status --porcelain"
-        seen = await sandbox.run(placed(Program.shell(looks), tree), QUICK)
-        again = await sandbox.run(placed(Program.python("import shout; shout.main()"), tree), QUICK)
+        looks = "hey; python -m pytest -q tests; git status --porcelain"
+        seen = await sandbox.run(placed(Program.shell(looks), tree, {}), QUICK)
+        again = await sandbox.run(
+            placed(Program.python("import shout; shout.main()"), tree, {}), QUICK
+        )
     finally:
         await sandbox.close()
     assert seen.stdout.text.startswith("HEY\n.")

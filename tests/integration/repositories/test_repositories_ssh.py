@@ -217,18 +217,9 @@ async def test_a_host_that_does_not_answer_ends_at_its_time(
     assert "took longer than 3 s" in str(error)
 
 
-@pytest.mark.parametrize(
-    ("listed", "url"),
-    [
-        ("ssh://169.254.169.254", "ssh://169.254.169.254/x"),
-        ("ssh://*.0.0.1:{port}", "ssh://127.0.0.1:{port}/x"),
-    ],
-)
-async def test_an_address_that_is_never_reached(
-    host: SshServer, tmp_path: Path, listed: str, url: str
-) -> None:
-    own = opened(host, tmp_path, repo_hosts=(listed.format(port=host.port),))
-    error = await refused(own, url.format(port=host.port))
+async def test_an_address_that_is_never_reached(host: SshServer, tmp_path: Path) -> None:
+    repositories = opened(host, tmp_path, repo_hosts=("ssh://169.254.169.254",))
+    error = await refused(repositories, "ssh://169.254.169.254/x")
     assert "is not public" in str(error)
     assert not isinstance(error, RepositoryUnavailable)
 
