@@ -78,10 +78,10 @@ def test_unusual_metadata(
     ],
 )
 def test_nobody_s_metadata_takes_long(text: str) -> None:
-    started = time.process_time()
     for name in METADATA:
+        started = time.process_time()
         site_of({name: text.encode(), "shop/__init__.py": b"", "setup.py": text.encode()})
-    assert time.process_time() - started < 2
+        assert time.process_time() - started < 2
 
 
 def test_a_large_file_is_not_read() -> None:
