@@ -220,7 +220,15 @@ LAYOUTS: dict[str, Shape] = {
 SHADOWS = "def test_own():\n    import {0}\n    assert {0}.OWN\n"
 OWN_LIBRARIES = {f"{name}/__init__.py": "OWN = True\n" for name in ("dateutil", "six")}
 OWN_TESTS = {f"tests/test_{name}.py": SHADOWS.format(name) for name in ("dateutil", "six")}
-STARTED = "import builtins\n\n\ndef test_started():\n    assert {}hasattr(builtins, 'started')\n"
+STARTED = """import builtins, os
+
+HIDDEN = os.path.lexists(os.path.dirname(os.__file__) + "/sitecustomize.py")
+
+
+def test_started():
+    assert hasattr(builtins, "started") is ({})
+"""
+"""Debian's Python has a `sitecustomize` of its own, which hides the one of a project."""
 START = "import builtins\nbuiltins.started = True\n"
 
 SETTINGS: dict[str, Shape] = {
@@ -253,22 +261,23 @@ SETTINGS: dict[str, Shape] = {
         directories=("src",),
     ),
     "sitecustomize at the top, on the path": Shape(
-        {**hatch(), **FLAT, "sitecustomize.py": START, "tests/test_start.py": STARTED.format("")},
+        {**hatch(), **FLAT, "sitecustomize.py": START,
+         "tests/test_start.py": STARTED.format("not HIDDEN")},
         directories=("",),
     ),
     "sitecustomize at the top, not on the path": Shape(
         {**setuptools(), **IN_SRC, "sitecustomize.py": START,
-         "tests/test_start.py": STARTED.format("not ")},
+         "tests/test_start.py": STARTED.format("False")},
         directories=("src",),
     ),
     "sitecustomize in src": Shape(
         {**setuptools(), **IN_SRC, "src/sitecustomize.py": START,
-         "tests/test_start.py": STARTED.format("")},
+         "tests/test_start.py": STARTED.format("not HIDDEN")},
         directories=("src",),
     ),
     "usercustomize": Shape(
         {**hatch(), **FLAT, "usercustomize.py": START,
-         "tests/test_start.py": STARTED.format("not ")},
+         "tests/test_start.py": STARTED.format("False")},
         directories=("",),
     ),
     "cache": Shape(
