@@ -152,13 +152,12 @@ async def test_a_command_sees_the_whole_tree_and_leaves_only_what_is_new(bench: 
 
 
 async def test_a_run_after_a_setup_is_a_run_in_a_clone(bench: Bench) -> None:
-    starts = "import builtins\nbuiltins.started = True\n"
     test = (
-        "import builtins, os, shout, shop.cart\n\n\ndef test_it():\n    assert builtins.started\n"
+        "import os, shout, shop.cart\n\n\ndef test_it():\n"
         "    assert shout.__file__.startswith('/work/.setup/')\n"
         "    assert os.popen('git status --porcelain').read() == ''\n"
     )
-    shape = {**clone_projects.SHAPES["hatch, flat"].files, "sitecustomize.py": starts}
+    shape = clone_projects.SHAPES["sitecustomize at the top, on the path"].files
     files = {**shape, "tests/test_it.py": test, ".gitignore": ".pytest_cache\n"}
     bench.project.commit({path: text.encode() for path, text in files.items()})
     base = await bench.base()
