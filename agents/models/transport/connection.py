@@ -10,7 +10,7 @@ import contextlib
 import json
 import reprlib
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +18,13 @@ import httpx
 from typing_extensions import override
 
 from agents.models.call_context import CALL
-from agents.models.error_mapping.from_status import error_from_status
-from agents.models.errors import ModelError, ModelRefused, ModelUnavailable
+from agents.models.error_mapping.from_response import error_from_response, unreadable
+from agents.models.errors import ModelRefused, ModelUnavailable
 from agents.models.replies.surrogates import fix_surrogates
 from agents.models.streams import StreamProtocol
+from agents.models.transport.event_stream import json_events
 from agents.models.transport.sharded import ShardedTransport
 
-_SHOWN_CHARACTERS = 120
 # A proxy in the environment has the same or a narrower pattern, comes before this one, and so is
 # still used.
 _ANYWHERE = "all://*"
@@ -85,7 +85,7 @@ class ProviderClient(httpx.AsyncClient):
 
     async def _whole(self, response: httpx.Response, clock: asyncio.Timeout) -> httpx.Response:
         if response.status_code != httpx.codes.OK:
-            raise _refusal(await response.aread(), response)
+            raise error_from_response(await response.aread(), response)
         kind = response.headers.get("content-type", "")
         if kind.startswith(_STREAMS):
             body = await self._folded(response, kind, clock)
@@ -95,7 +95,7 @@ class ProviderClient(httpx.AsyncClient):
         with _of_its_shape(kind, body):
             body = fix_surrogates(body)
             if not (isinstance(body, dict) and self._protocol.is_reply(body)):
-                raise _unreadable(kind, json.dumps(body))
+                raise unreadable(kind, json.dumps(body))
             if (why := self._protocol.declined(body)) is not None:
                 raise ModelRefused(f"the model declined to answer: {why}", status=200)
         CALL.get().delivered = True
@@ -114,11 +114,11 @@ class ProviderClient(httpx.AsyncClient):
         listener = CALL.get().listener
         assembler = self._protocol.assembler()
         loop = asyncio.get_running_loop()
-        async for event in _events(response):
+        async for event in json_events(response):
             with _of_its_shape(kind, event):
                 chunks = assembler.feed(event)
                 if not all(isinstance(chunk.text, str) for chunk in chunks):
-                    raise _unreadable(kind, json.dumps(event))
+                    raise unreadable(kind, json.dumps(event))
             if chunks:
                 clock.reschedule(loop.time() + self._times.first_token)
                 if listener is not None:
@@ -143,39 +143,11 @@ def connect(
     )
 
 
-async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
-    """The JSON objects of a stream: of server-sent events, or one a line.
-
-    Lines end at line feeds only: JSON may contain other characters that Python's `splitlines`, and
-    so httpx' `aiter_lines`, takes for an end of a line.
-    """
-    rest = b""
-    async for chunk in response.aiter_bytes():
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if event := _event(line):
-                yield event
-    if event := _event(rest):
-        yield event
-
-
-def _event(line: bytes) -> dict[str, Any] | None:
-    """The object in a line; None for anything else: comments, names, blank lines, the end."""
-    data = line.removeprefix(b"data:").strip()
-    if not data.startswith(b"{"):
-        return None
-    try:
-        event = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise _unreadable("a stream", data.decode(errors="replace")) from error
-    return event if isinstance(event, dict) else None
-
-
 def _read(response: httpx.Response, kind: str) -> Any:
     try:
         return response.json()
     except (ValueError, RecursionError) as error:
-        raise _unreadable(kind, response.text) from error
+        raise unreadable(kind, response.text) from error
 
 
 @contextlib.contextmanager
@@ -184,23 +156,4 @@ def _of_its_shape(kind: str, read: Any) -> Iterator[None]:
     try:
         yield
     except _MISSHAPEN as error:
-        raise _unreadable(kind, reprlib.repr(read)) from error
-
-
-def _refusal(body: bytes, response: httpx.Response) -> ModelError:
-    """The error for an error status. The clients' own errors differ in what they keep."""
-    try:
-        reason = json.loads(body)
-    except (ValueError, RecursionError):
-        reason = None
-    reason = reason[0] if isinstance(reason, list) and reason else reason
-    error = reason.get("error", reason) if isinstance(reason, dict) else None
-    details = error if isinstance(error, dict) else {}
-    text = details.get("message") or error or response.text[:_SHOWN_CHARACTERS].strip()
-    message = str(text or response.reason_phrase)
-    return error_from_status(response.status_code, message, details, response.headers)
-
-
-def _unreadable(kind: str, text: str) -> ModelUnavailable:
-    shown = text[:_SHOWN_CHARACTERS]
-    return ModelUnavailable(f"unreadable reply ({kind}): {shown!r}", status=200)
+        raise unreadable(kind, reprlib.repr(read)) from error
