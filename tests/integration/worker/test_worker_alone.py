@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from jobs.model.spec import JobSpec, Priority
 from jobs.queue.hints import Hints
 from jobs.service import Operations
 from jobs.transitions.lifecycle import Policy
-from worker.isolation import AT_ONCE
+from worker.isolation import AT_ONCE, START_MS
 
 JOBS = 5
+STARTED = '"job runs alone"'
 
 
 @pytest.fixture
@@ -68,7 +70,7 @@ async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(
         hints.close()
         ended = [await deployment.record_of(operations, job_id) for job_id in ids]
     assert {each.status for each in ended} == {Status.SUCCEEDED}, deployment.logs()
-    assert deployment.logs().count('"job runs alone"') == JOBS
+    assert deployment.logs().count(STARTED) == JOBS
     assert 0 < most <= AT_ONCE * len(workers)
 
 
@@ -76,23 +78,38 @@ async def test_a_job_that_runs_alone_gets_one_process_for_many_hints(
 async def test_a_process_that_ends_before_its_claim_leaves_the_job_to_another_worker(
     deployment: Deployment,
 ) -> None:
-    """Then its worker is killed, too."""
+    """The lock on the job's next claim is free when its worker has drained, long before the lock
+    expires."""
     model = deployment.record("alone", one_run("alone", "print('x')"))
     async with deployment.operations() as operations:
         job_id = await crashed_twice(deployment, operations, model)
         deadly = deployment.worker(fail_point="before_claim", lease_seconds=MORTAL)
-        async with asyncio.timeout(30):
-            while "job's own process ended" not in deployment.logs():
-                await asyncio.sleep(0.02)
+        await deployment.logged("job's own process ended")
+        deadly.send_signal(signal.SIGTERM)
+        assert deadly.wait(30) == 0
+        processes = deployment.logs().count(STARTED)
+        deployment.worker()
+        await deployment.ready(2)
+        await operations.hint_again(job_id)
+        await deployment.logged(STARTED, processes + 1, START_MS / 2_000)
+        ended = await deployment.until(operations, job_id)
+    assert ended.status is Status.SUCCEEDED, deployment.logs()
+
+
+@pytest.mark.invariant("J8")
+async def test_a_worker_that_dies_with_its_process_leaves_the_job_to_another_worker(
+    deployment: Deployment,
+) -> None:
+    """The process is killed at its claim. Because it might still claim the job, another process
+    starts only when the lock on that claim expires."""
+    model = deployment.record("alone", one_run("alone", "print('x')"))
+    async with deployment.operations() as operations:
+        job_id = await crashed_twice(deployment, operations, model)
+        deadly = deployment.worker(fail_point="before_claim", lease_seconds=MORTAL)
+        await deployment.logged(STARTED)
         deadly.kill()
         deadly.wait()
         deployment.worker()
-        await deployment.ready(2)
-        hints = Hints(deployment.broker_url)
-        async with asyncio.timeout(20):  # a process that is made for it
-            hints.send(job_id, Priority.NORMAL)
-            while (await deployment.record_of(operations, job_id)).status is Status.QUEUED:
-                await asyncio.sleep(0.25)
-        hints.close()
+        await deployment.logged(STARTED, 2, START_MS / 1_000 + 30)
         ended = await deployment.until(operations, job_id)
     assert ended.status is Status.SUCCEEDED, deployment.logs()

@@ -110,9 +110,16 @@ class Deployment:
 
     async def ready(self, workers: int = 1, seconds: float = 30) -> None:
         """Wait until that many workers are ready."""
-        async with asyncio.timeout(seconds):
-            while self.logs().count('"worker ready"') < workers:
-                await asyncio.sleep(0.02)
+        await self.logged('"worker ready"', workers, seconds)
+
+    async def logged(self, text: str, times: int = 1, seconds: float = 30) -> None:
+        """Wait until the workers' logs contain the text that many times."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self.logs().count(text) < times:
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"no {times} {text}:\n{self.logs()}") from None
 
     def child_of_worker(self, word: str) -> int | None:
         """The pid of the last worker's child whose command line has the word."""
