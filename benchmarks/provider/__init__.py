@@ -6,7 +6,7 @@ Tests, benchmarks and drills run the providers' real clients against it.
 from benchmarks.provider.request import Message, Request
 from benchmarks.provider.script import Script, always, in_order
 from benchmarks.provider.server import ProviderServer
-from benchmarks.provider.turn import Cut, Garbled, Hang, Refusal, Reply, Tokens, ToolCall, Turn
+from benchmarks.provider.turn import Cut, Garbled, Hang, Raw, Refusal, Reply, Tokens, ToolCall, Turn
 
 __all__ = [
     "Cut",
@@ -14,6 +14,7 @@ __all__ = [
     "Hang",
     "Message",
     "ProviderServer",
+    "Raw",
     "Refusal",
     "Reply",
     "Request",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 MAX_HEAD_BYTES = 64 * 1024
+_STATUSES = frozenset(HTTPStatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +59,34 @@ async def send(
     await writer.drain()
 
 
-async def send_events(
+async def send_pieces(
     writer: asyncio.StreamWriter,
-    events: Iterable[bytes],
+    pieces: Iterable[bytes | float],
     content_type: str,
     *,
-    pace_seconds: float = 0.0,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
     ends: bool = True,
 ) -> None:
-    """Send a stream, one chunk an event; without `ends`, the client waits for more."""
-    head = {"content-type": content_type, "transfer-encoding": "chunked"}
-    writer.write(_head(200, head))
-    for event in events:
-        writer.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
-        await writer.drain()
-        if pace_seconds:
-            await asyncio.sleep(pace_seconds)
+    """Send a stream, one chunk for each piece of bytes; a number is a pause in seconds.
+
+    Without `ends`, the client waits for more.
+    """
+    head = {"content-type": content_type, "transfer-encoding": "chunked", **(headers or {})}
+    writer.write(_head(status, head))
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n" if piece else b"")
+            await writer.drain()
+        else:
+            await asyncio.sleep(piece)
     if ends:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
 
 
 def _head(status: int, headers: Mapping[str, str]) -> bytes:
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+    phrase = HTTPStatus(status).phrase if status in _STATUSES else "Unnamed"
+    lines = [f"HTTP/1.1 {status} {phrase}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

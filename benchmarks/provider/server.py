@@ -6,13 +6,13 @@ import asyncio
 import itertools
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Self
 
 from benchmarks.provider import http
 from benchmarks.provider.request import Request
 from benchmarks.provider.script import Script, as_script
-from benchmarks.provider.turn import Cut, Garbled, Hang, Refusal, Reply, Turn
+from benchmarks.provider.turn import Cut, Garbled, Hang, Raw, Refusal, Reply, Turn
 from benchmarks.provider.wire import DIALECTS, understand
 
 _START_SECONDS = 10.0
@@ -155,12 +155,21 @@ class ProviderServer:
                 await http.send(writer, turn.status, body, headers=_retry_after(turn))
             case Garbled():
                 await http.send(writer, 200, turn.body.encode(), content_type=turn.content_type)
+            case Raw():
+                await http.send_pieces(
+                    writer,
+                    turn.pieces,
+                    turn.content_type,
+                    status=turn.status,
+                    headers=turn.headers,
+                    ends=turn.ends,
+                )
+                return turn.ends
             case Hang(seconds, _, float() | int() as pace):
                 dialect = DIALECTS[request.wire]
                 signs = itertools.repeat(dialect.sign_of_life, int(seconds / pace))
-                await http.send_events(
-                    writer, signs, dialect.stream_type, pace_seconds=pace, ends=False
-                )
+                paced = _paced(signs, pace)
+                await http.send_pieces(writer, paced, dialect.stream_type, ends=False)
                 return False
             case Hang(seconds, after):
                 if after is not None:
@@ -181,7 +190,7 @@ class ProviderServer:
             return
         kind = DIALECTS[request.wire].stream_type
         events = self._events(turn, request)
-        await http.send_events(writer, events, kind, pace_seconds=turn.pace_seconds)
+        await http.send_pieces(writer, _paced(events, turn.pace_seconds), kind)
 
     async def _half(self, turn: Reply, request: Request, writer: asyncio.StreamWriter) -> None:
         """The first half of a reply, without an end."""
@@ -191,7 +200,7 @@ class ProviderServer:
         events = list(self._events(turn, request))
         half = events[: len(events) // 2]
         kind = DIALECTS[request.wire].stream_type
-        await http.send_events(writer, half, kind, pace_seconds=turn.pace_seconds, ends=False)
+        await http.send_pieces(writer, _paced(half, turn.pace_seconds), kind, ends=False)
 
     def _events(self, turn: Reply, request: Request) -> Iterator[bytes]:
         dialect = DIALECTS[request.wire]
@@ -200,6 +209,14 @@ class ProviderServer:
 
     def _whole(self, turn: Reply, request: Request) -> dict[str, object]:
         return DIALECTS[request.wire].reply(turn, request.model, next(self._numbers))
+
+
+def _paced(events: Iterable[bytes], seconds: float) -> Iterator[bytes | float]:
+    """The events, each with a pause after it."""
+    for event in events:
+        yield event
+        if seconds:
+            yield seconds
 
 
 def _retry_after(turn: Refusal) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 SIGNATURE = "c2lnbmVk"
@@ -95,4 +95,18 @@ class Garbled:
     content_type: str = "application/json"
 
 
-Turn = Reply | Refusal | Hang | Cut | Garbled
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """The exact response: each piece is bytes, or a pause in seconds.
+
+    Without `ends`, the server closes the connection before the end of the body.
+    """
+
+    pieces: Sequence[bytes | float] = ()
+    content_type: str = "application/json"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ends: bool = True
+
+
+Turn = Reply | Refusal | Hang | Cut | Garbled | Raw

@@ -1,0 +1,23 @@
+"""Each quirk of a model server: a small job ends there as its row says. See README.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from integration.quirks.table import COUNT, ROWS
+from support.quirks.job import problems, run_row
+
+
+@pytest.mark.parametrize("name", list(ROWS))
+async def test_a_job_ends_as_its_row_says(name: str, tmp_path: Path) -> None:
+    row = ROWS[name]
+    found = problems(row, await run_row(row, tmp_path))
+    if row.not_yet:
+        assert found, "it ends as expected: remove `not_yet` from the row"
+    else:
+        assert not found, "\n".join(found)
+
+
+def test_no_id_is_used_twice() -> None:
+    assert len(ROWS) == COUNT

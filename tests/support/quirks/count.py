@@ -1,0 +1,40 @@
+"""Runs all rows of the table and counts how they end, by wire format; `-v` shows those that differ.
+
+python tests/support/quirks/count.py [-v] [WORDS OF AN ID]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+TESTS = Path(__file__).parents[2]
+
+
+async def main(arguments: list[str]) -> None:
+    """Print a line for each wire format: jobs that succeeded, that named the true reason, and
+    that ended otherwise than expected."""
+    from integration.quirks.table import ROWS  # noqa: PLC0415
+    from support.quirks.job import problems, run_row  # noqa: PLC0415
+
+    words = " ".join(each for each in arguments if each != "-v")
+    counts: dict[str, Counter[str]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for row in (row for row in ROWS.values() if words in row.id):
+            ran = await run_row(row, Path(folder))
+            found = problems(row, ran)
+            end = "succeeded" if row.end.state == "succeeded" else "true reason"
+            counts.setdefault(row.wire, Counter())["wrong" if found else end] += 1
+            if found and "-v" in arguments:
+                print(f"{row.id} ({ran.seconds:.1f} s)", *found, sep="\n    ")
+    for wire, count in {**counts, "all": sum(counts.values(), Counter())}.items():
+        kinds = ("succeeded", "true reason", "wrong")
+        print(f"{wire:10}", ", ".join(f"{kind} {count[kind]}" for kind in kinds))
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(TESTS), str(TESTS.parent)]
+    asyncio.run(main(sys.argv[1:]))

@@ -1,0 +1,101 @@
+"""Edits that quirks are composed from: conditions on bodies, edits of replies and of responses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from support.quirks.quirk import Asked, Event, Quirk, Sent, Turn, When, always, each_event, sends
+
+from benchmarks.provider import Reply, ToolCall
+
+
+def object_choice(asked: Asked) -> bool:
+    """For requests that name a tool as an object (OpenAI's `tool_choice`)."""
+    return isinstance(asked.body.get("tool_choice"), dict)
+
+
+def forced(asked: Asked) -> bool:
+    """For requests that force a tool in any way (OpenAI's `tool_choice`)."""
+    return asked.body.get("tool_choice") not in {None, "auto", "none"} or object_choice(asked)
+
+
+def with_calls(edit: Callable[[ToolCall], ToolCall]) -> Callable[[Reply], Turn]:
+    """Edit each tool call of a reply."""
+    return lambda reply: replace(reply, tool_calls=tuple(map(edit, reply.tool_calls)))
+
+
+def as_text(write: Callable[[ToolCall], str]) -> Callable[[Reply], Turn]:
+    """A reply whose tool calls are part of its text."""
+
+    def edit(reply: Reply) -> Turn:
+        if not reply.tool_calls:
+            return reply
+        return replace(
+            reply, text=reply.text + "".join(map(write, reply.tool_calls)), tool_calls=()
+        )
+
+    return edit
+
+
+def arguments_json(call: ToolCall) -> str:
+    """The arguments of a call as JSON."""
+    return call.args if isinstance(call.args, str) else json.dumps(call.args)
+
+
+def each_choice(edit: Callable[[dict[str, Any]], Any], when: When = always) -> Quirk:
+    """OpenAI: edit the first choice of each chunk in place."""
+
+    def of_event(event: Event) -> Event:
+        if event.get("choices"):
+            edit(event["choices"][0])
+        return event
+
+    return each_event(of_event, when)
+
+
+def each_delta(edit: Callable[[dict[str, Any]], Any], when: When = always) -> Quirk:
+    """OpenAI: edit the delta of each chunk in place."""
+    return each_choice(lambda choice: edit(choice["delta"]), when)
+
+
+def each_call_part(edit: Callable[[dict[str, Any]], Any], when: When = always) -> Quirk:
+    """OpenAI: edit each part of a streamed call in place."""
+
+    def of_delta(delta: dict[str, Any]) -> None:
+        for part in delta.get("tool_calls") or ():
+            edit(part)
+
+    return each_delta(of_delta, when)
+
+
+def finish(reason: Any, when: When = always) -> Quirk:
+    """OpenAI: another finish reason at the end of each reply."""
+
+    def of_choice(choice: dict[str, Any]) -> None:
+        if choice["finish_reason"] is not None:
+            choice["finish_reason"] = reason
+
+    return each_choice(of_choice, when)
+
+
+def headed(when: When = always, **headers: str) -> Quirk:
+    """More headers of the response; `retry_after="1"` is `retry-after`."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return sends(lambda sent: replace(sent, headers={**sent.headers, **named}), when)
+
+
+def typed(content_type: str, when: When = always) -> Quirk:
+    """Another content type of the response."""
+    return sends(lambda sent: replace(sent, content_type=content_type), when)
+
+
+def paced(seconds: float, when: When = always) -> Quirk:
+    """A pause before each event."""
+
+    def edit(sent: Sent) -> Sent:
+        return replace(sent, items=[each for item in sent.items for each in (seconds, item)])
+
+    return sends(edit, when)

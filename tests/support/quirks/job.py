@@ -1,0 +1,125 @@
+"""Runs the job of a row, and compares its end with the expected one."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx
+from support.graph.graphs import Journey, PlannedSandbox, printed
+from support.quirks.row import Ran, Row
+from support.quirks.server import QuirkyServer
+
+from agents.graph.job_input import JobInput
+from agents.graph.outcome import Outcome
+from agents.models.chains import Chains
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
+from agents.models.providers import PROVIDERS
+from agents.models.retry import RetryPolicy
+from agents.models.role_models import RoleModels
+from benchmarks.provider import ProviderServer
+from jobs.model.spec import JobSpec
+from worker.outcome import Fail, Retry, classify_failure, why_unapproved
+
+TASK = "Print six times seven."
+LONGEST_SECONDS = 20.0
+_certificates = functools.cache(httpx.create_ssl_context)
+
+
+@dataclass(frozen=True)
+class QuickOptions(ModelOptions):
+    """The operator's settings, with hardly a wait between two tries."""
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """As in production, but for the waits."""
+        policy: RetryPolicy = ModelOptions.retry_policy.fget(self)  # type: ignore[attr-defined]
+        return replace(policy, first_wait_seconds=0.002, longest_wait_seconds=0.002)
+
+
+async def run_row(row: Row, folder: Path) -> Ran:
+    """Run a job over the real client libraries against the row's server."""
+    started = time.monotonic()
+    with ExitStack() as open_:
+        server = open_.enter_context(ProviderServer(QuirkyServer(row.quirks, row.model)))
+        stand_in = open_.enter_context(ProviderServer(QuirkyServer(row.stand_in or ())))
+        pool = _pool(row, server, stand_in)
+        chain = (row.name,) if row.stand_in is None else (row.name, row.stand_in_name)
+        sandbox = PlannedSandbox(defaultdict(lambda: printed("42\n")))
+        journey = Journey.plan(folder, [], sandbox)
+        journey.ports = journey.with_ports(models=RoleModels(pool, Chains(chain)))
+        try:
+            async with asyncio.timeout(LONGEST_SECONDS):
+                await journey.begin(JobInput(TASK, max_revisions=1))
+            ended = await journey.outcome()
+            state, message = _end_of(ended, journey)
+        except Exception as error:  # noqa: BLE001 - every end is a result
+            ended, (state, message) = None, _end_of_error(error)
+        await pool.aclose()
+    return Ran(
+        state=state,
+        message=message,
+        answer=ended.answer if ended else "",
+        programs=sandbox.ran,
+        requests=server.requests,
+        to_stand_in=stand_in.requests,
+        record=journey.record,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _pool(row: Row, server: ProviderServer, stand_in: ProviderServer) -> ModelPool:
+    second = {row.stand_in_name.partition(":")[0]: stand_in} if row.stand_in is not None else {}
+    first = row.name.partition(":")[0]
+    addresses = {name: each.base_urls()[name] for name, each in second.items()}
+    keys = {provider: f"{provider}-key" for provider in PROVIDERS}
+    base_urls = {**addresses, first: server.base_urls()[first]}
+    pool = ModelPool(QuickOptions(**{"api_keys": keys, "base_urls": base_urls, **row.options}))
+    pool._tls = _certificates()
+    return pool
+
+
+def _end_of(ended: Outcome, journey: Journey) -> tuple[str, str]:
+    why = why_unapproved(JobSpec(TASK, max_revisions=1), ended)
+    if why is None:
+        return "succeeded", ""
+    overruled = [str(data.get("overruled") or "") for data in journey.data_of("critiqued")]
+    return "fails", "; ".join([why, *filter(None, overruled)])
+
+
+def _end_of_error(error: Exception) -> tuple[str, str]:
+    if isinstance(error, TimeoutError):
+        return "hangs", f"no end within {LONGEST_SECONDS:g} s"
+    match classify_failure(error):
+        case Retry(wait=wait):
+            return "waits", f"{wait.on}: {wait.why}"
+        case Fail(detail=detail, unforeseen=unforeseen):
+            return "internal error" if unforeseen else "fails", detail
+        case other:
+            return "internal error", repr(other)
+
+
+def problems(row: Row, ran: Ran) -> Sequence[str]:
+    """In which respects a job's end differs from the expected one; empty if it does not."""
+    found = []
+    if ran.state != row.end.state:
+        found.append(f"it {ran.state}, expected: {row.end.state} ({ran.message})")
+    text = ran.message.casefold()
+    found += [f"{w!r} is not in: {ran.message}" for w in row.end.words if w.casefold() not in text]
+    found += [f"{w!r} is in: {ran.message}" for w in row.end.without if w.casefold() in text]
+    if ran.state == "succeeded" and ran.answer != row.answer:
+        found.append(f"its answer is {ran.answer!r}, expected: {row.answer!r}")
+    if ran.state == "succeeded" and list(ran.programs) != list(row.programs):
+        found.append(f"it ran {ran.programs}, expected: {row.programs}")
+    if len(ran.requests) > row.most_requests:
+        found.append(f"it sent {len(ran.requests)} requests, at most {row.most_requests} expected")
+    if not found and not row.check(ran):
+        found.append("the row's own check fails")
+    return found

@@ -1,0 +1,158 @@
+"""Quirk: one way in which a server differs from a plain one. Quirks of a row apply in its order.
+
+A server answers a request in three steps, and a quirk may change each of them:
+
+refuse  the request, before any model reads it: `Refusal`, `Raw` or None
+say     the model's turn: another `Reply`, or another kind of `Turn`
+send    the response: its events, its head, its pauses
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from benchmarks.provider import Raw, Refusal, Reply, Request, Turn
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request. `role` is planner, executor or critic; `count` numbers all requests of the server
+    from 1, `again` those of the same role after the same number of replies from 0."""
+
+    request: Request
+    role: str
+    count: int
+    again: int
+
+    @property
+    def body(self) -> Mapping[str, Any]:
+        """The request's JSON."""
+        return self.request.body
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the result of a tool call is sent back."""
+        return any(message.speaker == "tool" for message in self.request.messages)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A response. An item of `items` is an event, the text after `data: ` (such as `[DONE]`), bytes
+    that are sent as they are, or a pause in seconds."""
+
+    items: Sequence[Event | str | bytes | float]
+    content_type: str
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ends: bool = True
+
+    def with_events(self, edit: Callable[[Event], Any]) -> Sent:
+        """The response with each event edited; `edit` returns an item, a list of items or None."""
+        items: list[Any] = []
+        for item in self.items:
+            edited = edit(item) if isinstance(item, dict) else item
+            items += edited if isinstance(edited, list) else [edited]
+        return replace(self, items=[item for item in items if item is not None])
+
+
+When = Callable[[Asked], bool]
+
+
+def always(asked: Asked) -> bool:
+    """For every request."""
+    return True
+
+
+@dataclass(frozen=True)
+class Quirk:
+    """See the module."""
+
+    refuse: Callable[[Asked], Turn | None] = lambda _asked: None
+    say: Callable[[Asked, Reply], Turn] = lambda _asked, reply: reply
+    send: Callable[[Asked, Sent], Sent] = lambda _asked, sent: sent
+
+
+def refuses(when: When, status: int, message: str, **fields: Any) -> Quirk:
+    """A refusal in the error object of the wire format; `fields` are added to that object."""
+    refusal = Refusal(status, message, fields=fields)
+    return Quirk(refuse=lambda asked: refusal if when(asked) else None)
+
+
+def answers(
+    when: When,
+    status: int,
+    body: bytes | str = b"",
+    content_type: str = "application/json",
+    **headers: str,
+) -> Quirk:
+    """A response with exactly this body. `retry_after="1"` is the header `retry-after`."""
+    raw = Raw(
+        [body.encode() if isinstance(body, str) else body],
+        content_type,
+        status,
+        {name.replace("_", "-"): value for name, value in headers.items()},
+    )
+    return Quirk(refuse=lambda asked: raw if when(asked) else None)
+
+
+def plays(when: When, turn: Turn) -> Quirk:
+    """Another turn in place of the model's, such as `Cut()` or `Hang(1)`."""
+    return Quirk(refuse=lambda asked: turn if when(asked) else None)
+
+
+def says(edit: Callable[[Reply], Turn], when: When = always) -> Quirk:
+    """Another reply of the model."""
+    return Quirk(say=lambda asked, reply: edit(reply) if when(asked) else reply)
+
+
+def sends(edit: Callable[[Sent], Sent], when: When = always) -> Quirk:
+    """Another response."""
+    return Quirk(send=lambda asked, sent: edit(sent) if when(asked) else sent)
+
+
+def each_event(edit: Callable[[Event], Any], when: When = always) -> Quirk:
+    """Another form of each event; see `Sent.with_events`."""
+    return sends(lambda sent: sent.with_events(edit), when)
+
+
+def role(*names: str) -> When:
+    """For requests of these roles."""
+    return lambda asked: asked.role in names
+
+
+def has(*fields: str) -> When:
+    """For bodies with one of these fields; `a.b` is the field b of the object a."""
+
+    def found(asked: Asked, path: str) -> bool:
+        value: Any = asked.body
+        for name in path.split("."):
+            if not isinstance(value, Mapping) or value.get(name) is None:
+                return False
+            value = value[name]
+        return True
+
+    return lambda asked: any(found(asked, path) for path in fields)
+
+
+def first(count: int = 1, of: When = always) -> When:
+    """For the first tries of each step of the job."""
+    return lambda asked: of(asked) and asked.again < count
+
+
+def both(*conditions: When) -> When:
+    """For requests that fulfil all conditions."""
+    return lambda asked: all(condition(asked) for condition in conditions)
+
+
+def second_call(asked: Asked) -> bool:
+    """For the executor's requests that send a tool's result back."""
+    return asked.role == "executor" and asked.has_result
+
+
+def first_call(asked: Asked) -> bool:
+    """For the executor's requests before a tool's result."""
+    return asked.role == "executor" and not asked.has_result

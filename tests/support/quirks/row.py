@@ -1,0 +1,126 @@
+"""Row: one quirk of a server, and how a small job has to end there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from support.quirks.quirk import Quirk
+from support.quirks.server import ANSWER, CODE, Model, competent
+
+from agents.ports import Charge
+from agents.ports.memory import MemoryRecord
+from benchmarks.provider import Request
+from benchmarks.provider.request import Wire
+
+
+@dataclass(frozen=True)
+class End:
+    """How a job ends: `state` is `succeeded`, `fails` (for good) or `waits` (is tried again later).
+
+    `words` must be in its message, `without` must not; case does not count.
+    """
+
+    state: str
+    words: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def but_not(self, *words: str) -> End:
+        """The same end, with words that must not be in its message."""
+        return End(self.state, self.words, (*self.without, *words))
+
+
+SUCCEEDED = End("succeeded")
+
+
+def fails(*words: str) -> End:
+    """The job fails at once, with these words in its message."""
+    return End("fails", words)
+
+
+def waits(*words: str) -> End:
+    """The job waits to be tried again, with these words in its message."""
+    return End("waits", words)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What happened to a job. `message` is empty if it succeeded; `programs` are the programs that
+    ran; `requests` are those to the row's server, `to_stand_in` those to its stand-in."""
+
+    state: str
+    message: str
+    answer: str
+    programs: Sequence[str]
+    requests: Sequence[Request]
+    to_stand_in: Sequence[Request]
+    record: MemoryRecord
+    seconds: float
+
+    def charges(self) -> Sequence[Charge]:
+        """The charges of the job's model calls."""
+        return list(self.record.charges.values())
+
+    def events(self, kind: str) -> Sequence[Mapping[str, Any]]:
+        """The data of the job's events of a kind."""
+        return [event.data for event in self.record.events.values() if event.kind == kind]
+
+
+Check = Callable[[Ran], object]
+
+
+def _true(ran: Ran) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Row:
+    """A server with `quirks` around `model` (by default one that does its job), and the job's end.
+
+    `name` is the model that is configured, `stand_in` the quirks of a second server, with the model
+    `stand_in_name`, that comes next in the chain; None: there is none. `options` are fields of
+    `ModelOptions`. A job that succeeds has the answer `answer` and has run `programs`; `check` is
+    what else must be true of it. `not_yet`: the row is known to differ; a release has none.
+    """
+
+    title: str
+    wire: Wire
+    name: str
+    quirks: Sequence[Quirk]
+    end: End = SUCCEEDED
+    model: Model = competent
+    stand_in: Sequence[Quirk] | None = None
+    stand_in_name: str = "groq:llama-3.3-70b-versatile"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    most_requests: int = 12
+    answer: str = ANSWER
+    programs: Sequence[str] = (CODE,)
+    check: Check = _true
+    not_yet: bool = False
+
+    @property
+    def id(self) -> str:
+        """The name of the row in reports."""
+        return f"{self.wire}: {self.title}"
+
+
+def _of(wire: Wire, name: str) -> Callable[..., Row]:
+    def row(title: str, *quirks: Quirk, name: str = name, **more: Any) -> Row:
+        return Row(title, wire, name, quirks, **more)
+
+    return row
+
+
+openai = _of("openai", "compatible:some-model")
+"""A row of OpenAI's wire format: `openai("its title", quirk, quirk, end=..., ...)`."""
+anthropic = _of("anthropic", "anthropic:claude-haiku-4-5")
+gemini = _of("gemini", "google_genai:gemini-2.5-flash")
+ollama = _of("ollama", "ollama:qwen3:8b")
+WIRES = (openai, anthropic, gemini, ollama)
+
+
+def on_all(title: str, *quirks: Quirk, not_yet: Collection[Wire] = (), **more: Any) -> list[Row]:
+    """The same row for all four wire formats; `not_yet` names formats."""
+    rows = [row(title, *quirks, **more) for row in WIRES]
+    return [replace(row, not_yet=row.wire in not_yet) for row in rows]

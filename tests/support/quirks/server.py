@@ -1,0 +1,97 @@
+"""A server with quirks around a competent model, as a script of `benchmarks.provider`."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from support.quirks.quirk import Asked, Quirk, Sent
+from support.quirks.strict import objection
+
+from benchmarks.provider import Raw, Refusal, Reply, Request, ToolCall, Turn
+from benchmarks.provider.wire import DIALECTS
+
+CODE = "print(6 * 7)"
+ANSWER = "It prints 42."
+
+Model = Callable[[Asked], Turn]
+
+
+def competent(asked: Asked) -> Turn:
+    """A plan, one run, an answer, an approval."""
+    match asked.role:
+        case "planner":
+            return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Run it."]}),))
+        case "critic":
+            return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
+        case _ if asked.has_result:
+            return Reply(ANSWER)
+        case _:
+            return Reply(tool_calls=(ToolCall("python", {"code": CODE}),))
+
+
+def calls(*tool_calls: ToolCall) -> Model:
+    """A competent model whose executor makes these calls, one after the other."""
+
+    def model(asked: Asked) -> Turn:
+        done = sum(message.speaker == "tool" for message in asked.request.messages)
+        if asked.role != "executor" or done >= len(tool_calls):
+            return competent(asked)
+        return Reply(tool_calls=(tool_calls[done],))
+
+    return model
+
+
+class QuirkyServer:
+    """The script of one server; call it with each request."""
+
+    def __init__(self, quirks: Sequence[Quirk], model: Model = competent) -> None:
+        self._quirks = quirks
+        self._model = model
+        self._numbers = itertools.count(1)
+        self._steps: Counter[tuple[str, int]] = Counter()
+
+    def __call__(self, request: Request) -> Turn:
+        asked = self._asked(request)
+        for quirk in self._quirks:
+            if (refused := quirk.refuse(asked)) is not None:
+                return refused
+        if (problem := objection(request.wire, request.body)) is not None:
+            return Refusal(400, problem)
+        turn = self._model(asked)
+        for quirk in self._quirks:
+            if isinstance(turn, Reply):
+                turn = quirk.say(asked, turn)
+        return self._sent(asked, turn) if isinstance(turn, Reply) else turn
+
+    def _asked(self, request: Request) -> Asked:
+        role = role_of(request.tools)
+        step = (role, request.replies_so_far)
+        again, self._steps[step] = self._steps[step], self._steps[step] + 1
+        return Asked(request, role, next(self._numbers), again)
+
+    def _sent(self, asked: Asked, reply: Reply) -> Raw:
+        request = asked.request
+        dialect = DIALECTS[request.wire]
+        chunks = list(dialect.chunks(reply, request, asked.count))
+        events = [json.loads(chunk) if chunk.startswith("{") else chunk for chunk in chunks]
+        sent = Sent(events, dialect.stream_type)
+        for quirk in self._quirks:
+            sent = quirk.send(asked, sent)
+
+        def framed(item: object) -> bytes | float:
+            if isinstance(item, bytes | float | int):
+                return item
+            return dialect.framed(item if isinstance(item, str) else json.dumps(item))
+
+        pieces = [framed(item) for item in sent.items]
+        return Raw(pieces, sent.content_type, sent.status, sent.headers, sent.ends)
+
+
+def role_of(tools: Sequence[str]) -> str:
+    """The role that offers these tools."""
+    if {"Plan", "ParallelPlan", "Questions"} & {*tools}:
+        return "planner"
+    return "critic" if "Verdict" in tools else "executor"
