@@ -37,7 +37,8 @@ from worker.adapters.backend import backend, limits
 from worker.adapters.budget import Spending
 from worker.adapters.cancel import StoreCancel
 from worker.adapters.model_choice import chains, models_of
-from worker.adapters.rate_limit import RedisRateLimit
+from worker.adapters.models.capabilities import RedisCapabilities
+from worker.adapters.models.rate_limit import RedisRateLimit
 from worker.adapters.recordings import Recordings, redaction
 from worker.adapters.repository import anew, base_of, facts_of
 from worker.adapters.routing import routed, routes
@@ -261,7 +262,9 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
 
     watch_pool(lambda: own.pool, figures)
     blobs = open_blobs(settings.blobs_dir, settings.bucket())
-    models, default = ModelPool(model_options(settings), rate_limit, figures), chains(settings)
+    capabilities = RedisCapabilities(store.capabilities)
+    models = ModelPool(model_options(settings), rate_limit, figures, capabilities)
+    default = chains(settings)
     return WorkerContext(
         store=store,
         blobs=blobs,

@@ -10,6 +10,8 @@ import httpx
 from langchain_core.language_models import BaseChatModel
 
 from agents.extras import install_command
+from agents.models.capabilities.server import ModelServer
+from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
 from agents.models.chains import Role
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
@@ -30,6 +32,7 @@ def build(
     tls: ssl.SSLContext | None = None,
     rate_limit: RateLimit | None = None,
     meter: Meter | None = None,
+    capabilities: CapabilityStore | None = None,
 ) -> BaseChatModel:
     """The model that answers `role`; imports its provider's library on first use.
 
@@ -42,7 +45,8 @@ def build(
         return RecordedModel(recording=recording, role=role, redaction=options.redaction)
     ready(name, options)
     tls = tls or httpx.create_ssl_context()
-    http = connect(tls, name.of.protocol, options.times)
+    server = ModelServer(str(name), capabilities or MemoryCapabilities())
+    http = connect(tls, name.of.protocol, options.times, server)
     made = ModelConfig(
         model=name.model,
         api_key=options.api_key(name),

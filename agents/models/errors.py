@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -34,11 +35,15 @@ class ModelNotConfigured(ModelError):
 
 
 class ModelRefused(ModelError):
-    """The provider refused the request for good. `status` is its HTTP status, if there is one."""
+    """The provider refused the request for good. `status` is its HTTP status, if there is one;
+    `details` is its error object as JSON, or its whole answer."""
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, status: int | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
+        self.details = details or {}
 
 
 class ContextExceeded(ModelRefused):

@@ -10,6 +10,7 @@ import httpx
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.build import build
+from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
 from agents.models.chains import Role
 from agents.models.circuit_breaker import CircuitBreaker
 from agents.models.errors import ModelNotConfigured
@@ -36,10 +37,12 @@ class ModelPool:
         options: ModelOptions,
         rate_limit: RateLimit | None = None,
         meter: Meter | None = None,
+        capabilities: CapabilityStore | None = None,
     ) -> None:
         self._options = options
         self._rate_limit = rate_limit or NoLimit()
         self._meter = meter
+        self._capabilities = capabilities or MemoryCapabilities()
         self._tls: ssl.SSLContext | None = None
         self.breaker = CircuitBreaker()
         self._models: dict[tuple[ModelName, Role | None, bool], BaseChatModel] = {}
@@ -54,7 +57,15 @@ class ModelPool:
             options = (
                 replace(self._options, temperature=VARIED_TEMPERATURE) if varied else self._options
             )
-            self._models[key] = build(name, options, role, self._tls, self._rate_limit, self._meter)
+            self._models[key] = build(
+                name,
+                options,
+                role,
+                self._tls,
+                self._rate_limit,
+                self._meter,
+                self._capabilities,
+            )
         return self._models[key]
 
     async def aclose(self) -> None:

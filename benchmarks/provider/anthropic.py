@@ -42,6 +42,8 @@ def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
 def forced_tool(body: Mapping[str, Any]) -> str | None:
     """The tool that must be called, if any."""
     choice = body.get("tool_choice") or {}
+    if choice.get("type") == "any":
+        return tools(body)[0]
     return choice.get("name") if choice.get("type") == "tool" else None
 
 

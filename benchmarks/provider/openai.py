@@ -38,6 +38,8 @@ def tools(body: Mapping[str, Any]) -> tuple[str, ...]:
 def forced_tool(body: Mapping[str, Any]) -> str | None:
     """The tool that must be called, if any."""
     choice = body.get("tool_choice")
+    if choice == "required":
+        return tools(body)[0]
     return choice["function"]["name"] if isinstance(choice, dict) else None
 
 

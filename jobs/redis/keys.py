@@ -18,6 +18,7 @@ fettle:blobs:loose          zset    digests that perhaps no job refers to, by si
 fettle:blobs:going          hash    digests of bytes that are being removed: until when
 fettle:slots:{provider}     list    its last and next requests, counted by slots; expires
 fettle:hold:{model}         string  the model is not to be asked until it expires
+fettle:capabilities         hash    what the servers of models accept, by model, as workers learned
 fettle:turn:{name}          string  the lock of work that one worker at a time does; expires
 fettle:jobs:{tenant}[:s]    zset    listings by creation: all, by status, by label; jobs of
                                     another kind than tasks have their own, after `:kind:{k}`
@@ -80,6 +81,7 @@ CHANGES = PREFIX + "changes"
 UNFINISHED = PREFIX + "unfinished"
 WORKERS = PREFIX + "workers"
 FLEET = PREFIX + "fleet"
+CAPABILITIES = PREFIX + "capabilities"
 TENANTS = PREFIX + "tenants"
 DELIVERIES = PREFIX + "deliveries"
 DEAD_DELIVERIES = PREFIX + "deliveries:dead"

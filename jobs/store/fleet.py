@@ -1,4 +1,5 @@
-"""The workers that were seen lately, the rules for all of them, and locks for their shared work."""
+"""The workers that were seen lately, the rules for all of them, the knowledge that they share, and
+locks for their shared work."""
 
 from __future__ import annotations
 
@@ -88,6 +89,27 @@ class FleetStore(Clock):
         """How many days ago the oldest finished job on record ended; 0 without one."""
         oldest = await ask(self.redis.zrange(keys.FINISHED, 0, 0, withscores=True))
         return (await self.now() - oldest[0][1]) / DAY_MS if oldest else 0.0
+
+
+class CapabilityRecords:
+    """A part of RedisStore: one text by model, `provider:model`. The workers know the shape of a
+    text, and how long it counts. Raises StoreUnavailable."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def all(self) -> Mapping[str, str]:
+        """All of them."""
+        found = await ask(self._redis.hgetall(keys.CAPABILITIES))
+        return {model.decode(): text.decode(errors="replace") for model, text in found.items()}
+
+    async def put(self, model: str, text: str) -> None:
+        """Write the text of a model."""
+        await ask(self._redis.hset(keys.CAPABILITIES, model, text))
+
+    async def remove(self, model: str) -> None:
+        """Forget a model."""
+        await ask(self._redis.hdel(keys.CAPABILITIES, model))
 
 
 class LeaderLock:

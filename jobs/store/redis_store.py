@@ -8,7 +8,7 @@ from jobs.redis.channels import Tokens, WorkerRpc
 from jobs.redis.connection import connect
 from jobs.store.blob_index import BlobIndex
 from jobs.store.events import Events
-from jobs.store.fleet import FleetStore, LeaderLock, WorkerRegistry
+from jobs.store.fleet import CapabilityRecords, FleetStore, LeaderLock, WorkerRegistry
 from jobs.store.listing import Listing
 from jobs.store.outbox import Outbox
 from jobs.store.records import Records
@@ -31,6 +31,7 @@ class RedisStore(Records, Events, Listing, WorkerRegistry):
         self.outbox = Outbox(redis)
         self.leader = LeaderLock(redis)
         self.fleet = FleetStore(redis)
+        self.capabilities = CapabilityRecords(redis)
         self.tokens = Tokens(redis, self.listener)
         self.rpc = WorkerRpc(redis, self.listener)
 

@@ -11,7 +11,7 @@ import pytest
 from agents.models.errors import ModelUnavailable
 from agents.spending.rate_limit import Pace, RateLimit
 from jobs.store.redis_store import connect
-from worker.adapters.rate_limit import RedisRateLimit
+from worker.adapters.models.rate_limit import RedisRateLimit
 
 SMALL, LARGE, OTHER = "groq:small", "groq:large", "openai:other"
 Workers = Callable[..., list[RateLimit]]

@@ -57,8 +57,8 @@ def error_from_status(
         wait = retry_after_seconds(headers, details)
         return ModelUnavailable(message, status=status, retry_after_seconds=wait)
     if status == 413 or (status == 400 and _TOO_LONG.search(f"{details.get('code')} {message}")):
-        return ContextExceeded(message, status=status)
-    return ModelRefused(message, status=status)
+        return ContextExceeded(message, status=status, details=details)
+    return ModelRefused(message, status=status, details=details)
 
 
 def error_in_reply(error: Any) -> ModelError:

@@ -24,6 +24,9 @@ from agents.models.replies.ending import cut_off, malformed
 
 T = TypeVar("T", bound=BaseModel)
 
+ANY_TOOL = "any"
+"""The model has to call a tool, and only one is offered. More servers accept this than the tool's
+name. LangChain writes it as each protocol does: `required` for OpenAI's."""
 _FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*?)```", re.DOTALL)
 
 
@@ -53,7 +56,7 @@ async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: typ
 
     Raises what the model raises: ModelUnavailable, ModelRefused, RecordingMismatch.
     """
-    bound = model.bind_tools([schema], tool_choice=_tool(schema))
+    bound = model.bind_tools([schema], tool_choice=ANY_TOOL)
     try:
         message = await bound.ainvoke(list(messages))
     except ReplyMalformed as error:

@@ -10,7 +10,7 @@ import contextlib
 import json
 import reprlib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ import httpx
 from typing_extensions import override
 
 from agents.models.call_context import CALL
+from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.from_response import error_from_response, unreadable
 from agents.models.errors import ModelRefused, ModelUnavailable
 from agents.models.replies.surrogates import fix_surrogates
@@ -56,16 +57,31 @@ class ProviderClient(httpx.AsyncClient):
     google-genai's; openrouter's and ollama's lose the Retry-After of a 429.
     """
 
-    def __init__(self, protocol: StreamProtocol, times: Timeouts, **options: Any) -> None:
+    def __init__(
+        self, protocol: StreamProtocol, times: Timeouts, server: ModelServer, **options: Any
+    ) -> None:
         super().__init__(**options)
         self._protocol = protocol
         self._times = times
+        self._server = server
 
     @override
     async def send(
         self, request: httpx.Request, *, stream: bool = False, **options: Any
     ) -> httpx.Response:
+        """Send the request in the form that its server accepts (ADR 73)."""
         request = self._protocol.streamed(request)
+        if not (content := await request.aread()):
+            return await self._send_once(request, **options)
+        body = json.loads(content)
+
+        async def send_form(form: Mapping[str, Any]) -> httpx.Response:
+            sent = request if form == body else _with_body(request, form)
+            return await self._send_once(sent, **options)
+
+        return await self._server.send(body, send_form)
+
+    async def _send_once(self, request: httpx.Request, **options: Any) -> httpx.Response:
         # The clients have other time limits, or none.
         wait = {"connect": self._times.connect, "read": None, "write": None, "pool": None}
         request.extensions = {**request.extensions, "timeout": wait}
@@ -130,16 +146,33 @@ class ProviderClient(httpx.AsyncClient):
 
 
 def connect(
-    tls: ssl.SSLContext, protocol: StreamProtocol, times: Timeouts | None = None, **options: Any
+    tls: ssl.SSLContext,
+    protocol: StreamProtocol,
+    times: Timeouts | None = None,
+    server: ModelServer | None = None,
+    **options: Any,
 ) -> ProviderClient:
     """A client for one protocol; `options` are those of httpx."""
     return ProviderClient(
         protocol,
         times or Timeouts(),
+        server or ModelServer(),
         verify=tls,
         limits=_LIMITS,
         mounts={_ANYWHERE: ShardedTransport(tls)},
         **options,
+    )
+
+
+def _with_body(request: httpx.Request, body: Mapping[str, Any]) -> httpx.Request:
+    """The request with another JSON body."""
+    headers = [(k, v) for k, v in request.headers.items() if k not in _OF_THE_BODY]
+    return httpx.Request(
+        request.method,
+        request.url,
+        headers=[*headers, ("content-type", "application/json")],
+        content=json.dumps(body).encode(),
+        extensions=request.extensions,
     )
 
 

@@ -35,7 +35,7 @@ from jobs.store.redis_store import RedisStore, connect
 from jobs.transitions.lifecycle import Policy
 from worker.adapters.budget import AccountBudget, DayLimits
 from worker.adapters.cancel import FRESH_SECONDS, StoreCancel
-from worker.adapters.rate_limit import RedisRateLimit
+from worker.adapters.models.rate_limit import RedisRateLimit
 from worker.ledger import Ledger
 
 MODEL = "groq:llama-3.3-70b-versatile"

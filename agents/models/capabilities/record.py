@@ -1,0 +1,63 @@
+"""Capabilities: what is known of the server of one model."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+REMEMBERED_SECONDS = 7 * 86_400
+"""A record counts for so long after its last change: servers are updated."""
+
+
+class Capabilities(BaseModel):
+    """What a server accepts for one model. An empty record sends requests as they are.
+
+    The record is small and frozen, and goes to JSON and back. A new version may add fields:
+    `parse` ignores fields that it does not know.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    drop: frozenset[str] = frozenset()
+    """Fields that the server refuses. `temperature` is a field of the body itself; `section.name`
+    is every field `name` within the body's field `section`: `generationConfig.temperature`,
+    `messages.reasoning_content`, `tools.strict`."""
+    rename: dict[str, str] = Field(default_factory=dict)
+    """Fields of the body that the server knows by another name: `max_tokens` by
+    `max_completion_tokens`."""
+    max_output_tokens: int | None = Field(None, gt=0)
+    """The most output tokens that a request may ask for."""
+    context_tokens: int | None = Field(None, gt=0)
+    """The tokens of a request with its reply, as the server says."""
+    learned_at: float = 0.0
+    """Seconds since 1970 of the last change; 0: nothing was learned."""
+
+    @classmethod
+    def parse(cls, text: str | bytes | None) -> Self:
+        """The record in stored JSON. One that is missing, damaged or too old is empty: it is
+        learned anew."""
+        try:
+            found = cls.model_validate_json(text or b"")
+        except ValidationError:
+            return cls()
+        return found if found.learned_at > time.time() - REMEMBERED_SECONDS else cls()
+
+    def changed(self, **fields: Any) -> Self:
+        """The record with other values."""
+        return self.model_copy(update=fields)
+
+    def overridden(self, by: Capabilities) -> Capabilities:
+        """The record, with the fields that `by` sets in place of its own."""
+        return self.model_copy(update={name: getattr(by, name) for name in by.model_fields_set})
+
+    def merged(self, newer: Capabilities) -> Capabilities:
+        """What both records know: another process may have learned something else meanwhile."""
+        return Capabilities(
+            drop=self.drop | newer.drop,
+            rename={**self.rename, **newer.rename},
+            max_output_tokens=newer.max_output_tokens or self.max_output_tokens,
+            context_tokens=newer.context_tokens or self.context_tokens,
+            learned_at=max(self.learned_at, newer.learned_at),
+        )

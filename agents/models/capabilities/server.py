@@ -1,0 +1,56 @@
+"""ModelServer: the requests of one model, in the form that its server accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from agents.models.capabilities.adapt import adapt
+from agents.models.capabilities.learn import learn
+from agents.models.capabilities.record import Capabilities
+from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
+from agents.models.errors import ModelRefused
+
+T = TypeVar("T")
+
+MOST_FORMS = 8
+"""Forms of one request that are tried. Each one but the first was learned from a refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """The server of `model`, which is written `provider:model`.
+
+    `override` is what the operator says of it; its fields count in place of what was learned.
+    """
+
+    model: str = ""
+    store: CapabilityStore = field(default_factory=MemoryCapabilities)
+    override: Capabilities = field(default_factory=Capabilities)
+
+    async def send(
+        self, body: Mapping[str, Any], send: Callable[[Mapping[str, Any]], Awaitable[T]]
+    ) -> T:
+        """What `send` returns for the first form of `body` that the server accepts.
+
+        A form is remembered only after the server has accepted it: a refusal may have another cause
+        than the one that it seems to name. Providers charge nothing for a refusal, so all forms are
+        one request of the budget and of the rate limit.
+        """
+        known = record = await self.store.read(self.model)
+        forms = [adapt(body, record.overridden(self.override))]
+        while True:
+            try:
+                reply = await send(forms[-1])
+            except ModelRefused as error:
+                record = learn(error, forms[-1], record)
+                form = adapt(body, record.overridden(self.override))
+                if form in forms or len(forms) == MOST_FORMS:
+                    raise
+                forms.append(form)
+            else:
+                break
+        if record != known:
+            await self.store.write(self.model, record)
+        return reply

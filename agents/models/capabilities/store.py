@@ -1,0 +1,38 @@
+"""CapabilityStore: the port that keeps the records of models."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol, runtime_checkable
+
+from agents.models.capabilities.record import Capabilities
+
+
+@runtime_checkable
+class CapabilityStore(Protocol):
+    """Keeps a record by model, `provider:model`. Neither method raises: without its storage it
+    keeps records in memory, and a call works as well with an empty record."""
+
+    async def read(self, model: str) -> Capabilities:
+        """What is known of the model; empty if nothing is."""
+        ...
+
+    async def write(self, model: str, learned: Capabilities) -> None:
+        """Add what was learned to what is known."""
+        ...
+
+
+class MemoryCapabilities:
+    """A CapabilityStore of one process."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, Capabilities] = {}
+
+    async def read(self, model: str) -> Capabilities:
+        """See CapabilityStore."""
+        return self._records.get(model, Capabilities())
+
+    async def write(self, model: str, learned: Capabilities) -> None:
+        """See CapabilityStore."""
+        known = await self.read(model)
+        self._records[model] = known.merged(learned.changed(learned_at=time.time()))

@@ -1,0 +1,1 @@
+"""Knowledge of providers that all workers share: their pace, and what their servers accept."""
