@@ -163,7 +163,7 @@ CASES = (
     no("skipped", write("solution.py", CRASH), write("test_solution.py", SKIPPED), tests("test_solution.py")),
     no("no-tests", write("solution.py", GOOD), write("test_solution.py", "import solution\n"), tests("test_solution.py")),
     no("leaves-pytest", write("solution.py", GOOD), write("test_solution.py", LEAVES), tests("test_solution.py")),
-    no("endless", write("solution.py", "while True:\n    pass\n"), verify("python", "solution.py")),
+    no("endless", write("solution.py", "while True:\n    pass\n"), verify("python", "solution.py"), spec={"run_seconds": 3}),
     # Not approved: what was run is not what is handed back.
     no("broken-after", write("solution.py", GOOD), write("test_solution.py", TEST), tests("test_solution.py"), write("solution.py", BUG)),
     no("writes-its-sources", write("make.py", MAKER), verify("python", "make.py")),
