@@ -7,9 +7,23 @@ program's traceback must be line 12 here.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _LEFT_OUT = re.compile(r"\n\[\.\.\. (\d{1,12}) characters left out \.\.\.\]\n")
 _BULLET = re.compile(r"^[^\S\n]*[-*]\s+", re.MULTILINE)
+
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zs", "Zl", "Zp", "Mn"})
+"""Unicode categories of characters that show nothing by themselves."""
+_FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols that show nothing."""
+
+
+def is_blank(text: str) -> bool:
+    """Whether a reader sees nothing: the text is empty, or white space, or of no width."""
+    return all(
+        character in _FILLERS or unicodedata.category(character) in _INVISIBLE for character in text
+    )
 
 
 def head_and_tail(text: str, limit: int) -> str:

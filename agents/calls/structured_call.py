@@ -15,6 +15,7 @@ from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.evidence.images import Image, with_images
 from agents.models.chains import Role
+from agents.models.errors import ReplyUnusable
 from agents.models.provider import ProviderModel
 from agents.models.replies.structured import Answer, ask, read
 from agents.ports import Ports
@@ -32,19 +33,23 @@ async def ask_role(
     level: int = 0,
     images: Sequence[Image] = (),
 ) -> Answer[T]:
-    """The model's value; if its first reply is invalid, that of its second. `images` are added for
-    a model that can see; they are no part of the call's key in the journal."""
+    """The model's value; if its first reply is invalid, that of its second. If no model of the role
+    gives a usable reply, an Answer with the error. `images` are added for a model that can see;
+    they are no part of the call's key in the journal."""
 
     async def send(model: BaseChatModel, given: Messages) -> Answer[T]:
         seen = images and isinstance(model, ProviderModel) and model.sees_images
         return await ask(model, with_images(given, images) if seen else given, schema)
 
-    first = await _ask(runtime, role, messages, schema, send, ordinal=0, level=level)
-    if first.value is not None:
-        return first
-    repair = render("repair", error=first.error, tool=schema.__name__)
-    again = [*messages, past_reply(first.said or "(nothing)"), HumanMessage(repair)]
-    return await _ask(runtime, role, again, schema, send, ordinal=1, level=level)
+    try:
+        first = await _ask(runtime, role, messages, schema, send, ordinal=0, level=level)
+        if first.value is not None:
+            return first
+        repair = render("repair", error=first.error, tool=schema.__name__)
+        again = [*messages, past_reply(first.said or "(nothing)"), HumanMessage(repair)]
+        return await _ask(runtime, role, again, schema, send, ordinal=1, level=level)
+    except ReplyUnusable as error:
+        return Answer(None, str(error), AIMessage(error.text))
 
 
 async def _ask(

@@ -28,8 +28,8 @@ from agents.executor.history import PAUSED, has_run, replies, this_pass
 from agents.executor.loop_detection import repeated_call
 from agents.executor.plan_progress import at_reply
 from agents.failures.feedback import escalation_of
-from agents.models.errors import ReplyMalformed
-from agents.models.replies.ending import MALFORMED, cut_off, malformed, output_tokens
+from agents.models.errors import ReplyUnusable
+from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
 from agents.ports import CallKey, Event, Ports
 from agents.prompts import described, past_reply, render
 from agents.runs.program import VERIFY
@@ -41,8 +41,6 @@ from sandbox.protocol import MIB
 
 _ASKED = "asked_to_verify"
 """Marks the reply of a model that was asked for a verification."""
-BROKEN_CALL_REASON = "MALFORMED_FUNCTION_CALL"
-"""Gemini's finish reason for a broken call. Groq answers with an error instead."""
 
 CUT_SHOWN = 2_000
 """Characters that stay of a reply that was cut off: every later request repeats them."""
@@ -56,8 +54,8 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
     async def awrap_model_call(self, request: ModelRequest[Ports], handler: Ask) -> AIMessage:
         """One model call, or a closing text if the pass has to end.
 
-        A reply that is only a broken call, or was cut off, is asked for once more. Raises
-        BudgetExhausted: a retry with a larger budget continues the pass at this call.
+        A reply that was cut off is asked for once more. Raises BudgetExhausted: a retry with a
+        larger budget continues the pass at this call.
         """
         ports = request.runtime.context
         if any(not offered(name, ports) for name in _names(request)):
@@ -131,12 +129,12 @@ async def _asked_to_verify(
     request: ModelRequest[Ports], handler: Ask, answer: AIMessage
 ) -> AIMessage:
     """The reply to that question; the first `answer` if it calls nothing, or the budget is used
-    up."""
+    up, or the model gives no usable reply."""
     ask = HumanMessage(render("executor/verify"))
     again = request.override(messages=[*request.messages, past_reply(str(answer.text)), ask])
     try:
         reply = await _once(again, handler, ordinal=2)
-    except BudgetExhausted:
+    except (BudgetExhausted, ReplyUnusable):
         return answer
     if not reply.tool_calls and not reply.invalid_tool_calls:
         return answer
@@ -145,18 +143,12 @@ async def _asked_to_verify(
 
 
 async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
-    """The reply. One that is only a broken call, or a text that was cut off, is asked for once
-    more."""
+    """The reply. A text that was cut off is asked for once more."""
     reply = await _once(request, handler, ordinal=0)
-    if reply.tool_calls or reply.invalid_tool_calls:
+    if reply.tool_calls or reply.invalid_tool_calls or not cut_off(reply):
         return reply
-    if cut_off(reply):
-        repair = render("executor/cut_off", tokens=output_tokens(reply), tool=None)
-    elif malformed(reply):
-        repair = render("executor/broken_call")
-    else:
-        return reply
-    said = past_reply(head_and_tail(str(reply.text), CUT_SHOWN) or "(a broken call)")
+    repair = render("executor/cut_off", tokens=output_tokens(reply), tool=None)
+    said = past_reply(head_and_tail(str(reply.text), CUT_SHOWN))
     again = request.override(messages=[*request.messages, said, HumanMessage(repair)])
     second = await _once(again, handler, ordinal=1)
     calls = second.tool_calls or second.invalid_tool_calls
@@ -171,12 +163,9 @@ def _marked(answer: AIMessage) -> AIMessage:
 
 async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
     async def call(model: BaseChatModel, given: Messages) -> AIMessage:
-        try:
-            response = await handler(
-                request.override(model=model, messages=cast("list[AnyMessage]", given))
-            )
-        except ReplyMalformed as error:
-            return AIMessage(error.said, response_metadata={"finish_reason": BROKEN_CALL_REASON})
+        response = await handler(
+            request.override(model=model, messages=cast("list[AnyMessage]", given))
+        )
         reply = response.result[0]
         assert isinstance(reply, AIMessage)  # noqa: S101 - the handler's type is wider
         return reply

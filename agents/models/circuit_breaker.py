@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from agents.models.errors import ModelUnavailable, ReplyMalformed
+from agents.models.errors import ModelUnavailable
 
 _REST_SECONDS = 15.0
 """A model that failed after all retries is skipped for so long, if there is a fallback. Then one
@@ -21,9 +21,7 @@ class CircuitBreaker:
         self._until: dict[str, tuple[float, str]] = {}
 
     def note(self, name: str, error: ModelUnavailable) -> None:
-        """`name` did not answer. A malformed reply is an answer, so its model is available."""
-        if isinstance(error, ReplyMalformed):
-            return
+        """`name` did not answer."""
         wait = error.retry_after_seconds or 0.0
         pause = min(max(wait, _REST_SECONDS), _LONGEST_REST_SECONDS)
         self._until[name] = (self._clock() + pause, str(error))

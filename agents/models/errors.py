@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from langchain_core.messages import AIMessage
 from pydantic import ValidationError
 
 from agents.errors import AgentsError
@@ -21,7 +22,7 @@ class ModelError(AgentsError):
     ├── ModelRefused           the provider refuses the request for good: key, request, length
     │   └── ContextExceeded    the request is longer than the model's context: a shorter one may fit
     ├── ModelUnavailable       the provider is down, broken or too busy: a retry may work
-    │   └── ReplyMalformed     the provider withheld a reply that was no valid tool call
+    ├── ReplyUnusable          the model replied, but not with an answer: another model may
     └── RecordingMismatch      a recording has no answer for a request
     """
 
@@ -71,16 +72,29 @@ class ModelUnavailable(ModelError):
         self.providers = providers
 
 
-class ReplyMalformed(ModelUnavailable):
-    """The model generated an invalid tool call. `said` is its text.
+class ReplyUnusable(ModelError):
+    """The model's reply is no answer: it is empty, has a bad ending or an invalid tool call.
 
-    Groq answers then with status 400, `tool_use_failed`. It is the model's error and not the
-    request's, so a retry may succeed.
+    The message completes the sentence "The reply ...". `text` is what the model wrote, and `reply`
+    the reply itself with its usage; None if the provider withheld the reply. The same model is
+    asked once more, then the next model. `transient`: the server broke off, so the job may try
+    again later; otherwise the model made a mistake, which it would repeat.
+
+    Why: docs/decisions/0076-endings-that-count.md
     """
 
-    def __init__(self, message: str, *, said: str) -> None:
-        super().__init__(message, status=400)
-        self.said = said
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str = "",
+        reply: AIMessage | None = None,
+        transient: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.text = text
+        self.reply = reply
+        self.transient = transient
 
 
 class RecordingMismatch(ModelError):
@@ -94,14 +108,11 @@ _OF_THE_PROVIDER = frozenset({401, 402, 403, 404})
 def another_may_answer(error: ModelError) -> bool:
     """Whether the same request may go to another model.
 
-    Not if the request itself was refused: what one provider blocks is not sent to the next. An
-    invalid tool call is for the caller to repair.
+    Not if the request itself was refused: what one provider blocks is not sent to the next.
     """
     if isinstance(error, ModelRefused):
         return error.status in _OF_THE_PROVIDER
-    if isinstance(error, ReplyMalformed):
-        return False
-    return isinstance(error, ModelUnavailable | ModelNotConfigured)
+    return isinstance(error, ModelUnavailable | ModelNotConfigured | ReplyUnusable)
 
 
 def describe_validation(error: ValidationError) -> str:

@@ -19,14 +19,16 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
 from agents.models.call_context import CALL, calling
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.describe import describe_error
-from agents.models.errors import ModelError, ModelUnavailable
+from agents.models.errors import ModelError, ModelUnavailable, ReplyUnusable
 from agents.models.providers import PROVIDERS
-from agents.models.replies.ending import separate_broken_calls
+from agents.models.replies.asking_again import ask_again
+from agents.models.replies.ending import require_answer, separate_broken_calls
 from agents.models.replies.history import normalize_history_for
 from agents.models.replies.surrogates import fix_surrogates
 from agents.models.retry import RetryPolicy
@@ -76,7 +78,8 @@ class ProviderModel(BaseChatModel):
             tool_choice = None
         bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
         shaped = cast("RunnableBinding[LanguageModelInput, AIMessage]", bound).kwargs
-        return self.bind(**shaped)
+        names = [convert_to_openai_tool(tool)["function"]["name"] for tool in tools]
+        return self.bind(**shaped, offered=names)
 
     @property
     def provider(self) -> str:
@@ -108,11 +111,29 @@ class ProviderModel(BaseChatModel):
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        offered: Sequence[str] = (),
         **kwargs: Any,
     ) -> ChatResult:
         messages = normalize_history_for(self.provider, messages)
         if "tool_choice" not in kwargs:
             kwargs = {**self.caching, **kwargs}
+        try:
+            return await self._with_retries(messages, stop, run_manager, kwargs)
+        except ReplyUnusable as error:
+            again = ask_again(messages, error, offered)
+        try:
+            return await self._with_retries(again, stop, run_manager, kwargs)
+        except ReplyUnusable as error:
+            raise self._no_answer(error) from error
+
+    async def _with_retries(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        run_manager: AsyncCallbackManagerForLLMRun | None,
+        kwargs: dict[str, Any],
+    ) -> ChatResult:
+        """The first reply, if the provider is unavailable for a moment only."""
         guard = CALL.get().guard
         started = time.monotonic()
         tries = 0
@@ -149,6 +170,13 @@ class ProviderModel(BaseChatModel):
                 return result
             await asyncio.sleep(pause)
 
+    def _no_answer(self, error: ReplyUnusable) -> ModelError:
+        """The error after a second reply that is no answer."""
+        message = f"{self.full_name}: two replies in a row are no answer: the last one {error}"
+        if error.transient:
+            return ModelUnavailable(message, status=200, providers=(self.provider,))
+        return ReplyUnusable(message, text=error.text, reply=error.reply)
+
     async def _try(
         self,
         left: float,
@@ -166,7 +194,7 @@ class ProviderModel(BaseChatModel):
                     result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
                         messages, stop=stop, run_manager=run_manager, **kwargs
                     )
-                message = _reply(result)
+                checked = _checked(result, _reply(result))
         except Exception as raised:
             if clock.expired():
                 total = self.retry_policy.total_seconds
@@ -177,11 +205,12 @@ class ProviderModel(BaseChatModel):
                 error = ModelUnavailable(f"unreadable reply: {raised!r}", status=200)
             if error is None:
                 raise
-            error.args = (describe_error(error, self.full_name),)
+            if not isinstance(error, ReplyUnusable):  # its text is for the model, too
+                error.args = (describe_error(error, self.full_name),)
             if error is raised:
                 raise
             raise error from raised
-        return _checked(result, message)
+        return checked
 
     @override
     def _generate(
@@ -214,17 +243,19 @@ def _reply(result: ChatResult) -> AIMessage:
 
 
 def _checked(result: ChatResult, message: AIMessage) -> ChatResult:
-    """The result, with its finish reason, and with its broken calls separated.
+    """The result, with its finish reason, and with its broken calls separated. Raises ReplyUnusable
+    for a reply that is no answer, and ModelRefused if the model declined.
 
     Most clients parse a call's arguments from a text: half a surrogate pair can be in it as an
     ASCII escape, which the reply's body does not show.
     """
-    information = result.generations[0].generation_info or {}
+    information = {**(result.llm_output or {}), **(result.generations[0].generation_info or {})}
     update = {
         "response_metadata": {**information, **message.response_metadata},
         "tool_calls": [
             {**call, "args": fix_surrogates(call["args"])} for call in message.tool_calls
         ],
     }
-    checked = ChatGeneration(message=separate_broken_calls(message.model_copy(update=update)))
-    return ChatResult(generations=[checked], llm_output=result.llm_output)
+    checked = separate_broken_calls(message.model_copy(update=update))
+    require_answer(checked)
+    return ChatResult(generations=[ChatGeneration(message=checked)], llm_output=result.llm_output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.models.errors import ModelUnavailable, ReplyMalformed
+from agents.models.errors import ModelUnavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,9 @@ class RetryPolicy:
         waits less than the provider asks; if that is too long, it gives up: another model may
         answer, and a job that waits should hold no worker. The waits double, with jitter over their
         upper half, so that jobs that failed together do not retry together. They apply even if the
-        provider asks for no wait, because some always do. A malformed reply gets one retry: the
-        caller can do better, and show the model what it wrote.
+        provider asks for no wait, because some always do.
         """
-        if tries > (1 if isinstance(error, ReplyMalformed) else self.retries):
+        if tries > self.retries:
             return None
         if (error.retry_after_seconds or 0.0) > self.longest_asked_seconds:
             return None

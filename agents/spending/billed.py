@@ -10,7 +10,7 @@ from agents.models.errors import (
     ModelRefused,
     ModelUnavailable,
     RecordingMismatch,
-    ReplyMalformed,
+    ReplyUnusable,
     with_causes,
 )
 
@@ -20,11 +20,11 @@ _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 def may_be_billed(error: ModelError) -> bool:
     """False if the provider refused it or was not reached.
 
-    A call that timed out or was cut off may have been answered in full; a malformed reply was
+    A call that timed out or was cut off may have been answered in full; an unusable reply was
     generated.
     """
     match error:
-        case ReplyMalformed():
+        case ReplyUnusable():
             return True
         case ModelNotConfigured() | RecordingMismatch():
             return False

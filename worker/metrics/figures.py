@@ -16,7 +16,7 @@ from agents.models.errors import (
     ContextExceeded,
     ModelError,
     ModelUnavailable,
-    ReplyMalformed,
+    ReplyUnusable,
 )
 from jobs.model.record import Cause, Reason, Status
 from jobs.store import Charge
@@ -156,7 +156,7 @@ def outcome(error: ModelError | None) -> str:
             return "answered"
         case ContextExceeded():
             return "too_long"
-        case ReplyMalformed():
+        case ReplyUnusable():
             return "malformed"
         case ModelUnavailable(status=status):
             return "rate_limited" if status == TOO_MANY_REQUESTS else "unavailable"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.models.errors import ContextExceeded, ModelError, ReplyMalformed
+from agents.models.errors import ContextExceeded, ModelError
 from agents.models.name import ModelName
 from agents.models.providers import Provider
 
@@ -23,7 +23,7 @@ def describe_error(error: ModelError, full_name: str) -> str:
         return said
     said = said if len(said) <= _SHOWN_CHARACTERS else f"{said[:_SHOWN_CHARACTERS]} ..."
     status = getattr(error, "status", None)
-    if status is None or status < 400 or isinstance(error, ReplyMalformed):
+    if status is None or status < 400:
         return f"{full_name}: {said}"
     if isinstance(error, ContextExceeded) and status != 413:
         return too_long(full_name, f"{status}: {said}")

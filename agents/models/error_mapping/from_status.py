@@ -12,7 +12,7 @@ from agents.models.errors import (
     ModelError,
     ModelRefused,
     ModelUnavailable,
-    ReplyMalformed,
+    ReplyUnusable,
 )
 from agents.models.replies.surrogates import replace_surrogates
 
@@ -48,9 +48,8 @@ def error_from_status(
     """
     message = replace_surrogates(message)
     if details.get("code") == "tool_use_failed":
-        return ReplyMalformed(
-            message, said=replace_surrogates(str(details.get("failed_generation", "")))
-        )
+        text = replace_surrogates(str(details.get("failed_generation") or ""))
+        return ReplyUnusable(f"has a tool call that is not valid: {message}", text=text)
     if _NO_MONEY in (details.get("code"), details.get("type")):
         return ModelRefused(message, status=402)
     if status in _FOR_NOW or not 400 <= status < 500:  # below 400: an unreadable reply

@@ -1,17 +1,75 @@
-"""Why a reply ended."""
+"""Why a reply ended, and whether it is an answer.
+
+A reply is an answer if it has a text or a call, and no ending that is known to be bad. Servers have
+many words for a good ending, so an unknown word is accepted.
+
+Why: docs/decisions/0076-endings-that-count.md
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from langchain_core.messages import AIMessage, InvalidToolCall
+
+from agents.models.errors import ModelRefused, ReplyUnusable
+from agents.texts import is_blank
 
 MALFORMED = "malformed_arguments"
 """The only argument of a call whose arguments were not valid JSON: their text."""
 
 _REASONS = ("finish_reason", "stop_reason", "done_reason")
 """The key in OpenAI's, Groq's and Gemini's replies, in Anthropic's, and in Ollama's."""
-_CUT_OFF = frozenset({"length", "MAX_TOKENS", "max_tokens", "model_context_window_exceeded"})
+
+# All words are compared in lower case. Gateways write the words of the provider behind them.
+_CUT_OFF = frozenset(
+    {
+        "length",
+        "max_tokens",
+        "max_output_tokens",
+        "max_length",
+        "model_length",  # Mistral
+        "model_context_window_exceeded",  # Anthropic
+    }
+)
+_DECLINED = frozenset(
+    {
+        "content_filter",
+        "content_filtered",
+        "refusal",
+        "guardrail_intervened",  # Bedrock
+        # Gemini: https://ai.google.dev/api/generate-content#FinishReason
+        "safety",
+        "prohibited_content",
+        "blocklist",
+        "spii",
+        "recitation",
+        "image_safety",
+        "image_prohibited_content",
+        "image_recitation",
+    }
+)
+_BROKEN_CALL = frozenset({"malformed_function_call", "malformed_tool_use"})
+_MISTAKES = frozenset(
+    {
+        "other",
+        "language",
+        "unexpected_tool_call",
+        "too_many_tool_calls",
+        "malformed_response",
+        "malformed_model_output",
+        "missing_thought_signature",
+        "finish_reason_unspecified",
+        "no_image",
+        "image_other",
+        "pause_turn",
+    }
+)
+_BROKE_OFF = re.compile(
+    r"error|abort|cancel|fail|timeout|timed_out|interrupt|insufficient|overload|unavailable"
+)
+"""Faults of the server, such as `network_error` and `insufficient_system_resource`."""
 
 
 def cut_off(message: AIMessage) -> bool:
@@ -25,12 +83,46 @@ def output_tokens(message: AIMessage) -> int:
 
 
 def malformed(message: AIMessage) -> bool:
-    """Whether the reply has a tool call that cannot be read, and none that can.
+    """Whether the reply has a tool call that cannot be read, and none that can."""
+    broken = _reason(message) in _BROKEN_CALL or bool(message.invalid_tool_calls)
+    return broken and not message.tool_calls
 
-    An agent's loop would take it for a final answer, often an empty one.
+
+def require_answer(message: AIMessage) -> None:
+    """Raise ReplyUnusable unless the reply is an answer; ModelRefused if the model declined.
+
+    A text that was cut off, and a call with broken arguments, are for the caller.
     """
-    garbled = _reason(message) == "MALFORMED_FUNCTION_CALL"
-    return not message.tool_calls and (garbled or bool(message.invalid_tool_calls))
+    reason, text = _reason(message), str(message.text)
+    if reason in _DECLINED:
+        raise ModelRefused(f"the model declined to answer: {text or reason}", status=200)
+    if _BROKE_OFF.search(reason):
+        raise ReplyUnusable(f"ended with `{reason}`", text=text, reply=message, transient=True)
+    if mistake := _mistake(message, reason, text):
+        raise ReplyUnusable(mistake, text=text, reply=message)
+
+
+def _mistake(message: AIMessage, reason: str, text: str) -> str | None:
+    """What the model did wrong; completes "The reply ..."."""
+    if reason in _MISTAKES:
+        return f"ended with `{reason}`"
+    if message.tool_calls or message.invalid_tool_calls:
+        return None
+    if reason in _BROKEN_CALL:
+        return "has a tool call that is not valid"
+    if not is_blank(text):
+        return None
+    if reason in _CUT_OFF:
+        tokens = f" ({count} tokens)" if (count := output_tokens(message)) else ""
+        return f"was cut off at the limit on its length{tokens} before it had an answer"
+    return "has thoughts, and no answer" if _has_thoughts(message) else "is empty"
+
+
+def _has_thoughts(message: AIMessage) -> bool:
+    """Whether a reply without a text has other content: thoughts are the only one that models
+    write, in blocks or in a field of their own."""
+    blocks = any(isinstance(block, dict) for block in message.content)
+    return blocks or "reasoning" in str(message.additional_kwargs)
 
 
 def separate_broken_calls(message: AIMessage) -> AIMessage:
@@ -53,6 +145,7 @@ def separate_broken_calls(message: AIMessage) -> AIMessage:
     return message.model_copy(update=update)
 
 
-def _reason(message: AIMessage) -> Any:
-    reasons = (message.response_metadata.get(name) for name in _REASONS)
-    return next((reason for reason in reasons if reason), None)
+def _reason(message: AIMessage) -> str:
+    """The reason in lower case; empty if the reply has none."""
+    reasons: list[Any] = [message.response_metadata.get(name) for name in _REASONS]
+    return next((str(reason).lower() for reason in reasons if reason), "")

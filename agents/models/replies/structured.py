@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
-from agents.models.errors import ReplyMalformed, describe_validation
+from agents.models.errors import ReplyUnusable, describe_validation
 from agents.models.replies.ending import cut_off, malformed
 
 T = TypeVar("T", bound=BaseModel)
@@ -54,13 +54,16 @@ class Answer(Generic[T]):
 async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: type[T]) -> Answer[T]:
     """One call of `model`; a reply that does not match `schema` is an Answer with an `error`.
 
-    Raises what the model raises: ModelUnavailable, ModelRefused, RecordingMismatch.
+    Raises what the model raises: ModelUnavailable, ModelRefused, ReplyUnusable, RecordingMismatch.
     """
     bound = model.bind_tools([schema], tool_choice=ANY_TOOL)
     try:
         message = await bound.ainvoke(list(messages))
-    except ReplyMalformed as error:
-        message = AIMessage(content=error.said)
+    except ReplyUnusable as error:  # Groq withholds replies that are plain JSON
+        withheld = read(AIMessage(error.text), schema)
+        if withheld.value is None:
+            raise
+        return withheld
     return read(message, schema)
 
 

@@ -1,4 +1,4 @@
-"""Replies that end at the limit on their length, by real clients: what was cut never counts."""
+"""Replies that are no answer, by real clients: what was cut off or is empty never counts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from support.graph.graphs import ANSWERS, Journey, PlannedSandbox
 
 from agents.graph.job_input import JobInput
+from agents.models.errors import ReplyUnusable
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -33,10 +34,14 @@ def write(content: str, **more: object) -> Reply:
 
 
 async def played(
-    folder: Path, name: str, turns: Sequence[Turn]
+    folder: Path,
+    name: str,
+    turns: Sequence[Turn],
+    plan: Sequence[Turn] = (PLAN,),
+    verdict: Sequence[Turn] = (APPROVED,),
 ) -> tuple[Journey, Sequence[Request]]:
     made = Journey.plan(folder, [], PlannedSandbox(ANSWERS))
-    with ProviderServer([PLAN, *turns, APPROVED]) as server:
+    with ProviderServer([*plan, *turns, *verdict]) as server:
         keys = dict.fromkeys(("groq", "anthropic", "google_genai"), "key")
         pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
         made.ports = made.with_ports(models=RoleModels.alone(pool, name))
@@ -90,3 +95,46 @@ async def test_an_answer_that_is_cut_twice_says_so(tmp_path: Path, name: str) ->
     assert answer["text"].startswith("I made a\n")
     assert "cut off, twice" in answer["text"]
     assert any("cut off, twice" in message.text for message in requests[-1].messages)
+
+
+EMPTY = (Reply(""), Reply("\u200b\n"))
+WORK = (write("x = 1\n"), CHECKED)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_an_empty_reply_ends_no_pass(tmp_path: Path, name: str) -> None:
+    made, requests = await played(tmp_path, name, [*WORK, EMPTY[0], Reply("I made a.py.")])
+    assert "is empty" in requests[4].last_text
+    (answer,) = made.data_of("answered")
+    assert answer["text"] == "I made a.py."
+    assert (await made.outcome()).approved
+
+
+async def test_a_pass_without_an_answer_ends_the_job_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(ReplyUnusable, match=r"two replies in a row are no answer.* is empty"):
+        await played(tmp_path, NAMES[0], [*WORK, *EMPTY])
+
+
+async def test_a_reply_that_is_no_answer_to_the_question_for_a_verification_leaves_the_answer(
+    tmp_path: Path,
+) -> None:
+    unproven = [write("x = 1\n"), Reply("I made a.py."), *EMPTY, APPROVED]
+    made, _ = await played(tmp_path, NAMES[0], [*unproven, CHECKED, Reply("I verified it.")])
+    texts = [answer["text"] for answer in made.data_of("answered")]
+    assert texts == ["I made a.py.", "I verified it."]
+
+
+async def test_an_empty_plan_is_the_default_plan(tmp_path: Path) -> None:
+    turns = [*WORK, Reply("I made a.py.")]
+    made, requests = await played(tmp_path, NAMES[0], turns, plan=EMPTY)
+    assert "Answer by calling `Plan`" in requests[1].last_text
+    (planned,) = made.data_of("planned")
+    assert planned["source"] == "default"
+    assert "is empty" in planned["note"]
+    assert (await made.outcome()).approved
+
+
+async def test_an_empty_verdict_approves_nothing(tmp_path: Path) -> None:
+    turns = [*WORK, Reply("I made a.py.")]
+    made, _ = await played(tmp_path, NAMES[0], turns, verdict=EMPTY)
+    assert not (await made.outcome()).approved

@@ -14,7 +14,7 @@ from support.graph.graphs import PlannedSandbox
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.models.chains import Chains
-from agents.models.errors import ModelRefused, ModelUnavailable, ReplyMalformed
+from agents.models.errors import ModelRefused, ModelUnavailable, ReplyUnusable
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -130,12 +130,29 @@ async def test_a_request_that_was_refused_is_not_carried_to_the_next(status: int
         assert it.gemini.requests == []
 
 
-async def test_a_malformed_reply_is_for_the_one_who_asked() -> None:
-    kept = Refusal(400, fields={"code": "tool_use_failed", "failed_generation": "<x>"})
-    with scene([kept, kept], [Reply("yes")]) as it:
-        with pytest.raises(ReplyMalformed):
-            await it.ask()
-        assert it.gemini.requests == []
+KEPT_BACK = Refusal(400, fields={"code": "tool_use_failed", "failed_generation": "<x>"})
+
+
+@pytest.mark.parametrize("unusable", [KEPT_BACK, Reply(""), Reply(" \u200b\n")])
+async def test_a_model_that_gives_no_answer_twice_is_followed_by_the_next(unusable: Turn) -> None:
+    with scene([unusable, unusable], [Reply("yes")]) as it:
+        assert (await it.ask()).text == "yes"
+        assert len(it.groq.requests) == 2
+    (over,) = it.data["fell_back_from"]
+    assert over["model"] == FIRST
+    assert "two replies in a row are no answer" in over["reason"]
+
+
+async def test_if_no_model_gives_an_answer_the_call_fails_with_the_reasons() -> None:
+    with scene([Reply("")] * 4, [Reply("", thoughts="Hm.")] * 4) as it:
+        for _ in range(2):  # such a model is available, so that the next call asks it again
+            with pytest.raises(ReplyUnusable, match="none of 2 models answered") as caught:
+                await it.ask()
+        assert (len(it.groq.requests), len(it.gemini.requests)) == (4, 4)
+    assert f"{FIRST}: two replies in a row are no answer: the last one is empty" in str(
+        caught.value
+    )
+    assert "has thoughts, and no answer" in str(caught.value)
 
 
 async def test_at_a_higher_level_the_stronger_one_answers_and_the_role_s_own_stand_in() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from langchain_core.tools import tool
 
 from agents.models.build import build
 from agents.models.call_context import calling
-from agents.models.errors import ModelRefused, ModelUnavailable, ReplyMalformed
+from agents.models.errors import ModelRefused, ModelUnavailable, ReplyUnusable
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -314,10 +315,101 @@ async def test_a_reply_cut_off_at_its_limit_says_so(name: str) -> None:
 
 @EACH
 async def test_arguments_that_are_no_json_are_no_call_and_no_answer(name: str) -> None:
-    with asking(name, [Reply(tool_calls=(ToolCall("python", '{"code": "'),))]) as (model, _):
+    broken = Reply(tool_calls=(ToolCall("python", '{"code": "'),))
+    with asking(name, [broken, Reply("Hello.")]) as (model, server):
         reply = await model.bind_tools([python]).ainvoke("hi")
-    assert malformed(reply)
-    assert Usage.of(reply) == Usage(10, 5)
+    if wire_of(name) == "gemini":  # its reply does not contain the call
+        assert "a tool call that is not valid" in server.requests[1].last_text
+        assert "`python`" in server.requests[1].last_text
+        assert reply.text == "Hello."
+    else:
+        assert malformed(reply)
+        assert Usage.of(reply) == Usage(10, 5)
+
+
+def ending(name: str, turn: Reply, reason: str | None) -> Garbled:
+    """The whole reply with another reason for its end."""
+    body = DIALECTS[wire_of(name)].reply(turn, ModelName.parse(name).model, 1)
+    match wire_of(name):
+        case "openai":
+            body["choices"][0]["finish_reason"] = reason
+        case "gemini":
+            body["candidates"][0]["finishReason"] = reason
+        case "anthropic":
+            body["stop_reason"] = reason
+        case "ollama":
+            body["done_reason"] = reason
+    return Garbled(json.dumps(body))
+
+
+@EACH_CLIENT
+@pytest.mark.parametrize("reason", ["OTHER", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"])
+async def test_a_reply_with_a_bad_ending_is_asked_for_again(name: str, reason: str) -> None:
+    half = ending(name, Reply("Half a sen"), reason)
+    with asking(name, [half, Reply("A sentence.")]) as (model, server):
+        assert (await model.ainvoke("hi")).text == "A sentence."
+    said = server.requests[1].messages
+    assert [message.text for message in said][:2] == ["hi", "Half a sen"]
+    assert reason.lower() in said[2].text
+    with asking(name, [half, half]) as (model, server), pytest.raises(ReplyUnusable) as caught:
+        await model.ainvoke("hi")
+    assert reason.lower() in str(caught.value)
+
+
+@EACH_CLIENT
+@pytest.mark.parametrize("reason", ["error", "abort", "network_error"])
+async def test_a_reply_that_broke_off_is_asked_for_again_unchanged(name: str, reason: str) -> None:
+    half = ending(name, Reply("Half a sen"), reason)
+    with asking(name, [half, Reply("A sentence.")]) as (model, server):
+        assert (await model.ainvoke("hi")).text == "A sentence."
+    assert [message.text for message in server.requests[1].messages] == ["hi"]
+    with asking(name, [half, half]) as (model, server), pytest.raises(ModelUnavailable) as caught:
+        await model.ainvoke("hi")
+    assert f"ended with `{reason}`" in str(caught.value)
+
+
+@EACH_CLIENT
+@pytest.mark.parametrize("reason", ["eos", "STOP", "completed", None])
+async def test_a_complete_reply_with_an_unknown_ending_is_an_answer(
+    name: str, reason: str | None
+) -> None:
+    calls = Reply(tool_calls=(ToolCall("python", {"code": "1"}),))
+    turns = [ending(name, Reply("Hello."), reason), ending(name, calls, reason)]
+    with asking(name, turns) as (model, _):
+        assert (await model.ainvoke("hi")).text == "Hello."
+        reply = await model.bind_tools([python]).ainvoke("hi")
+    assert [call["args"] for call in reply.tool_calls] == [{"code": "1"}]
+
+
+@EACH_CLIENT
+@pytest.mark.parametrize(
+    ("turn", "why"),
+    [
+        (Reply(""), "is empty"),
+        (Reply("\n \u200b"), "is empty"),
+        (Reply("", thoughts="I should run it."), "has thoughts, and no answer|is empty"),
+        (Reply("", stop="length"), r"cut off at the limit on its length \(5 tokens\)"),
+    ],
+    ids=["empty", "blank", "thoughts", "cut"],
+)
+async def test_a_reply_without_a_text_or_a_call_is_asked_for_again(
+    name: str, turn: Reply, why: str
+) -> None:
+    with asking(name, [turn, Reply("Hello.")]) as (model, server):
+        assert (await model.bind_tools([python]).ainvoke("hi")).text == "Hello."
+    assert re.search(why, server.requests[1].last_text)
+    with asking(name, [turn, turn]) as (model, server), pytest.raises(ReplyUnusable, match=why):
+        await model.ainvoke("hi")
+
+
+@EACH_CLIENT
+async def test_a_reply_that_the_model_declined_by_any_word_is_not_asked_for_again(
+    name: str,
+) -> None:
+    turn = ending(name, Reply("I can"), "SAFETY")
+    with asking(name, [turn]) as (model, server), pytest.raises(ModelRefused, match="declined"):
+        await model.ainvoke("hi")
+    assert len(server.requests) == 1
 
 
 @EACH_CLIENT
@@ -436,10 +528,11 @@ async def test_a_refusal_is_final(name: str, status: int) -> None:
 async def test_what_the_provider_kept_back_gets_one_more_try(name: str) -> None:
     kept = {"code": "tool_use_failed", "failed_generation": "<function=python>{"}
     with asking(name, always(Refusal(400, fields=kept))) as (model, server):
-        with pytest.raises(ReplyMalformed) as caught:
+        with pytest.raises(ReplyUnusable) as caught:
             await model.ainvoke("hi")
         assert len(server.requests) == 2
-    assert caught.value.said == "<function=python>{"
+    assert caught.value.text == "<function=python>{"
+    assert "has a tool call that is not valid" in server.requests[1].last_text
 
 
 @pytest.mark.parametrize("name", NAMES[:1])

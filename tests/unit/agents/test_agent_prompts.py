@@ -15,7 +15,7 @@ NAMES = sorted(
     path.relative_to(PROMPTS).as_posix().removesuffix(".md.j2") for path in PROMPTS.rglob("*.j2")
 )
 WITHOUT_VALUES = {
-    "executor/broken_call", "executor/cut_answer", "executor/no_repair",
+    "executor/cut_answer", "executor/no_repair",
     "executor/paused", "executor/verify", "router/system", "summary/system",
 }  # fmt: skip
 

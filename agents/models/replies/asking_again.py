@@ -1,0 +1,39 @@
+"""Asks a model again after a reply that is no answer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from agents.models.errors import ReplyUnusable
+from agents.texts import head_and_tail, is_blank
+
+_SHOWN_CHARACTERS = 2_000
+"""Of the unusable reply: the model needs to recognise it, and pays for it once more."""
+_NO_TEXT = "(no text)"
+
+
+def ask_again(
+    messages: Sequence[BaseMessage], error: ReplyUnusable, tools: Collection[str]
+) -> list[BaseMessage]:
+    """The request, the reply that is no answer, and what was wrong with it.
+
+    At temperature 0 the unchanged request would get the same reply. If the server broke off, the
+    request stays as it is. `tools` are the names of the tools that are offered.
+    """
+    if error.transient:
+        return list(messages)
+    shown = _NO_TEXT if is_blank(error.text) else head_and_tail(error.text, _SHOWN_CHARACTERS)
+    request = f"Your last reply {error}. It does not count. {_request(tools)}"
+    return [*messages, AIMessage(shown), HumanMessage(request)]
+
+
+def _request(tools: Collection[str]) -> str:
+    match list(tools):
+        case []:
+            return "Answer in plain text."
+        case [name]:
+            return f"Answer by calling `{name}`."
+        case _:
+            return "Call a tool, or answer in plain text."
