@@ -1,4 +1,4 @@
-"""The models of the workers, and a check whether they answer."""
+"""The models of the workers, and a check whether jobs can run with them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from api.submission.job_requests import is_allowed, not_allowed
 
 router = APIRouter(tags=["system"])
 
-CHECK_SECONDS = 45.0
-"""A worker gives each model 30 seconds, all at the same time."""
+CHECK_SECONDS = 135.0
+"""A worker gives each model 120 seconds, all at the same time."""
 CHECK_MODELS = "check_models"
 
 
@@ -56,15 +56,17 @@ async def models(services: ServicesDep, caller: Overseer) -> Response:
     "/models/check",
     operation_id="check_models",
     response_model=Checked,
-    summary="Check whether models answer",
+    summary="Check whether jobs can run with models",
     responses=body_responses(problems.NOT_READY),
     openapi_extra=with_body(CheckRequest),
 )
 async def check(request: Request, services: ServicesDep, caller: Operator) -> Response:  # noqa: ARG001
-    """Have one worker send each model a short prompt, and return the outcomes.
+    """Have one worker begin a small job with each model, and return what works.
 
-    That costs a few tokens, which are charged to no job, so only the operator may. It takes as long
-    as the slowest model, at most 30 s.
+    The model gets the requests of a planner and of an executor: it has to call a tool, and to
+    answer when it gets the result. These are three requests of together about 3,500 tokens, which
+    are charged to no job, so only the operator may. It takes as long as the slowest model, at most
+    two minutes.
     """
     asked, _ = await body.read(request, CheckRequest, services.settings)
     workers = await _announcing(services)

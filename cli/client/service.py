@@ -37,7 +37,7 @@ from settings.starting.environment import unusable_proxies
 
 Job = Mapping[str, Any]
 
-CHECK_SECONDS = 60.0
+CHECK_SECONDS = 150.0
 """Longer than the service gives a worker for it."""
 TRIES = 4
 MOST_WAIT_SECONDS = 20.0
@@ -271,7 +271,8 @@ class Service:
         return self._json(Models, "workers", "GET", "/models")
 
     def check_models(self, names: Sequence[str]) -> Sequence[Mapping[str, Any]]:
-        """POST /models/check: what came of a short call of each; of all that there are if none."""
+        """POST /models/check: whether a job can run with each model; without names, with each
+        offered model."""
         request = {"models": list(names)} if names else {}
         answer = self._json(
             Checked, "models", "POST", "/models/check", json=request, timeout=CHECK_SECONDS

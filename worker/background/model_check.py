@@ -6,17 +6,22 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
 from typing import Any
 
 import structlog
-from langchain_core.messages import HumanMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from typing_extensions import override
 
+from agents.graph.trial import REQUIRED, StepResult, TrialGraph, build_trial, run_trial
 from agents.models.call_context import calling
 from agents.models.errors import ModelError
 from agents.models.name import ModelName
-from agents.models.pool import ModelPool
 from agents.models.provider import ProviderModel
 from agents.models.retry import RetryPolicy
+from agents.models.role_models import RoleModels
 from agents.models.streams import Chunk
 from agents.spending.pricing import Prices, Usage
 from jobs.errors import StoreUnavailable
@@ -52,58 +57,86 @@ async def _answer(question: Question, context: WorkerContext) -> dict[str, Any]:
     if question.subject != CHECK_MODELS:  # of a newer release
         return {"error": f"this worker cannot answer {question.subject}"}
     try:
-        found = await check(context.models, context.spending.prices, question.data["models"])
+        found = await check(context, question.data["models"])
     except Exception as error:
         log.error("models could not be checked", exc_info=error)
         return {"error": f"{type(error).__name__}: {error}"}
     return {"checked": found}
 
 
-QUESTION = "Answer with the one word: ready"
-PATIENCE = RetryPolicy(retries=0, total_seconds=30.0)
-"""One try: a check shows what a job would meet."""
+CHECK_SECONDS = 120.0
+"""How long the check of one model may take; all models are checked at the same time."""
+PATIENCE = RetryPolicy(retries=1, total_seconds=60.0)
+"""The patience with each call of a check. A job tries longer."""
 
 
-async def check(pool: ModelPool, prices: Prices, names: Sequence[str]) -> list[dict[str, Any]]:
-    """One result a model, in order: {name, ok, error, seconds, first_token_seconds, input_tokens,
-    output_tokens, cost_usd}. What is not known is null.
+async def check(context: WorkerContext, names: Sequence[str]) -> list[dict[str, Any]]:
+    """One result a model, in order: {name, ok, error, steps, seconds, first_token_seconds,
+    input_tokens, output_tokens, cost_usd}. What is not known is null.
     """
-    return list(await asyncio.gather(*(_checked(pool, prices, text) for text in names)))
+    graph = build_trial(context.tools)
+    return list(await asyncio.gather(*(_checked(context, graph, name) for name in names)))
 
 
-async def _checked(pool: ModelPool, prices: Prices, text: str) -> dict[str, Any]:
+async def _checked(context: WorkerContext, graph: TrialGraph, text: str) -> dict[str, Any]:
     result: dict[str, Any] = {
         **dict.fromkeys(("error", "seconds", "first_token_seconds", "cost_usd")),
         **dict.fromkeys(("input_tokens", "output_tokens")),
         "name": text,
         "ok": False,
+        "steps": [],
     }
-    begun = time.monotonic()
     try:
         name = ModelName.parse(text)
-        model = pool.get(name, "summary")
-        begun = time.monotonic()  # after the import of its library, which happens once
-        ear = _Ear(begun)
-        if not isinstance(model, ProviderModel):
-            return {**result, "ok": True, "cost_usd": "0"}  # a recording: it is there
-        with calling(listener=ear):
-            reply = await model.model_copy(update={"retry_policy": PATIENCE}).ainvoke(
-                [HumanMessage(QUESTION)]
-            )
+        model = context.models.get(name, "executor")  # imports its library, which takes seconds
     except ModelError as error:
-        log.info("model does not answer", model=text, error=str(error))
-        return {**result, "error": str(error), "seconds": round(time.monotonic() - begun, 3)}
-    usage = Usage.of(reply)
-    cost = prices.of(name, usage)
+        return {**result, "error": str(error)}
+    if not isinstance(model, ProviderModel):
+        return {**result, "ok": True, "cost_usd": "0"}  # a recording: it is there
+    begun = time.monotonic()
+    ear = _Ear(begun)
+    models = _PatientModels.alone(context.models, text)
+    with calling(listener=ear):
+        trial = await run_trial(graph, models, context.sandboxes.own, CHECK_SECONDS)
+    failed = [each.error for each in trial.steps if each.error and each.step in REQUIRED]
+    log.info("model checked", model=text, passed=trial.passed, errors=failed)
     return {
         **result,
-        "ok": True,
+        **_used(name, trial.replies, context.spending.prices),
+        "ok": trial.passed,
+        "error": failed[0] if failed else None,
+        "steps": [_plain(step) for step in trial.steps],
         "seconds": round(time.monotonic() - begun, 3),
         "first_token_seconds": ear.first,
-        "input_tokens": usage.input_tokens if usage else None,
-        "output_tokens": usage.output_tokens if usage else None,
-        "cost_usd": None if cost is None else format(cost, "f"),
     }
+
+
+def _plain(step: StepResult) -> dict[str, Any]:
+    return {**asdict(step), "required": step.step in REQUIRED}
+
+
+def _used(name: ModelName, replies: Sequence[AIMessage], prices: Prices) -> dict[str, Any]:
+    """The tokens and the cost of all replies; null if one of them is not known."""
+    usages = [Usage.of(reply) for reply in replies]
+    costs = [prices.of(name, usage) for usage in usages]
+    cost = None if None in costs else sum(filter(None, costs), Decimal(0))
+    known = [usage for usage in usages if usage is not None]
+    complete = bool(known) and len(known) == len(usages)
+    return {
+        "input_tokens": sum(each.input_tokens for each in known) if complete else None,
+        "output_tokens": sum(each.output_tokens for each in known) if complete else None,
+        "cost_usd": None if cost is None or not complete else format(cost, "f"),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _PatientModels(RoleModels):
+    """Models with PATIENCE."""
+
+    @override
+    def named(self, name: str, role: str) -> BaseChatModel:
+        model = RoleModels.named(self, name, role)
+        return model.model_copy(update={"retry_policy": PATIENCE})
 
 
 class _Ear:

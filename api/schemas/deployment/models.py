@@ -55,15 +55,33 @@ class CheckRequest(RequestModel):
     )
 
 
+class CheckedStep(ResponseModel):
+    """The result of one step of a check."""
+
+    step: str = Field(
+        description="`forced_tool`: the model calls the only tool, as planner and critic need it; "
+        "`tool_call`: it calls one of the executor's tools; `tool_result`: it answers to the "
+        "conversation with that call and its result; `usage`: every reply reports its tokens"
+    )
+    required: bool = Field(description="whether no job can run without it")
+    ok: bool | None = Field(description="null: not tried, because an earlier step failed")
+    error: str | None = Field(description="what failed")
+    seconds: float | None = Field(description="the time of the step's requests")
+
+
 class CheckedModel(ResponseModel):
-    """The outcome of one short call. Unknown values are null."""
+    """The outcome of the check of one model. Unknown values are null."""
 
     name: str
-    ok: bool
-    error: str | None = Field(description="the reason, with advice")
-    seconds: float | None
+    ok: bool = Field(description="whether a job can run: all required steps have worked")
+    error: str | None = Field(description="the first failure of a required step, with advice")
+    steps: list[CheckedStep] = Field(
+        default_factory=list,
+        description="in order; empty if no request could be sent, and for recordings",
+    )
+    seconds: float | None = Field(description="of the whole check")
     first_token_seconds: float | None
-    input_tokens: int | None
+    input_tokens: int | None = Field(description="of all requests of the check")
     output_tokens: int | None
     cost_usd: Usd | None
 

@@ -1,4 +1,4 @@
-"""`fettle models`: the models of each role, their prices, and whether they answer."""
+"""`fettle models`: the models of each role, their prices, and whether jobs can run with them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,18 @@ from cli.render.parts import Tone
 from cli.render.words import printable
 
 UNKNOWN = "unknown"
+_STEPS = {
+    "forced_tool": "calls a forced tool",
+    "tool_call": "calls a tool",
+    "tool_result": "answers to its result",
+    "usage": "reports tokens",
+}
+"""The steps of a check, in words."""
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PROVIDER:MODEL]...")
-@click.option("--check", is_flag=True, help="Have a worker ask each of them one short question.")
+@click.option("--check", is_flag=True, help="Have a worker begin a small job with each of them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def command(
@@ -27,14 +34,17 @@ def command(
 ) -> int:
     """List the models of the workers: by role, with prices per million tokens.
 
-    With --check, or with names, a worker asks each model one short question (a few tokens, charged
-    to no job; needs a key with the scope `admin`): exit 1 if one does not answer.
+    With --check, or with names, a worker begins a small job with each model: the model has to call
+    a forced tool, then one of the executor's tools, and to answer when it gets the result. That
+    takes three requests of about 3,500 tokens together, charged to no job, and a key with the scope
+    `admin`. Exit 1 if no job can run with one of the models.
     """
     wanted = check or bool(names)
     with open_service(flags) as service:
         found = dict(service.models())
         if wanted and found["workers"] != 0:
-            found["checks"] = service.check_models(names)
+            with Screen(stderr=as_json).waiting("a worker checks the models"):
+                found["checks"] = service.check_models(names)
         if as_json:
             print_json(found)
         else:
@@ -74,18 +84,35 @@ def _show_models(screen: Screen, found: Mapping[str, Any]) -> None:
 
 
 def _show_checks(screen: Screen, checks: Sequence[Mapping[str, Any]]) -> None:
-    """One line a model that was asked."""
+    """A line for each checked model, and one for each step."""
     if not checks:
         return
     screen.title("checked")
     for each in checks:
         name = printable(each["name"])
-        if not each["ok"]:
-            screen.line("no", printable(each["error"] or name), Tone.BAD)
-        elif each["seconds"] is None:
+        if each["ok"] and each["seconds"] is None:
             screen.line("ok", f"{name}: a recording, nobody is asked", Tone.GOOD)
+            continue
+        if each["ok"]:
+            screen.line("ok", f"{name}: a job can run; {_timing(each)}", Tone.GOOD)
+        elif each["steps"]:
+            screen.line("no", f"{name}: no job can run", Tone.BAD)
         else:
-            screen.line("ok", f"{name}: {_timing(each)}", Tone.GOOD)
+            screen.line("no", printable(each["error"] or name), Tone.BAD)
+        for step in each["steps"]:
+            _show_step(screen, step)
+
+
+def _show_step(screen: Screen, step: Mapping[str, Any]) -> None:
+    label = _STEPS.get(step["step"], step["step"].replace("_", " "))
+    if step["ok"] is None:
+        screen.line(f"  {label}", "not tried", Tone.QUIET)
+    elif step["ok"]:
+        seconds = "" if step["seconds"] is None else f", {step['seconds']:.2f} s"
+        screen.line(f"  {label}", f"ok{seconds}", Tone.QUIET)
+    else:
+        tone = Tone.BAD if step["required"] else Tone.WARN
+        screen.line(f"  {label}", printable(step["error"] or "failed"), tone)
 
 
 def _row(model: Mapping[str, Any]) -> tuple[str, str, str, str]:

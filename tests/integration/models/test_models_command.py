@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,16 @@ from support.processes.deployment import Deployment, running_deployment
 from support.processes.fettle_command import environment, fettle
 from support.processes.fronts import front
 
-from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Tokens, Turn
+from benchmarks.provider import (
+    Cut,
+    ProviderServer,
+    Refusal,
+    Reply,
+    Request,
+    Tokens,
+    ToolCall,
+    Turn,
+)
 
 GOOD = "groq:llama-3.3-70b-versatile"
 BAD = "groq:no-such-model"
@@ -28,7 +38,17 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
 def answers(request: Request) -> Turn:
     if request.model == "no-such-model":
         return Refusal(404, "The model `no-such-model` does not exist")
-    return Reply("ready", tokens=Tokens(12, 1))
+    return obeys(request)
+
+
+def obeys(request: Request) -> Reply:
+    """A model that follows its instructions."""
+    used = Tokens(12, 1)
+    if request.tools == ("Plan",):
+        return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Count them."]}),), tokens=used)
+    if request.messages[-1].speaker == "tool":
+        return Reply("2", tokens=used)
+    return Reply(tool_calls=(ToolCall("list_dir", {"path": "."}),), tokens=used)
 
 
 async def test_what_there_is_what_it_costs_and_whether_it_answers(
@@ -65,7 +85,8 @@ async def test_what_there_is_what_it_costs_and_whether_it_answers(
         results = {each["name"]: each for each in json.loads(checked.stdout)["checks"]}
         assert results[GOOD]["ok"]
         assert results[GOOD]["seconds"] >= results[GOOD]["first_token_seconds"] > 0
-        assert (results[GOOD]["input_tokens"], results[GOOD]["output_tokens"]) == (12, 1)
+        assert (results[GOOD]["input_tokens"], results[GOOD]["output_tokens"]) == (36, 3)
+        assert [each["ok"] for each in results[GOOD]["steps"]] == [True] * 4
         assert float(results[GOOD]["cost_usd"]) > 0
         assert (results[LOCAL]["ok"], results[LOCAL]["cost_usd"]) == (True, None)
         assert results[BAD]["error"] == (
@@ -75,6 +96,80 @@ async def test_what_there_is_what_it_costs_and_whether_it_answers(
         assert "set ANTHROPIC_API_KEY" in results[KEYLESS]["error"]
 
         shown = fettle("models", GOOD, cwd=tmp_path, env=env)
-        assert (shown.returncode, f"ok: {GOOD}" in shown.stdout) == (0, True), shown.stdout
+        assert (shown.returncode, f"ok: {GOOD}: a job can run" in shown.stdout) == (0, True)
         stranger = fettle("models", "nobody:x", cwd=tmp_path, env=env)
         assert (stranger.returncode, "not on the allow-list" in stranger.stderr) == (2, True)
+
+
+FORCED, CALL, RESULT, USAGE = "forced_tool", "tool_call", "tool_result", "usage"
+BROKEN = {
+    "ignores-forced-tools": (FORCED, "the planner's reply could not be read"),
+    "refuses-tools": (CALL, "does not support tools"),
+    "only-talks": (
+        CALL,
+        "calls no tool, although the task asks for a call: it answers 'There are 2 files.'",
+    ),
+    "names-unknown-tools": (CALL, "calls of tools fail: Error: look is not a valid tool"),
+    "refuses-results": (RESULT, "tool messages are not supported"),
+    "never-answers": (RESULT, "each of its 4 replies calls a tool"),
+    "loses-the-line": (RESULT, "groq:loses-the-line: "),
+    "counts-nothing": (USAGE, "limits in tokens and money cannot be enforced"),
+}
+"""The step that each model fails, and words of the reason."""
+
+
+def breaks_down(request: Request) -> Turn:
+    """A server with models that fail at one step."""
+    forced = request.tools == ("Plan",)
+    sent_back = request.messages[-1].speaker == "tool"
+    reply = obeys(request)
+    match request.model:
+        case "ignores-forced-tools" if forced:
+            return Reply("I would count them.")
+        case "refuses-tools" if not forced:
+            return Refusal(400, "this model does not support tools")
+        case "only-talks" if not forced:
+            return Reply("There are 2 files.")
+        case "names-unknown-tools" if not forced:
+            return Reply(tool_calls=(ToolCall("look", {}),))
+        case "refuses-results" if sent_back:
+            return Refusal(400, "tool messages are not supported")
+        case "never-answers" if sent_back:
+            return Reply(tool_calls=(ToolCall("list_dir", {"path": "."}),))
+        case "loses-the-line" if sent_back:
+            return Cut(reply)
+        case "counts-nothing":
+            return replace(reply, tokens=None)
+    return reply
+
+
+async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_path: Path) -> None:
+    with ProviderServer(breaks_down) as server, front(deployment) as api:
+        env = environment(tmp_path, FETTLE_URL=api.url)
+        deployment.worker(groq_base_url=server.groq_url, model=GOOD)
+        await deployment.ready()
+        names = [f"groq:{name}" for name in BROKEN]
+        checked = fettle("models", *names, "--json", cwd=tmp_path, env=env)
+        assert checked.returncode == 1
+        for result in json.loads(checked.stdout)["checks"]:
+            model = result["name"].removeprefix("groq:")
+            failing, reason = BROKEN[model]
+            steps = {each["step"]: each for each in result["steps"]}
+            failed = [name for name, each in steps.items() if each["ok"] is False]
+            assert (model, failed) == (model, [failing])
+            assert reason in steps[failing]["error"], result
+            assert result["ok"] is (failing == USAGE)
+            assert steps[failing]["required"] is (failing != USAGE)
+            asked = [each for each in server.requests if each.model == model]
+            assert len(asked) <= 7, model
+        assert result["output_tokens"] is None
+
+        noted = fettle("models", "groq:counts-nothing", cwd=tmp_path, env=env)
+        assert noted.returncode == 0
+        assert "a job can run" in noted.stdout
+        assert "reports tokens: the server reports no tokens" in noted.stdout
+        broken = fettle("models", "groq:refuses-results", cwd=tmp_path, env=env)
+        assert broken.returncode == 1
+        assert "no: groq:refuses-results: no job can run" in broken.stdout
+        assert "calls a tool: ok" in broken.stdout
+        assert "answers to its result: groq:refuses-results: " in broken.stdout
