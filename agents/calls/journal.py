@@ -26,11 +26,11 @@ from agents.models.call_context import calling
 from agents.models.chains import Role
 from agents.models.fallback import ask_first_available
 from agents.models.name import ModelName
+from agents.models.replies.author import ANSWERED_BY
 from agents.ports import CallKey, Charge, Event, Finished, Ports
 from agents.recordings.dump import dump_turn, record_turn
 from agents.spending.budget import BudgetGuard
 from agents.spending.pricing import Usage
-from agents.spending.usage_bound import ANSWERED_BY
 
 M = TypeVar("M", bound=BaseMessage)
 
@@ -149,12 +149,6 @@ def _noting(unanswered: dict[str, float], name: str) -> Iterator[None]:
     except asyncio.CancelledError:
         unanswered[name] = time.monotonic() - started
         raise
-
-
-def answered_by(message: BaseMessage) -> str | None:
-    """The model that gave a reply, as `provider:model`; None if it is not a model's reply."""
-    name: str | None = message.response_metadata.get(ANSWERED_BY)
-    return name
 
 
 def _signed(message: AIMessage, model: str) -> AIMessage:

@@ -26,12 +26,14 @@ def make_serializable(message: AIMessage) -> AIMessage:
         for call in message.tool_calls
     ]
     metadata = {key: value for key, value in message.response_metadata.items() if _fits(value)}
+    fields = {key: value for key, value in message.additional_kwargs.items() if _fits(value)}
     usage = message.usage_metadata if _fits(message.usage_metadata) else None
     return message.model_copy(
         update={
             "tool_calls": calls,
             "content": str(message.text),  # Anthropic's replies list their calls in it, too
             "response_metadata": metadata,
+            "additional_kwargs": fields,
             "usage_metadata": usage,
         }
     )

@@ -46,7 +46,11 @@ async def ask_role(
         if first.value is not None:
             return first
         repair = render("repair", error=first.error, tool=schema.__name__)
-        again = [*messages, past_reply(first.said or "(nothing)"), HumanMessage(repair)]
+        again = [
+            *messages,
+            past_reply(first.said or "(nothing)", first.message),
+            HumanMessage(repair),
+        ]
         return await _ask(runtime, role, again, schema, send, ordinal=1, level=level)
     except ReplyUnusable as error:
         return Answer(None, str(error), AIMessage(error.text))

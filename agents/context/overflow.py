@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
@@ -20,7 +20,8 @@ from agents.models.chains import Role
 from agents.models.error_mapping.describe import too_long
 from agents.models.errors import ContextExceeded
 from agents.models.provider import ProviderModel
-from agents.prompts import trimmable_parts
+from agents.models.replies.fields import fields_size, without_foreign_fields
+from agents.prompts import trimmable_parts, without_marks
 from agents.texts import head_and_tail, weight
 
 BYTES_A_TOKEN = 3
@@ -60,6 +61,9 @@ async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -
     model, the tokens and what to do, if nothing more can be cut; before sending, if it cannot fit.
     """
     known = model if isinstance(model, ProviderModel) else None
+    if known:  # other models' fields are not sent
+        own = [without_foreign_fields(each, known.full_name) for each in draft.messages]
+        draft = replace(draft, messages=own)
     given = cut(draft.messages, _space(known, draft))
     if known and (why := _unsendable(known, size(given) + draft.beside)):
         raise ContextExceeded(_error(role, given, draft, too_long(known.full_name, why)))
@@ -93,10 +97,11 @@ def cut(messages: Messages, most: int | None) -> Messages:
 
 
 def size(messages: Messages) -> int:
-    """Bytes of the messages, with the arguments of the model's calls."""
+    """Bytes of the messages, with the arguments of the model's calls and the replies' fields."""
     calls = (call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls)
     args = (str(value) for call in calls for value in call["args"].values())
-    return sum(weight(text_of(each)) for each in messages) + sum(map(weight, args))
+    texts = sum(weight(text_of(each)) for each in messages)
+    return texts + sum(map(weight, args)) + sum(map(fields_size, messages))
 
 
 def tool_bytes(tools: Sequence[BaseTool | dict[str, Any]]) -> int:
@@ -115,7 +120,9 @@ def _shortened(message: AnyMessage, limit: int) -> AnyMessage:
         pieces += [text[done:start], min(part, head_and_tail(part, limit), key=len)]
         done = end
     content = "".join([*pieces, text[done:]])
-    return message.model_copy(update={"content": content, "additional_kwargs": {}})
+    return message.model_copy(
+        update={"content": content, "additional_kwargs": without_marks(message)}
+    )
 
 
 def _space(model: ProviderModel | None, draft: Draft) -> int | None:

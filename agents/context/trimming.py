@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
+from agents.models.replies.fields import fields_size
 from agents.ports import Bounds
 from agents.prompts import render
 from agents.texts import one_line
@@ -35,7 +36,8 @@ LOOKED_AT = 3 * SHOWN_CHARACTERS
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The messages from `start` up to `end`; `size` is the model's own text in characters."""
+    """The messages from `start` up to `end`; `size` is the model's own text in characters,
+    with its calls and fields."""
 
     start: int
     end: int
@@ -96,7 +98,7 @@ def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
     for place, message in enumerate(messages):
         if isinstance(message, AIMessage):
             args = (str(value) for call in message.tool_calls for value in call["args"].values())
-            size = len(text_of(message)) + sum(map(len, args))
+            size = len(text_of(message)) + sum(map(len, args)) + fields_size(message)
             found.append(Exchange(place, place + 1, size))
         elif isinstance(message, ToolMessage) and found:
             found[-1] = Exchange(found[-1].start, place + 1, found[-1].size)

@@ -22,13 +22,13 @@ from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
-from agents.calls.journal import answered_by
 from agents.executor.history import final_answer, replies, this_pass, was_paused
 from agents.executor.model_calls import ModelCallMiddleware
 from agents.executor.plan_progress import at_end
 from agents.executor.tool_calls import ToolCallMiddleware
 from agents.failures.feedback import escalation_of
 from agents.graph.state import ArtifactFields, Messages, Run
+from agents.models.replies.author import answered_by
 from agents.ports import CallKey, Event, Ports
 from agents.prompts import Prompt
 from agents.texts import bounded

@@ -6,10 +6,11 @@ journal and the pairing of answers all need unique ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from langchain_core.messages import AIMessage
+
+from agents.models.replies.call_ids import unique_ids
 
 
 def with_unique_ids(message: AIMessage) -> AIMessage:
@@ -17,28 +18,18 @@ def with_unique_ids(message: AIMessage) -> AIMessage:
     the call's index, so that a reply always gets the same ids, also when it is read from the
     journal."""
     ids = [call["id"] for call in message.tool_calls]
-    own = _own(ids)
+    own = unique_ids(ids)
     if own == ids:
         return message
     calls = [{**call, "id": each} for call, each in zip(message.tool_calls, own, strict=True)]
     return message.model_copy(update={"tool_calls": calls, "content": _content(message.content)})
 
 
-def _own(ids: Iterable[str | None]) -> list[str]:
-    own: list[str] = []
-    for place, given in enumerate(ids):
-        name = given or f"call_{place}"
-        while name in own:
-            name = f"{name}_{place}"
-        own.append(name)
-    return own
-
-
 def _content(content: Any) -> Any:
     """Anthropic's replies also list their calls in their content, in the same order."""
     if isinstance(content, str):
         return content
-    own = iter(_own(block["id"] for block in content if _is_call(block)))
+    own = iter(unique_ids(block["id"] for block in content if _is_call(block)))
     return [{**block, "id": next(own)} if _is_call(block) else block for block in content]
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from agents.calls.journal import answered_by
 from agents.executor.history import this_pass
 from agents.executor.plan_progress import without_steps
+from agents.models.replies.author import answered_by
 
 MAX_REPEATS = 5
 """Replies in a row with the same calls, by the same model, that end a pass."""

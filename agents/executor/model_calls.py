@@ -131,7 +131,9 @@ async def _asked_to_verify(
     """The reply to that question; the first `answer` if it calls nothing, or the budget is used
     up, or the model gives no usable reply."""
     ask = HumanMessage(render("executor/verify"))
-    again = request.override(messages=[*request.messages, past_reply(str(answer.text)), ask])
+    again = request.override(
+        messages=[*request.messages, past_reply(str(answer.text), answer), ask]
+    )
     try:
         reply = await _once(again, handler, ordinal=2)
     except (BudgetExhausted, ReplyUnusable):
@@ -148,7 +150,7 @@ async def _reply(request: ModelRequest[Ports], handler: Ask) -> AIMessage:
     if reply.tool_calls or reply.invalid_tool_calls or not cut_off(reply):
         return reply
     repair = render("executor/cut_off", tokens=output_tokens(reply), tool=None)
-    said = past_reply(head_and_tail(str(reply.text), CUT_SHOWN))
+    said = past_reply(head_and_tail(str(reply.text), CUT_SHOWN), reply)
     again = request.override(messages=[*request.messages, said, HumanMessage(repair)])
     second = await _once(again, handler, ordinal=1)
     calls = second.tool_calls or second.invalid_tool_calls

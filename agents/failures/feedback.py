@@ -12,11 +12,11 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from agents.calls.journal import answered_by
 from agents.executor.history import this_pass
 from agents.failures.escalation import Escalation, escalation, rounds, symptom
 from agents.failures.workspace_change import Change, change
 from agents.graph.state import Run, text_in
+from agents.models.replies.author import answered_by
 from agents.ports import Ports, Version
 from agents.prompts import render
 from agents.runs.program import VERIFY

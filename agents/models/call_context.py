@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
+from agents.models.replies.fields import Fields
 from agents.models.streams import Chunk
 from agents.spending.budget import BudgetGuard
 
@@ -32,12 +33,15 @@ class Listener(Protocol):
 @dataclass(slots=True)
 class CallContext:
     """`listener` receives the reply while the model generates it; `guard` checks each request
-    before it is sent, retries included. Any exception that a client raises after the reply was
+    before it is sent, retries included. `history` has the fields of each of the model's replies in
+    the request, `fields` those of the reply. Any exception that a client raises after the reply was
     `delivered` to it is about the reply: it knows no other shape than the one it was written for.
     """
 
     listener: Listener | None = None
     guard: BudgetGuard | None = None
+    history: Sequence[Fields | None] = ()
+    fields: Fields | None = None
     delivered: bool = False
 
 

@@ -28,8 +28,10 @@ from agents.models.error_mapping.describe import describe_error
 from agents.models.errors import ModelError, ModelUnavailable, ReplyUnusable
 from agents.models.providers import PROVIDERS
 from agents.models.replies.asking_again import ask_again
+from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.ending import require_answer, separate_broken_calls
-from agents.models.replies.history import normalize_history_for
+from agents.models.replies.fields import fields_of, with_fields
+from agents.models.replies.history import history_for
 from agents.models.replies.surrogates import fix_surrogates
 from agents.models.retry import RetryPolicy
 from agents.spending.meter import Meter
@@ -114,7 +116,7 @@ class ProviderModel(BaseChatModel):
         offered: Sequence[str] = (),
         **kwargs: Any,
     ) -> ChatResult:
-        messages = normalize_history_for(self.provider, messages)
+        messages = history_for(self.full_name, messages)
         if "tool_choice" not in kwargs:
             kwargs = {**self.caching, **kwargs}
         try:
@@ -188,13 +190,16 @@ class ProviderModel(BaseChatModel):
         """One request, with any error mapped to Fettle's."""
         try:
             with calling() as call:
+                replies = (each for each in messages if isinstance(each, AIMessage))
+                call.history = [fields_of(each) for each in replies]
                 if call.listener is not None:
                     call.listener.begin()
                 async with asyncio.timeout(left) as clock:
                     result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
                         messages, stop=stop, run_manager=run_manager, **kwargs
                     )
-                checked = _checked(result, _reply(result))
+                message = with_fields(_reply(result), call.fields)
+                checked = _checked(result, message, self.full_name)
         except Exception as raised:
             if clock.expired():
                 total = self.retry_policy.total_seconds
@@ -242,16 +247,17 @@ def _reply(result: ChatResult) -> AIMessage:
     return generations[0].message
 
 
-def _checked(result: ChatResult, message: AIMessage) -> ChatResult:
-    """The result, with its finish reason, and with its broken calls separated. Raises ReplyUnusable
-    for a reply that is no answer, and ModelRefused if the model declined.
+def _checked(result: ChatResult, message: AIMessage, model: str) -> ChatResult:
+    """The result, with its finish reason and its model, and with its broken calls separated.
+
+    Raises ReplyUnusable for a reply that is no answer, and ModelRefused if the model declined.
 
     Most clients parse a call's arguments from a text: half a surrogate pair can be in it as an
     ASCII escape, which the reply's body does not show.
     """
     information = {**(result.llm_output or {}), **(result.generations[0].generation_info or {})}
     update = {
-        "response_metadata": {**information, **message.response_metadata},
+        "response_metadata": {**information, **message.response_metadata, ANSWERED_BY: model},
         "tool_calls": [
             {**call, "args": fix_surrogates(call["args"])} for call in message.tool_calls
         ],

@@ -23,6 +23,7 @@ from jinja2.runtime import Context
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agents.graph.state import State
+from agents.models.replies.fields import with_fields_of
 from agents.ports.environment import Environment
 from agents.ports.repository import RepositoryFacts
 
@@ -91,15 +92,22 @@ def task_prompt(
     )
 
 
-def past_reply(text: str) -> AIMessage:
-    """A reply that is only there to be looked back at: all of it is trimmable."""
-    return AIMessage(text, additional_kwargs=_kwargs([(0, len(text))]))
+def past_reply(text: str, reply: AIMessage) -> AIMessage:
+    """A reply that is only there to be looked back at: `text` in place of its content and calls.
+    All of it is trimmable."""
+    past = AIMessage(text, additional_kwargs=_kwargs([(0, len(text))]))
+    return with_fields_of(reply, past)
 
 
 def trimmable_parts(message: BaseMessage) -> list[tuple[int, int]]:
     """The trimmable parts of a message; none where it has no marks."""
     marks = message.additional_kwargs.get(_TRIMMABLE, ())
     return [(start, end) for start, end, *_ in marks]  # older jobs saved a rank as well
+
+
+def without_marks(message: BaseMessage) -> dict[str, Any]:
+    """The message's `additional_kwargs` without the marks, which are wrong for another text."""
+    return {key: value for key, value in message.additional_kwargs.items() if key != _TRIMMABLE}
 
 
 def _kwargs(trimmable: Sequence[tuple[int, int]]) -> dict[str, object]:

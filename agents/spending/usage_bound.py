@@ -14,6 +14,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
+from agents.models.replies.author import answered_by
 from agents.spending.pricing import Usage
 
 PER_REQUEST = 1_000
@@ -22,8 +23,6 @@ PER_MESSAGE = 32
 PER_IMAGE = 5_000
 """For one of at most 2,048 pixels a side: Gemini counts 258 tokens for each tile of 768 pixels, and
 the others at most 5,000."""
-ANSWERED_BY = "answered_by"
-"""The key in a reply's metadata that names its model, as `provider:model`."""
 _ENGLISH_BYTES = 2
 _USUAL_CHARACTERS = 4
 _USUAL_REPLY = 1_000
@@ -51,7 +50,7 @@ def _counted(message: BaseMessage, model: str) -> int | None:
     """The tokens up to the end of this reply, by the same model's count."""
     if not isinstance(message, AIMessage) or (usage := Usage.of(message)) is None:
         return None
-    if message.response_metadata.get(ANSWERED_BY) != model:
+    if answered_by(message) != model:
         return None
     return usage.input_tokens + usage.output_tokens
 

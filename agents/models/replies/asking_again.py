@@ -7,11 +7,12 @@ from collections.abc import Collection, Sequence
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agents.models.errors import ReplyUnusable
+from agents.models.replies.fields import with_fields_of
+from agents.models.replies.history import NO_TEXT
 from agents.texts import head_and_tail, is_blank
 
 _SHOWN_CHARACTERS = 2_000
 """Of the unusable reply: the model needs to recognise it, and pays for it once more."""
-_NO_TEXT = "(no text)"
 
 
 def ask_again(
@@ -24,9 +25,12 @@ def ask_again(
     """
     if error.transient:
         return list(messages)
-    shown = _NO_TEXT if is_blank(error.text) else head_and_tail(error.text, _SHOWN_CHARACTERS)
+    shown = NO_TEXT if is_blank(error.text) else head_and_tail(error.text, _SHOWN_CHARACTERS)
     request = f"Your last reply {error}. It does not count. {_request(tools)}"
-    return [*messages, AIMessage(shown), HumanMessage(request)]
+    reply = AIMessage(shown)
+    if error.reply is not None:
+        reply = with_fields_of(error.reply, reply)
+    return [*messages, reply, HumanMessage(request)]
 
 
 def _request(tools: Collection[str]) -> str:

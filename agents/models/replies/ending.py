@@ -71,6 +71,9 @@ _BROKE_OFF = re.compile(
 )
 """Faults of the server, such as `network_error` and `insufficient_system_resource`."""
 
+_THOUGHTS = re.compile("reasoning|thinking")
+"""Parts of the names of fields with thoughts."""
+
 
 def cut_off(message: AIMessage) -> bool:
     """Whether the reply ended at the limit on output tokens, so that its end is missing."""
@@ -122,7 +125,7 @@ def _has_thoughts(message: AIMessage) -> bool:
     """Whether a reply without a text has other content: thoughts are the only one that models
     write, in blocks or in a field of their own."""
     blocks = any(isinstance(block, dict) for block in message.content)
-    return blocks or "reasoning" in str(message.additional_kwargs)
+    return blocks or bool(_THOUGHTS.search(str(message.additional_kwargs)))
 
 
 def separate_broken_calls(message: AIMessage) -> AIMessage:

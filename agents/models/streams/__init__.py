@@ -6,14 +6,24 @@ Why: docs/decisions/0050-replies-stay-assembled.md
 from agents.models.streams import anthropic, gemini, ollama, openai
 from agents.models.streams.protocol import Chunk, StreamAssembler, StreamProtocol
 
-OPENAI = StreamProtocol(openai.OpenAIAssembler, openai.is_reply, openai.declined)
+OPENAI = StreamProtocol(
+    openai.OpenAIAssembler, openai.is_reply, openai.declined, message=openai.message
+)
 ANTHROPIC = StreamProtocol(anthropic.AnthropicAssembler, anthropic.is_reply, anthropic.declined)
 GEMINI = StreamProtocol(gemini.GeminiAssembler, gemini.is_reply, gemini.declined, gemini.streamed)
 OLLAMA = StreamProtocol(
-    ollama.OllamaAssembler, ollama.is_reply, ollama.declined, content_type="application/x-ndjson"
+    ollama.OllamaAssembler,
+    ollama.is_reply,
+    ollama.declined,
+    message=ollama.message,
+    content_type="application/x-ndjson",
 )
 OPENROUTER = StreamProtocol(
-    openai.OpenAIAssembler, openai.is_reply, openai.declined, openai.streamed
+    openai.OpenAIAssembler,
+    openai.is_reply,
+    openai.declined,
+    openai.streamed,
+    message=openai.message,
 )
 
 __all__ = [

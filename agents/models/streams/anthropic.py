@@ -56,7 +56,9 @@ class AnthropicAssembler:
             self._texts.setdefault((index, name), []).append(delta[name])
             return (Chunk(part, delta[name]),)
         if kind == "signature_delta":
-            self._blocks[index]["signature"] = delta["signature"]
+            block, piece = self._blocks[index], delta["signature"]
+            known = block.get("signature") or ""
+            block["signature"] = known if known == piece else known + piece
         elif kind == "citations_delta":
             block = self._blocks[index]
             block["citations"] = [*(block.get("citations") or ()), delta["citation"]]

@@ -72,3 +72,9 @@ def is_reply(body: Mapping[str, Any]) -> bool:
 def declined(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as in every protocol
     """See StreamProtocol: Ollama has no sign of it."""
     return
+
+
+def message(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    """See StreamProtocol."""
+    known: dict[str, Any] | None = body["message"]
+    return known

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from agents.models.error_mapping.from_status import error_in_reply
+from agents.models.streams.pieces import joined
 from agents.models.streams.protocol import Chunk
 
 _REASONING = ("reasoning_content", "reasoning")
@@ -29,7 +30,7 @@ _HEAD = {
 
 
 class OpenAIAssembler:
-    """Assembles a completion from its chunks. Unknown fields are kept; texts are joined."""
+    """Assembles a completion from its chunks. Unknown fields are kept; their pieces are joined."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -81,10 +82,8 @@ class _Choice:
                     chunks.append(Chunk("text", value))
                 elif value and name in _REASONING:
                     chunks.append(Chunk("reasoning", value))
-            elif isinstance(value, list):
-                self._message.setdefault(name, []).extend(value)
             else:
-                self._message[name] = value
+                self._message[name] = joined(self._message.get(name), value)
         return chunks
 
     def _call(self, part: Mapping[str, Any]) -> Chunk:
@@ -99,6 +98,8 @@ class _Choice:
         if not isinstance(arguments, str):  # some servers send the object itself
             arguments = json.dumps(arguments)
         call["function"]["arguments"] += arguments
+        _keep_others(call, part, ("index", "id", "type", "function"))
+        _keep_others(call["function"], function, ("name", "arguments"))
         return Chunk("tool", arguments)
 
     def result(self, index: int) -> dict[str, Any]:
@@ -109,6 +110,12 @@ class _Choice:
             message["tool_calls"] = [self._calls[place] for place in sorted(self._calls)]
         finish = self.finish or ("tool_calls" if self._calls else "stop")
         return {"index": index, "message": message, "finish_reason": finish}
+
+
+def _keep_others(known: dict[str, Any], part: Mapping[str, Any], read: Sequence[str]) -> None:
+    """Add the fields of a piece that are not `read`, such as `extra_content`."""
+    for name in part.keys() - set(read):
+        known[name] = joined(known.get(name), part[name])
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
@@ -126,6 +133,12 @@ def declined(body: Mapping[str, Any]) -> str | None:
         return str(refusal)
     filtered = choice.get("finish_reason") == "content_filter"
     return message.get("content") or "content_filter" if filtered else None
+
+
+def message(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    """See StreamProtocol."""
+    known: dict[str, Any] | None = body["choices"][0].get("message")
+    return known
 
 
 def streamed(request: httpx.Request) -> httpx.Request:

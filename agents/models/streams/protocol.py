@@ -45,6 +45,10 @@ def _as_it_is(request: httpx.Request) -> httpx.Request:
     return request
 
 
+def _without_fields(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as in every protocol
+    return
+
+
 @dataclass(frozen=True, slots=True)
 class StreamProtocol:
     """What differs between providers.
@@ -52,11 +56,12 @@ class StreamProtocol:
     `is_reply` says whether a complete body is a reply; raises ModelError for an error. `declined`
     is why the model or its provider declined to answer, or None. `streamed` makes a request ask for
     a stream, if its client cannot do that; `content_type` is that of a complete reply for the
-    client.
+    client. `message` is the message of a complete reply, if the clients lose some of its fields.
     """
 
     assembler: Callable[[], StreamAssembler]
     is_reply: Callable[[Mapping[str, Any]], bool]
     declined: Callable[[Mapping[str, Any]], str | None]
     streamed: Callable[[httpx.Request], httpx.Request] = _as_it_is
+    message: Callable[[Mapping[str, Any]], dict[str, Any] | None] = _without_fields
     content_type: str = "application/json"

@@ -21,6 +21,7 @@ from agents.models.call_context import CALL
 from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.from_response import error_from_response, unreadable
 from agents.models.errors import ModelRefused, ModelUnavailable
+from agents.models.replies.fields import add_fields, take_fields
 from agents.models.replies.surrogates import fix_surrogates
 from agents.models.streams import StreamProtocol
 from agents.models.transport.event_stream import json_events
@@ -73,10 +74,11 @@ class ProviderClient(httpx.AsyncClient):
         request = self._protocol.streamed(request)
         if not (content := await request.aread()):
             return await self._send_once(request, **options)
-        body = json.loads(content)
+        written = json.loads(content)
+        body = add_fields(written, CALL.get().history)
 
         async def send_form(form: Mapping[str, Any]) -> httpx.Response:
-            sent = request if form == body else _with_body(request, form)
+            sent = request if form == written else _with_body(request, form)
             return await self._send_once(sent, **options)
 
         return await self._server.send(body, send_form)
@@ -114,6 +116,8 @@ class ProviderClient(httpx.AsyncClient):
                 raise unreadable(kind, json.dumps(body))
             if (why := self._protocol.declined(body)) is not None:
                 raise ModelRefused(f"the model declined to answer: {why}", status=200)
+            if (message := self._protocol.message(body)) is not None:
+                CALL.get().fields = take_fields(message)
         CALL.get().delivered = True
         headers = [(k, v) for k, v in response.headers.items() if k not in _OF_THE_BODY]
         return httpx.Response(

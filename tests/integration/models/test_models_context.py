@@ -42,7 +42,7 @@ ITS_WORDS = {
 MESSAGES = [
     SystemMessage("Sum it up."),
     prompt("summary/task", task="Sort.", answer="It is sorted. " * 2_000).message(),
-    past_reply("{" * 3_000),
+    past_reply("{" * 3_000, AIMessage("")),
     HumanMessage("Again."),
 ]
 

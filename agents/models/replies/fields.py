@@ -1,0 +1,150 @@
+"""Fields of a reply that its model needs back, and that the client libraries lose.
+
+Servers of chat completions add fields to a message (`reasoning_content`, `reasoning_details`) and
+to its calls (`extra_content` with a signature). Some refuse the next request without them. So each
+field that is not part of the standard stays with the reply, and goes back to the model that wrote
+it.
+
+Why: docs/decisions/0074-fields-go-back-to-their-model.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from agents.models.replies.author import ANSWERED_BY, answered_by
+from agents.models.replies.call_ids import unique_ids
+
+FIELDS = "fields"
+"""Where a reply has its `Fields` in its `additional_kwargs`."""
+
+_OF_A_MESSAGE = frozenset(
+    {"role", "content", "tool_calls", "function_call", "refusal", "audio", "annotations"}
+)
+_OF_A_CALL = frozenset({"id", "type", "index", "function"})
+_OF_A_FUNCTION = frozenset({"name", "arguments"})
+"""What the clients read themselves, and send back if it belongs in a request."""
+
+
+class Fields(TypedDict):
+    """Fields of the message, and of its calls by their ids; those of a call's function are in
+    `function`."""
+
+    message: dict[str, Any]
+    calls: dict[str, dict[str, Any]]
+
+
+def take_fields(message: dict[str, Any]) -> Fields | None:
+    """The fields of a message in the form of chat completions, or None.
+
+    Gives each call a unique id, by which its fields are found again.
+    """
+    calls = message.get("tool_calls") or ()
+    for call, name in zip(calls, unique_ids(_id_of(call) for call in calls), strict=True):
+        call["id"] = name
+    extra = {call["id"]: _extra_of_call(call) for call in calls}
+    fields = Fields(
+        message=_extra(message, _OF_A_MESSAGE),
+        calls={call_id: fields for call_id, fields in extra.items() if fields},
+    )
+    return fields if fields["message"] or fields["calls"] else None
+
+
+def _id_of(call: Mapping[str, Any]) -> str:
+    return str(call.get("id") or "")
+
+
+def fields_of(message: BaseMessage) -> Fields | None:
+    """The fields that a message of the history has."""
+    fields: Fields | None = message.additional_kwargs.get(FIELDS)
+    return fields
+
+
+def with_fields(message: AIMessage, fields: Fields | None) -> AIMessage:
+    """`message` with `fields`, and without the copies of their texts that some clients make."""
+    if fields is None:
+        return message
+    copies = [value for value in fields["message"].values() if isinstance(value, str)]
+    kwargs = {key: value for key, value in message.additional_kwargs.items() if value not in copies}
+    return message.model_copy(update={"additional_kwargs": {**kwargs, FIELDS: fields}})
+
+
+def with_fields_of(reply: AIMessage, message: AIMessage) -> AIMessage:
+    """`message`, which replaces `reply` in a request and calls nothing, with its fields."""
+    fields = fields_of(reply)
+    if fields is None:
+        return message
+    kwargs = {**message.additional_kwargs, FIELDS: Fields(message=fields["message"], calls={})}
+    metadata = {**message.response_metadata, ANSWERED_BY: answered_by(reply)}
+    return message.model_copy(update={"additional_kwargs": kwargs, "response_metadata": metadata})
+
+
+def fields_size(message: BaseMessage) -> int:
+    """Bytes of the fields in a request."""
+    fields = fields_of(message)
+    return len(json.dumps(fields, ensure_ascii=False).encode(errors="replace")) if fields else 0
+
+
+def without_foreign_fields(message: BaseMessage, model: str) -> BaseMessage:
+    """`message` without fields, unless `model` wrote it (`provider:model`)."""
+    if FIELDS not in message.additional_kwargs or answered_by(message) == model:
+        return message
+    kwargs = {key: value for key, value in message.additional_kwargs.items() if key != FIELDS}
+    return message.model_copy(update={"additional_kwargs": kwargs})
+
+
+def add_fields(body: Mapping[str, Any], history: Sequence[Fields | None]) -> Mapping[str, Any]:
+    """The body of a request with the fields of the model's replies, which are in order.
+
+    A field that the client sends itself stays. If the client has sent another number of replies, it
+    is unknown which is which, and none gets fields.
+    """
+    if not any(history):
+        return body
+    messages = body["messages"]
+    replies = [index for index, each in enumerate(messages) if each.get("role") == "assistant"]
+    if len(replies) != len(history):
+        return body
+    fields = dict(zip(replies, history, strict=True))
+    return {
+        **body,
+        "messages": [_with(each, fields.get(index)) for index, each in enumerate(messages)],
+    }
+
+
+def _with(message: dict[str, Any], fields: Fields | None) -> dict[str, Any]:
+    if fields is None:
+        return message
+    merged = {**fields["message"], **message}
+    if calls := message.get("tool_calls"):
+        merged["tool_calls"] = [
+            _call_with(call, fields["calls"].get(call.get("id"))) for call in calls
+        ]
+    return merged
+
+
+def _call_with(call: dict[str, Any], extra: Mapping[str, Any] | None) -> dict[str, Any]:
+    if extra is None:
+        return call
+    function = {**extra.get("function", {}), **call["function"]}
+    return {**extra, **call, "function": function}
+
+
+def _extra_of_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    extra = _extra(call, _OF_A_CALL)
+    if function := _extra(call.get("function") or {}, _OF_A_FUNCTION):
+        extra["function"] = function
+    return extra
+
+
+def _extra(value: Mapping[str, Any], standard: frozenset[str]) -> dict[str, Any]:
+    """Fields that are not `standard`. An empty text stays: DeepSeek needs even that back."""
+    return {
+        name: field
+        for name, field in value.items()
+        if name not in standard and field is not None and field not in ([], {})
+    }

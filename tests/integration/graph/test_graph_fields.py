@@ -1,0 +1,136 @@
+"""Jobs on a server that needs the fields of each reply back, whatever happens to the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.graph.graphs import Crash, Journey, PlannedSandbox, printed
+
+from agents.graph.job_input import JobInput
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
+from agents.models.role_models import RoleModels
+from agents.ports import Bounds, Finished
+from agents.ports.memory import MemoryJournal, MemoryRecord
+from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
+
+NAMES = ("compatible:m", "deepseek:m", "groq:m", "openrouter:m", "ollama:m")
+CODES = [f"print({n})" for n in range(12)]
+PLAN = Reply(tool_calls=(ToolCall("Plan", {"steps": ["Run it."]}),))
+RUNS = [Reply(tool_calls=(ToolCall("python", {"code": code}),)) for code in CODES]
+
+
+def verdict(what: str, run: str | None = None) -> Reply:
+    judged = {"verdict": what, "run": run, "feedback": "Again."}
+    return Reply(tool_calls=(ToolCall("Verdict", judged),))
+
+
+def thoughts(message: Mapping[str, Any]) -> Sequence[str]:
+    names = ("reasoning_content", "reasoning", "thinking")
+    return [message[name] for name in names if message.get(name)]
+
+
+class Thinker:
+    """Plays the turns, each with thoughts of its own, and refuses a request in which one of its
+    replies lacks them."""
+
+    def __init__(self, *turns: Reply) -> None:
+        self.turns = list(turns)
+        self.said: list[str] = []
+        self.sent_back: list[Sequence[str]] = []
+
+    def __call__(self, request: Request) -> Turn:
+        own = [thoughts(each) for each in request.body["messages"] if each["role"] == "assistant"]
+        if any(len(each) != 1 or each[0] not in self.said for each in own):
+            return Refusal(400, "The `reasoning_content` must be passed back to the API.")
+        self.sent_back.append([text for (text,) in own])
+        self.said.append(f"These are thoughts number {len(self.said)}.")
+        return replace(self.turns.pop(0), thoughts=self.said[-1])
+
+
+class CrashingJournal(MemoryJournal):
+    """Crashes after the record number `at`."""
+
+    def __init__(self, record: MemoryRecord, at: int) -> None:
+        super().__init__(record)
+        self.left = at
+
+    async def record(self, key: str, finished: Finished) -> None:
+        await super().record(key, finished)
+        self.left -= 1
+        if self.left == 0:
+            raise Crash
+
+
+async def run(
+    folder: Path, name: str, thinker: Thinker, *, bounds: Bounds | None = None, crash_at: int = 0
+) -> Journey:
+    sandbox = PlannedSandbox({code: printed(f"ran {code}\n") for code in CODES})
+    journey = Journey.plan(folder, [], sandbox, bounds=bounds)
+    keys = dict.fromkeys(("groq", "deepseek", "openrouter", "compatible"), "key")
+    with ProviderServer(thinker) as server:
+        for attempt in range(2 if crash_at else 1):
+            options = ModelOptions(keys, server.base_urls(), max_retries=0)
+            pool = ModelPool(options)
+            ports = journey.with_ports(models=RoleModels.alone(pool, name))
+            journey.ports = ports
+            if crash_at and attempt == 0:
+                journal = CrashingJournal(journey.record, crash_at)
+                journey.ports = replace(ports, journal=journal)
+                with pytest.raises(Crash):
+                    await journey.begin(JobInput("Run them."))
+                journey.ports = replace(ports, journal=MemoryJournal(journey.record))
+            elif attempt:
+                await journey.go_on()
+            else:
+                await journey.begin(JobInput("Run them."))
+            await pool.aclose()
+    return journey
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("at", [2, 3, 5])
+async def test_after_a_crash_they_come_from_the_journal(tmp_path: Path, name: str, at: int) -> None:
+    thinker = Thinker(PLAN, *RUNS[:3], Reply("All ran."), verdict("approve", "r3"))
+    journey = await run(tmp_path, name, thinker, crash_at=at)
+    assert (await journey.outcome()).approved_by == "critic"
+    assert thinker.sent_back[-2] == thinker.said[1:4]
+
+
+async def test_a_later_pass_has_those_of_the_earlier_one_from_the_checkpoint(
+    tmp_path: Path,
+) -> None:
+    again = [verdict("revise"), RUNS[1], Reply("It ran again."), verdict("approve", "r2")]
+    thinker = Thinker(PLAN, RUNS[0], Reply("It ran."), *again)
+    journey = await run(tmp_path, "deepseek:m", thinker)
+    assert (await journey.outcome()).approved_by == "critic"
+    assert thinker.sent_back[-2] == [thinker.said[n] for n in (1, 2, 4)]
+
+
+async def test_old_exchanges_go_with_them(tmp_path: Path) -> None:
+    bounds = Bounds(conversation=200, history=100)
+    thinker = Thinker(PLAN, *RUNS, Reply("All ran."), verdict("approve", "r12"))
+    journey = await run(tmp_path, "compatible:m", thinker, bounds=bounds)
+    assert (await journey.outcome()).approved_by == "critic"
+    last = thinker.sent_back[-2]
+    assert 0 < len(last) < len(CODES)
+    assert last == thinker.said[1 + len(CODES) - len(last) : 1 + len(CODES)]
+
+
+async def test_replies_that_are_asked_for_once_more_have_them_too(tmp_path: Path) -> None:
+    """A plan that is no plan, an answer that was cut off, and calls that are no JSON."""
+    broken = Reply(tool_calls=(ToolCall("python", '{"code": '),))
+    cut = Reply("All of them", stop="length")
+    turns = [Reply("No plan."), PLAN, broken, RUNS[0], cut, Reply("It ran."), Reply("No verdict.")]
+    thinker = Thinker(*turns, verdict("approve", "r1"))
+    journey = await run(tmp_path, "deepseek:m", thinker)
+    assert (await journey.outcome()).approved_by == "critic"
+    assert thinker.sent_back == [
+        [], thinker.said[:1],
+        [], thinker.said[2:3], thinker.said[2:4], thinker.said[2:5],
+        [], thinker.said[6:7],
+    ]  # fmt: skip

@@ -1,0 +1,160 @@
+"""Fields of a reply that its model needs back: taken, kept, and added to the next request."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from agents.calls.call_key import message_values
+from agents.calls.serializable import make_serializable
+from agents.calls.serializer import SERIALIZER
+from agents.context.overflow import size
+from agents.context.trimming import without_old_exchanges
+from agents.models.replies.author import ANSWERED_BY
+from agents.models.replies.fields import (
+    FIELDS,
+    Fields,
+    add_fields,
+    fields_of,
+    take_fields,
+    with_fields,
+    with_fields_of,
+)
+from agents.models.streams.pieces import joined
+from agents.prompts import past_reply, trimmable_parts
+
+SIGNED = {"google": {"thought_signature": "c2ln"}}
+CALL = {"id": "a", "type": "function", "function": {"name": "python", "arguments": "{}"}}
+FOUND = Fields(message={"reasoning_content": "hmm"}, calls={"a": {"extra_content": SIGNED}})
+
+
+def message(*calls: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": None, "tool_calls": copy.deepcopy([*calls]), **more}
+
+
+def test_fields_beyond_the_standard_are_taken() -> None:
+    signed = {**CALL, "index": 0, "extra_content": SIGNED}
+    received = message(signed, reasoning_content="hmm", refusal=None, audio=None, annotations=[])
+    assert take_fields(received) == FOUND
+    assert take_fields(message(CALL, refusal="", reasoning=None)) is None
+    assert take_fields(message(reasoning_content="")) == {
+        "message": {"reasoning_content": ""}, "calls": {}
+    }  # fmt: skip
+
+
+def test_calls_without_an_id_of_their_own_get_one() -> None:
+    first, second = ({**CALL, "id": None, "extra_content": n} for n in (1, 2))
+    received = message(first, second, {**CALL, "id": "call_0"})
+    assert take_fields(received) == {
+        "message": {}, "calls": {"call_0": {"extra_content": 1}, "call_1": {"extra_content": 2}}
+    }  # fmt: skip
+    assert [call["id"] for call in received["tool_calls"]] == ["call_0", "call_1", "call_0_2"]
+
+
+def test_they_go_back_into_their_message_and_call() -> None:
+    in_function = {"function": {"signature": "c2ln"}}
+    fields = Fields(message={"reasoning_content": "hmm"}, calls={"a": in_function})
+    request = [{"role": "user", "content": "?"}, message(), message(CALL), {"role": "tool"}]
+    sent = add_fields({"messages": request}, [None, fields])["messages"]
+    assert sent[0] == request[0]
+    assert sent[1] == request[1]
+    assert sent[2]["reasoning_content"] == "hmm"
+    function = {"name": "python", "arguments": "{}", "signature": "c2ln"}
+    assert sent[2]["tool_calls"] == [{**CALL, "function": function}]
+    assert request[2] == message(CALL)
+
+
+def test_the_clients_own_value_stays() -> None:
+    body = {"messages": [message(reasoning_content="its own")]}
+    assert add_fields(body, [FOUND]) == body
+
+
+@pytest.mark.parametrize("history", [[FOUND], [FOUND, None, None]])
+def test_replies_that_cannot_be_told_apart_get_no_fields(history: list[Fields | None]) -> None:
+    body = {"messages": [message(), message(CALL)]}
+    assert add_fields(body, history) == body
+
+
+def test_copies_that_a_client_makes_are_left_out() -> None:
+    made = AIMessage("", additional_kwargs={"reasoning_content": "hmm", "more": [1]})
+    assert with_fields(made, FOUND).additional_kwargs == {"more": [1], FIELDS: FOUND}
+
+
+def test_fields_survive_the_journal_and_change_no_key() -> None:
+    kept = with_fields(AIMessage("Hello."), FOUND)
+    assert SERIALIZER.loads_typed(SERIALIZER.dumps_typed(kept)) == kept
+    assert message_values([kept]) == message_values([AIMessage("Hello.")])
+
+
+def test_fields_that_cannot_be_stored_are_left_out() -> None:
+    fields = Fields(message={"count": 2**70}, calls={})
+    stored = make_serializable(with_fields(AIMessage("Hello."), fields))
+    assert (stored.text, stored.additional_kwargs) == ("Hello.", {})
+
+
+def test_a_reply_that_is_only_looked_back_at_has_the_messages_fields() -> None:
+    reply = with_fields(AIMessage("", response_metadata={ANSWERED_BY: "groq:small"}), FOUND)
+    past = past_reply("Half of it", reply)
+    assert fields_of(past) == {"message": FOUND["message"], "calls": {}}
+    assert past.response_metadata[ANSWERED_BY] == "groq:small"
+    assert trimmable_parts(past) == [(0, 10)]
+    assert with_fields_of(AIMessage(""), AIMessage("?")) == AIMessage("?")
+
+
+def test_fields_count_for_the_size_of_a_request_and_for_trimming() -> None:
+    long = with_fields(
+        AIMessage("ok"), Fields(message={"reasoning_content": "é" * 9_000}, calls={})
+    )
+    assert 18_000 < size([long]) < 18_100
+    messages: list[AnyMessage] = [HumanMessage("task"), *[long] * 8]
+    assert len(without_old_exchanges(messages, 40_000)) < len(messages)
+
+
+TEXT = {"type": "reasoning.text", "index": 0}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "whole"),
+    [
+        ([[{**TEXT, "text": "a"}], [{**TEXT, "text": "b"}]], [{**TEXT, "text": "ab"}]),
+        ([[{**TEXT, "text": "a"}, {**TEXT, "text": "b"}]], [{**TEXT, "text": "ab"}]),
+        (
+            [[{**TEXT, "text": "a"}], [{**TEXT, "index": 1, "text": "b"}]],
+            [{**TEXT, "text": "a"}, {**TEXT, "index": 1, "text": "b"}],
+        ),
+        (
+            [[{**TEXT, "text": "a"}], [{**TEXT, "type": "reasoning.encrypted", "data": "x"}]],
+            [{**TEXT, "text": "a"}, {**TEXT, "type": "reasoning.encrypted", "data": "x"}],
+        ),
+        (
+            [[{**TEXT, "id": "1", "data": "x"}], [{**TEXT, "id": "2", "data": "y"}]],
+            [{**TEXT, "id": "1", "data": "x"}, {**TEXT, "id": "2", "data": "y"}],
+        ),
+        (
+            [[{**TEXT, "text": "a", "signature": None}], [{**TEXT, "signature": "x", "id": None}]],
+            [{**TEXT, "text": "a", "signature": "x", "id": None}],
+        ),
+        (
+            [[{"type": "x", "text": "a"}], [{"type": "x", "text": "b"}]],
+            [{"type": "x", "text": "ab"}],
+        ),
+        (
+            [[{"type": "x", "data": "a"}], [{"type": "x", "data": "b"}]],
+            [{"type": "x", "data": "a"}, {"type": "x", "data": "b"}],
+        ),
+        ([{"a": {"b": 1}}, {"a": {"c": "x"}}, {"a": {"c": "y"}}], {"a": {"b": 1, "c": "y"}}),
+        ([[1], ["a"]], [1, "a"]),
+        ([1, None, 2], 2),
+    ],
+)
+def test_pieces_are_joined(pieces: list[Any], whole: Any) -> None:
+    known: Any = None
+    before = json.dumps(pieces)
+    for piece in pieces:
+        known = joined(known, piece)
+    assert known == whole
+    assert json.dumps(pieces) == before
