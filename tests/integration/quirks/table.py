@@ -1,37 +1,22 @@
-"""All rows, and each of them by its id."""
+"""All rows: `rows_*.py` are those of one kind, `reports_*.py` more of them from public reports."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from integration.quirks import (
-    rows_arguments,
-    rows_bodies,
-    rows_calls,
-    rows_costs,
-    rows_endings,
-    rows_errors,
-    rows_fields,
-    rows_forcing,
-    rows_parameters,
-    rows_text_calls,
-    rows_time,
-)
 from support.quirks.row import Row
 
-_KINDS = (
-    rows_forcing,
-    rows_fields,
-    rows_time,
-    rows_parameters,
-    rows_calls,
-    rows_endings,
-    rows_errors,
-    rows_bodies,
-    rows_costs,
-    rows_arguments,
-    rows_text_calls,
-)
-ROWS: Mapping[str, Row] = {row.id: row for kind in _KINDS for row in kind.ROWS}
-"""By id. `test_quirks` makes sure that no id is used twice."""
-COUNT = sum(len(kind.ROWS) for kind in _KINDS)
+
+def _rows_of(module: str) -> Sequence[Row]:
+    rows: Sequence[Row] = importlib.import_module(f"integration.quirks.{module}").ROWS
+    return rows
+
+
+_MODULES = sorted(path.stem for path in Path(__file__).parent.glob("r*s_*.py"))
+_ALL = [row for module in _MODULES for row in _rows_of(module)]
+ROWS: Mapping[str, Row] = {row.id: row for row in _ALL}
+"""By id."""
+REPEATED = sorted({row.id for row in _ALL if ROWS[row.id] is not row})
+"""The ids of more than one row; empty."""

@@ -26,7 +26,7 @@ async def main(arguments: list[str]) -> None:
         for row in (row for row in ROWS.values() if words in row.id):
             ran = await run_row(row, Path(folder))
             found = problems(row, ran)
-            end = "succeeded" if row.end.state == "succeeded" else "true reason"
+            end = "succeeded" if ran.state == "succeeded" else "true reason"
             counts.setdefault(row.wire, Counter())["wrong" if found else end] += 1
             if found and "-v" in arguments:
                 print(f"{row.id} ({ran.seconds:.1f} s)", *found, sep="\n    ")

@@ -19,7 +19,7 @@ def object_choice(asked: Asked) -> bool:
 
 def forced(asked: Asked) -> bool:
     """For requests that force a tool in any way (OpenAI's `tool_choice`)."""
-    return asked.body.get("tool_choice") not in {None, "auto", "none"} or object_choice(asked)
+    return asked.body.get("tool_choice") not in (None, "auto", "none")
 
 
 def with_calls(edit: Callable[[ToolCall], ToolCall]) -> Callable[[Reply], Turn]:

@@ -76,7 +76,7 @@ class Quirk:
     send: Callable[[Asked, Sent], Sent] = lambda _asked, sent: sent
 
 
-def refuses(when: When, status: int, message: str, **fields: Any) -> Quirk:
+def refuses(when: When, status: int, message: str, /, **fields: Any) -> Quirk:
     """A refusal in the error object of the wire format; `fields` are added to that object."""
     refusal = Refusal(status, message, fields=fields)
     return Quirk(refuse=lambda asked: refusal if when(asked) else None)

@@ -17,31 +17,42 @@ from benchmarks.provider.request import Wire
 
 @dataclass(frozen=True)
 class End:
-    """How a job ends: `state` is `succeeded`, `fails` (for good) or `waits` (is tried again later).
+    """How a job may end: `states` are `succeeded`, `fails` (for good) and `waits` (it is tried
+    again later by a worker).
 
-    `words` must be in its message, `without` must not; case does not count.
+    Unless it succeeded, `words` must be in its message; `without` must not. Case does not count.
     """
 
-    state: str
+    states: tuple[str, ...]
     words: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
     def but_not(self, *words: str) -> End:
         """The same end, with words that must not be in its message."""
-        return End(self.state, self.words, (*self.without, *words))
+        return replace(self, without=(*self.without, *words))
 
 
-SUCCEEDED = End("succeeded")
+SUCCEEDED = End(("succeeded",))
 
 
 def fails(*words: str) -> End:
     """The job fails at once, with these words in its message."""
-    return End("fails", words)
+    return End(("fails",), words)
 
 
 def waits(*words: str) -> End:
     """The job waits to be tried again, with these words in its message."""
-    return End("waits", words)
+    return End(("waits",), words)
+
+
+def does_not_succeed(*words: str) -> End:
+    """The job fails or waits, with these words in its message."""
+    return End(("fails", "waits"), words)
+
+
+def succeeds_or_fails(*words: str) -> End:
+    """The job succeeds, or fails with these words in its message."""
+    return End(("succeeded", "fails"), words)
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,10 @@ class Row:
     `name` is the model that is configured, `stand_in` the quirks of a second server, with the model
     `stand_in_name`, that comes next in the chain; None: there is none. `options` are fields of
     `ModelOptions`. A job that succeeds has the answer `answer` and has run `programs`; `check` is
-    what else must be true of it. `not_yet`: the row is known to differ; a release has none.
+    what else must be true of it. `plan` is the source of its plan: `model`, or `default` if the
+    planner's reply could not be read. `attempts`: as often a worker tries the job. Without `strict`
+    the server does not look at ids and names (`support.quirks.strict`). `not_yet`: the row is known
+    to differ; a release has none.
     """
 
     title: str
@@ -96,6 +110,9 @@ class Row:
     most_requests: int = 12
     answer: str = ANSWER
     programs: Sequence[str] = (CODE,)
+    plan: str = "model"
+    attempts: int = 1
+    strict: bool = True
     check: Check = _true
     not_yet: bool = False
 

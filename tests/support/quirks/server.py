@@ -26,7 +26,7 @@ def competent(asked: Asked) -> Turn:
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Run it."]}),))
         case "critic":
             return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
-        case _ if asked.has_result:
+        case _ if any("42" in m.text for m in asked.request.messages if m.speaker == "tool"):
             return Reply(ANSWER)
         case _:
             return Reply(tool_calls=(ToolCall("python", {"code": CODE}),))
@@ -47,9 +47,12 @@ def calls(*tool_calls: ToolCall) -> Model:
 class QuirkyServer:
     """The script of one server; call it with each request."""
 
-    def __init__(self, quirks: Sequence[Quirk], model: Model = competent) -> None:
+    def __init__(
+        self, quirks: Sequence[Quirk], model: Model = competent, *, strict: bool = True
+    ) -> None:
         self._quirks = quirks
         self._model = model
+        self._strict = strict
         self._numbers = itertools.count(1)
         self._steps: Counter[tuple[str, int]] = Counter()
 
@@ -58,7 +61,8 @@ class QuirkyServer:
         for quirk in self._quirks:
             if (refused := quirk.refuse(asked)) is not None:
                 return refused
-        if (problem := objection(request.wire, request.body)) is not None:
+        problem = objection(request.wire, request.body) if self._strict else None
+        if problem is not None:
             return Refusal(400, problem)
         turn = self._model(asked)
         for quirk in self._quirks:

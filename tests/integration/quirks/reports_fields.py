@@ -1,0 +1,310 @@
+"""Fields of a reply that the server needs back, and fields that it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from support.quirks.edits import each_delta
+from support.quirks.quirk import (
+    Asked,
+    Quirk,
+    When,
+    both,
+    first,
+    first_call,
+    plays,
+    refuses,
+    role,
+    says,
+    second_call,
+)
+from support.quirks.row import Row, anthropic, gemini, ollama, on_all, openai
+from support.quirks.server import CODE, calls
+
+from benchmarks.provider import Cut, Refusal, ToolCall
+from benchmarks.provider.turn import SIGNATURE
+
+THOUGHTS = "The product of six and seven is needed, so a short program is the way."
+_KIMI = "thinking is enabled but reasoning_content is missing in assistant tool call message"
+_DEEPSEEK = "The `reasoning_content` in the thinking mode must be passed back to the API."
+_GEMINI = "Function call is missing a thought_signature in functionCall parts."
+_EXECUTOR = role("executor")
+
+thinks = says(lambda reply: replace(reply, thoughts=THOUGHTS))
+"""A model that shows its thoughts."""
+
+
+def _assistant(asked: Asked) -> list[Mapping[str, Any]]:
+    """The model's messages of a request in OpenAI's or Ollama's format."""
+    return [message for message in asked.body["messages"] if message["role"] == "assistant"]
+
+
+def _lacks(name: str, value: Any) -> When:
+    """Whether one of the model's messages with calls has not this field."""
+
+    def lacking(asked: Asked) -> bool:
+        messages = [each for each in _assistant(asked) if each.get("tool_calls")]
+        return any(message.get(name) != value for message in messages)
+
+    return both(_EXECUTOR, lacking)
+
+
+def _has_field(*names: str) -> When:
+    """Whether one of the model's messages has one of these fields."""
+
+    def found(asked: Asked) -> bool:
+        return any(message.get(name) is not None for message in _assistant(asked) for name in names)
+
+    return found
+
+
+def _renamed(name: str) -> Quirk:
+    """Thoughts in another field."""
+
+    def edit(delta: dict[str, Any]) -> None:
+        for old in ("reasoning_content", "reasoning"):
+            if old in delta and old != name:
+                delta[name] = delta.pop(old)
+
+    return each_delta(edit)
+
+
+def _with_call(extra: Mapping[str, Any]) -> Quirk:
+    """More fields in the first part of each streamed call."""
+
+    def edit(delta: dict[str, Any]) -> None:
+        for part in delta.get("tool_calls") or ():
+            if part.get("id"):
+                part.update(extra)
+
+    return each_delta(edit)
+
+
+def _calls_lack(name: str, value: Any) -> When:
+    def lacking(asked: Asked) -> bool:
+        sent = [call for message in _assistant(asked) for call in message.get("tool_calls") or ()]
+        return any(call.get(name) != value for call in sent)
+
+    return both(_EXECUTOR, lacking)
+
+
+_EXTRA = {"google": {"thought_signature": SIGNATURE}}
+_DETAILS = [
+    {"type": "reasoning.text", "text": "The product", "signature": "s1", "index": 0},
+    {"type": "reasoning.encrypted", "data": "e30=", "id": "rs_1", "index": 1},
+]
+
+
+def _at_first_delta(fields: Callable[[], Mapping[str, Any]]) -> Quirk:
+    """More fields in the first delta of each reply."""
+
+    def edit(delta: dict[str, Any]) -> None:
+        if "role" in delta:
+            delta.update(fields())
+
+    return each_delta(edit)
+
+
+def _blocks(asked: Asked) -> list[Mapping[str, Any]]:
+    """The blocks of Claude's own messages."""
+    return [
+        block
+        for message in asked.body["messages"]
+        if message["role"] == "assistant" and not isinstance(message["content"], str)
+        for block in message["content"]
+    ]
+
+
+def _claude_lacks_thoughts(asked: Asked) -> bool:
+    blocks = _blocks(asked)
+    used = [block for block in blocks if block["type"] == "tool_use"]
+    thoughts = [block for block in blocks if block["type"] == "thinking"]
+    right = all(
+        block["thinking"] == THOUGHTS and block["signature"] == SIGNATURE for block in thoughts
+    )
+    return bool(used) and not (len(thoughts) == len(used) and right)
+
+
+def _gemini_lacks_signature(asked: Asked) -> bool:
+    parts = [part for content in asked.body["contents"] for part in content["parts"]]
+    calls_ = [part for part in parts if "functionCall" in part]
+    return any(part.get("thoughtSignature") != SIGNATURE for part in calls_)
+
+
+ROWS: list[Row] = [
+    openai(
+        "Kimi needs reasoning_content back with each tool call",
+        thinks,
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, _KIMI),
+    ),
+    openai(
+        "Kimi needs reasoning_content back in a conversation of two calls",
+        thinks,
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, _KIMI),
+        model=calls(ToolCall("list_dir", {}), ToolCall("python", {"code": CODE})),
+    ),
+    openai(
+        "DeepSeek v4 needs reasoning_content back",
+        thinks,
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, _DEEPSEEK, param=None),
+        name="deepseek:deepseek-v4-flash",
+    ),
+    openai(
+        "reasoning_content is needed back by a model that OpenAI's client calls",
+        thinks,
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, _DEEPSEEK),
+        name="openai:gpt-4.1-mini",
+    ),
+    openai(
+        "vLLM's field `reasoning` is needed back",
+        thinks,
+        _renamed("reasoning"),
+        refuses(_lacks("reasoning", THOUGHTS), 400, "reasoning is missing"),
+    ),
+    openai(
+        "Gemini over its OpenAI endpoint needs the signature of each call back",
+        _with_call({"extra_content": _EXTRA}),
+        refuses(_calls_lack("extra_content", _EXTRA), 400, _GEMINI, status="INVALID_ARGUMENT"),
+    ),
+    openai(
+        "a gateway puts the signature into provider_specific_fields, and needs it back",
+        _with_call({"provider_specific_fields": {"thought_signature": SIGNATURE}}),
+        refuses(
+            _calls_lack("provider_specific_fields", {"thought_signature": SIGNATURE}), 400, _GEMINI
+        ),
+    ),
+    openai(
+        "OpenRouter needs reasoning_details back",
+        _at_first_delta(lambda: {"reasoning_details": [dict(each) for each in _DETAILS]}),
+        refuses(_lacks("reasoning_details", _DETAILS), 400, "reasoning_details are missing"),
+        name="openrouter:google/gemini-3-pro",
+        not_yet=True,
+    ),
+    openai(
+        "reasoning_details are needed back by a compatible gateway",
+        _at_first_delta(lambda: {"reasoning_details": [dict(each) for each in _DETAILS]}),
+        refuses(_lacks("reasoning_details", _DETAILS), 400, "reasoning_details are missing"),
+    ),
+    openai(
+        "a field of the message that no client knows is needed back",
+        _at_first_delta(lambda: {"thinking_blocks": [{"type": "thinking", "signature": "s"}]}),
+        refuses(
+            _lacks("thinking_blocks", [{"type": "thinking", "signature": "s"}]),
+            400,
+            "Expected `thinking` or `redacted_thinking`, but found `tool_use`",
+        ),
+    ),
+    openai(
+        "reasoning_content is needed back after the job was given to another worker",
+        thinks,
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, _KIMI),
+        plays(both(second_call, first(5)), Refusal(503, "Loading model")),
+        attempts=2,
+    ),
+    openai(
+        "Groq refuses `reasoning` in a message",
+        thinks,
+        refuses(_has_field("reasoning"), 400, "'messages.2' : property 'reasoning' is unsupported"),
+        name="groq:openai/gpt-oss-20b",
+        not_yet=True,
+    ),
+    openai(
+        "thoughts are shown, and refused when they are sent back",
+        thinks,
+        refuses(
+            _has_field("reasoning_content"),
+            400,
+            "messages.2.reasoning_content: Extra inputs are not permitted",
+        ),
+        not_yet=True,
+    ),
+    openai(
+        "thoughts are shown, and refused with FastAPI's list of details",
+        thinks,
+        refuses(
+            _has_field("reasoning_content"),
+            422,
+            json.dumps(
+                [
+                    {
+                        "type": "extra_forbidden",
+                        "loc": ["body", "messages", 2, "assistant", "reasoning_content"],
+                        "msg": "Extra inputs are not permitted",
+                    }
+                ]
+            ),
+        ),
+        not_yet=True,
+    ),
+    openai(
+        "a stand-in refuses the fields of the model before it",
+        thinks,
+        plays(second_call, Refusal(401, "Invalid API Key")),
+        stand_in=[refuses(_has_field("reasoning_content"), 400, "reasoning_content is unknown")],
+        stand_in_name="openai:gpt-4.1-mini",
+    ),
+    openai(
+        "a stand-in does not know the signature of another provider's call",
+        _with_call({"extra_content": _EXTRA}),
+        plays(second_call, Refusal(401, "Invalid API Key")),
+        stand_in=[
+            refuses(
+                lambda asked: "extra_content" in json.dumps(asked.body["messages"]),
+                400,
+                "extra_content: Extra inputs are not permitted",
+            )
+        ],
+    ),
+    anthropic(
+        "Claude needs its signed thoughts back",
+        thinks,
+        refuses(
+            both(_EXECUTOR, _claude_lacks_thoughts),
+            400,
+            "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
+            "`tool_use`.",
+        ),
+        name="anthropic:claude-sonnet-4-6",
+    ),
+    anthropic(
+        "Claude needs its signed thoughts back after the job was given to another worker",
+        thinks,
+        refuses(both(_EXECUTOR, _claude_lacks_thoughts), 400, "Expected `thinking`"),
+        plays(both(second_call, first(5)), Refusal(529, "Overloaded")),
+        attempts=2,
+    ),
+    gemini(
+        "Gemini needs its thought signature back",
+        thinks,
+        refuses(both(_EXECUTOR, _gemini_lacks_signature), 400, _GEMINI),
+        name="google_genai:gemini-3-flash",
+    ),
+    gemini(
+        "Gemini needs its thought signature back after the job was given to another worker",
+        thinks,
+        refuses(both(_EXECUTOR, _gemini_lacks_signature), 400, _GEMINI),
+        plays(both(second_call, first(5)), Cut()),
+        attempts=2,
+    ),
+    ollama("thoughts come before each call", thinks),
+    ollama(
+        "thinking is needed back",
+        thinks,
+        refuses(_lacks("thinking", THOUGHTS), 400, "thinking is missing"),
+    ),
+    *on_all(
+        "thoughts of one model, an answer of its stand-in",
+        thinks,
+        plays(second_call, Refusal(401, "Invalid API Key")),
+        stand_in=(),
+    ),
+    *on_all("thoughts in each reply", thinks),
+    *on_all(
+        "thoughts and a text before the call",
+        thinks,
+        says(lambda reply: replace(reply, text="I run it."), first_call),
+    ),
+]
