@@ -291,7 +291,7 @@ ROWS: list[Row] = [
     ),
     ollama("thoughts come before each call", thinks),
     ollama(
-        "thinking is needed back",
+        "a proxy needs thinking back",
         thinks,
         refuses(_lacks("thinking", THOUGHTS), 400, "thinking is missing"),
     ),
