@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.models.error_mapping.from_status import error_in_reply
-from agents.models.replies.ending import MALFORMED
+from agents.models.streams.arguments import arguments_object
 from agents.models.streams.protocol import Chunk, Part
 
 _NOTHING: tuple[Chunk, ...] = ()
+_HEAD = {"id": "", "type": "message", "role": "assistant", "model": ""}
+"""Fields that the client requires and some servers omit."""
 _TEXTS: Mapping[str, tuple[str, Part]] = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "reasoning"),
@@ -21,14 +23,41 @@ _TEXTS: Mapping[str, tuple[str, Part]] = {
 }
 
 
+class _Block:
+    def __init__(self, index: int | None, content: dict[str, Any]) -> None:
+        self.index = index
+        self.content = content
+        self.texts: dict[str, list[str]] = {}
+
+    def chunks(self) -> Sequence[Chunk]:
+        """The beginning of the block, which is usually empty."""
+        if self.content.get("input"):
+            return (Chunk("tool", json.dumps(self.content["input"])),)
+        found = ((part, self.content.get(name)) for name, part in _TEXTS.values())
+        return tuple(Chunk(part, text) for part, text in found if text)
+
+    def result(self) -> dict[str, Any]:
+        """The block as a message has it that is not streamed."""
+        block = dict(self.content)
+        for name, parts in self.texts.items():
+            text = "".join(parts)
+            if name != "partial_json":
+                block[name] = (block.get(name) or "") + text
+            elif text.strip():
+                block["input"] = text
+        if block.get("type") == "tool_use":
+            block["input"] = arguments_object(block.get("input"))
+        return block
+
+
 class AnthropicAssembler:
-    """Assembles a message from its events."""
+    """Assembles a message from its events. Some servers give all blocks one index, or none, and
+    leave out the events that begin or end a block or the message."""
 
     def __init__(self) -> None:
         self.ended = False
         self._message: dict[str, Any] = {}
-        self._blocks: dict[int, dict[str, Any]] = {}
-        self._texts: dict[tuple[int, str], list[str]] = {}
+        self._blocks: list[_Block] = []
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
         """See StreamAssembler."""
@@ -36,60 +65,67 @@ class AnthropicAssembler:
             case "error":
                 raise error_in_reply(event.get("error"))
             case "message_start":
-                self._message = dict(event["message"])
+                self._message |= event["message"]
+            case "message":  # not streamed
+                self._message |= event
+                self.ended = True
+                return [chunk for each in event["content"] for chunk in self._add_block(None, each)]
             case "content_block_start":
-                self._blocks[event["index"]] = dict(event["content_block"])
+                return self._add_block(event.get("index"), event["content_block"])
             case "content_block_delta":
-                return self._add(event["index"], event["delta"])
+                return self._add(event.get("index"), event["delta"])
             case "message_delta":
-                self._message |= event["delta"]
+                self._message |= event.get("delta") or {}
                 usage = {name: n for name, n in (event.get("usage") or {}).items() if n is not None}
                 self._message["usage"] = {**(self._message.get("usage") or {}), **usage}
+                self.ended = self.ended or bool(self._message.get("stop_reason"))
             case "message_stop":
                 self.ended = True
+            case None if error := event.get("error"):
+                raise error_in_reply(error)
         return _NOTHING
 
-    def _add(self, index: int, delta: Mapping[str, Any]) -> Sequence[Chunk]:
-        kind = delta["type"]
+    def _add_block(self, index: int | None, content: Mapping[str, Any]) -> Sequence[Chunk]:
+        block = _Block(index, dict(content))
+        known = self._block(index)
+        if known is None or known.content != block.content:
+            self._blocks.append(block)
+        return block.chunks()
+
+    def _block(self, index: int | None) -> _Block | None:
+        """The last block with this index; without an index, the last block."""
+        return next((each for each in self._blocks[::-1] if index in (None, each.index)), None)
+
+    def _add(self, index: int | None, delta: Mapping[str, Any]) -> Sequence[Chunk]:
+        kind = str(delta.get("type"))
+        block = self._block(index)
         if kind in _TEXTS:
             name, part = _TEXTS[kind]
-            self._texts.setdefault((index, name), []).append(delta[name])
+            if block is None and kind != "input_json_delta":
+                block = _Block(index, {"type": name, name: ""})
+                self._blocks.append(block)
+            if block is None:
+                raise LookupError(f"{kind} without a block")
+            block.texts.setdefault(name, []).append(delta[name])
             return (Chunk(part, delta[name]),)
-        if kind == "signature_delta":
-            block, piece = self._blocks[index], delta["signature"]
-            known = block.get("signature") or ""
-            block["signature"] = known if known == piece else known + piece
-        elif kind == "citations_delta":
-            block = self._blocks[index]
-            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+        if block is not None and kind == "signature_delta":
+            signature, piece = block.content.get("signature") or "", delta["signature"]
+            block.content["signature"] = signature if signature == piece else signature + piece
+        elif block is not None and kind == "citations_delta":
+            citations = block.content.get("citations") or ()
+            block.content["citations"] = [*citations, delta["citation"]]
         return _NOTHING
 
     def result(self) -> dict[str, Any]:
         """See StreamAssembler."""
-        for (index, name), parts in self._texts.items():
-            block, text = self._blocks[index], "".join(parts)
-            if name == "partial_json":
-                block["input"] = _arguments(text)
-            else:
-                block[name] = block.get(name, "") + text
-        content = [self._blocks[index] for index in sorted(self._blocks)]
-        return {**self._message, "content": content}
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """A tool call's arguments. Invalid JSON is kept as text, under one name."""
-    try:
-        arguments = json.loads(text or "{}")
-    except json.JSONDecodeError:
-        return {MALFORMED: text}
-    return arguments if isinstance(arguments, dict) else {MALFORMED: text}
+        return {**_HEAD, **self._message, "content": [block.result() for block in self._blocks]}
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
     """See StreamProtocol."""
     if body.get("type") == "error":
         raise error_in_reply(body.get("error"))
-    return body.get("type") == "message"
+    return bool(body.get("content") or body.get("stop_reason"))
 
 
 def declined(body: Mapping[str, Any]) -> str | None:

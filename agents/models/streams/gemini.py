@@ -13,6 +13,7 @@ import httpx
 
 from agents.models.error_mapping.from_status import error_in_reply
 from agents.models.errors import ModelRefused
+from agents.models.streams.arguments import arguments_object
 from agents.models.streams.protocol import Chunk
 
 _WHOLE, _STREAMED = ":generateContent", ":streamGenerateContent"
@@ -34,26 +35,40 @@ class GeminiAssembler:
         if error := event.get("error"):
             raise error_in_reply(error)
         self._response |= {name: value for name, value in event.items() if name != "candidates"}
-        self.ended = self.ended or "promptFeedback" in event
+        blocked = (event.get("promptFeedback") or {}).get("blockReason")
+        self.ended = self.ended or bool(blocked)
         chunks: list[Chunk] = []
         for candidate in (event.get("candidates") or ())[:1]:  # only one is requested
-            self._candidate |= candidate
+            self._candidate |= {name: each for name, each in candidate.items() if each is not None}
             self.ended = self.ended or bool(candidate.get("finishReason"))
             for part in (candidate.get("content") or {}).get("parts") or ():
                 chunks += self._add(part)
         return chunks
 
     def _add(self, part: Mapping[str, Any]) -> Sequence[Chunk]:
+        part = {name: value for name, value in part.items() if value is not None}
         last = self._parts[-1] if self._parts else {}
-        joins = _same_kind(last, part)
-        if joins:
-            last["text"] += part["text"]
-        else:
-            self._parts.append(dict(part))
         if "functionCall" in part:
-            return (Chunk("tool", json.dumps(part["functionCall"].get("args") or {})),)
+            return (self._add_call(last, part),)
         text = part.get("text")
+        if _same_kind(last, part):
+            last["text"] += text
+        elif text or set(part) - _PLAIN:  # a part without text may have a signature
+            self._parts.append(part)
         return (Chunk("reasoning" if part.get("thought") else "text", text),) if text else ()
+
+    def _add_call(self, last: dict[str, Any], part: dict[str, Any]) -> Chunk:
+        """Add a call; one without a name continues the last one."""
+        call = part["functionCall"]
+        arguments = arguments_object(call.get("args"))
+        before = last.get("functionCall") or {}
+        is_same = bool(call.get("id")) and call["id"] == before.get("id")
+        if before and (is_same or not call.get("name")):
+            merged = {**before, "args": {**before["args"], **arguments}}
+            last |= {**part, "functionCall": merged}
+        else:
+            self._parts.append({**part, "functionCall": {**call, "args": arguments}})
+        return Chunk("tool", json.dumps(arguments))
 
     def result(self) -> dict[str, Any]:
         """See StreamAssembler."""

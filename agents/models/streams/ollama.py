@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.models.error_mapping.from_status import error_in_reply
-from agents.models.replies.ending import MALFORMED
+from agents.models.streams.arguments import arguments_object
 from agents.models.streams.protocol import Chunk
 
 
@@ -28,7 +28,7 @@ class OllamaAssembler:
         if error := event.get("error"):
             raise error_in_reply(error)
         self._last |= event
-        self.ended = bool(event.get("done"))
+        self.ended = self.ended or bool(event.get("done") or event.get("done_reason"))
         message = event.get("message") or {}
         chunks = []
         if text := message.get("content"):
@@ -38,13 +38,16 @@ class OllamaAssembler:
             self._texts["thinking"].append(text)
             chunks.append(Chunk("reasoning", text))
         for call in message.get("tool_calls") or ():
-            arguments = call["function"].get("arguments")
+            function = call.get("function") or call
+            arguments = arguments_object(function.get("arguments"))
             chunks.append(Chunk("tool", json.dumps(arguments)))
-            self._calls.append(_readable(call, arguments))
+            self._calls.append({**call, "function": {**function, "arguments": arguments}})
         return chunks
 
     def result(self) -> dict[str, Any]:
         """See StreamAssembler."""
+        if "message" not in self._last:
+            return self._last
         message: dict[str, Any] = {
             "role": "assistant",
             **{name: "".join(parts) for name, parts in self._texts.items() if parts},
@@ -52,21 +55,15 @@ class OllamaAssembler:
         message.setdefault("content", "")
         if self._calls:
             message["tool_calls"] = self._calls
-        return {**self._last, "message": message}
-
-
-def _readable(call: Mapping[str, Any], arguments: Any) -> Mapping[str, Any]:
-    """`call` with an object for its arguments: the client accepts nothing else."""
-    if isinstance(arguments, dict):
-        return call
-    return {**call, "function": {**call["function"], "arguments": {MALFORMED: str(arguments)}}}
+        done = {"done": True} if self.ended else {}
+        return {**self._last, **done, "message": message}
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
     """See StreamProtocol."""
     if error := body.get("error"):
         raise error_in_reply(error)
-    return "message" in body
+    return isinstance(body.get("message"), dict) and body.get("done") is not False
 
 
 def declined(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as in every protocol

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from agents.models.error_mapping.from_status import error_in_reply
+from agents.models.streams.openai_calls import ToolCalls
 from agents.models.streams.pieces import joined
 from agents.models.streams.protocol import Chunk
 
@@ -41,18 +42,22 @@ class OpenAIAssembler:
         """See StreamAssembler."""
         if error := event.get("error"):
             raise error_in_reply(error)
-        usage = event.get("usage") or (event.get("x_groq") or {}).get("usage")
-        if usage:
+        choices = event.get("choices") or ()
+        usages = [event, event.get("x_groq") or {}, *choices]  # Groq's place and Moonshot's
+        if usage := next((each["usage"] for each in usages if each.get("usage")), None):
             self._head["usage"] = usage
         for name in ("id", "created", "model", "system_fingerprint", "service_tier", "provider"):
             if name in event:
                 self._head[name] = event[name]
         chunks: list[Chunk] = []
-        for each in event.get("choices") or ():
-            index = each.get("index", 0)
-            choice = self._choices.get(index) or self._choices.setdefault(index, _Choice())
+        for each in choices:
+            if error := each.get("error"):
+                raise error_in_reply(error)
+            if not {"delta", "message", "finish_reason"} & set(each):
+                continue
+            choice = self._choices.setdefault(each.get("index") or 0, _Choice())
             chunks += choice.feed(each)
-            self.ended = self.ended or choice.finish is not None
+            self.ended = self.ended or choice.ended
         return chunks
 
     def result(self) -> dict[str, Any]:
@@ -63,59 +68,68 @@ class OpenAIAssembler:
 
 class _Choice:
     def __init__(self) -> None:
-        self.finish: str | None = None
+        self.ended = False
+        self._finish: str | None = None
         self._message: dict[str, Any] = {"role": "assistant"}
         self._texts: dict[str, list[str]] = {}
-        self._calls: dict[int, dict[str, Any]] = {}
+        self._calls = ToolCalls()
 
     def feed(self, choice: Mapping[str, Any]) -> list[Chunk]:
-        self.finish = choice.get("finish_reason") or self.finish
-        chunks = []
-        for name, value in (choice.get("delta") or {}).items():
-            if name == "tool_calls":
-                chunks += [self._call(each) for each in value or ()]
-            elif name == "role" or value is None:
+        self._finish = choice.get("finish_reason") or self._finish
+        delta, message = choice.get("delta"), choice.get("message")
+        self.ended = self._finish is not None or bool(message)
+        chunks: list[Chunk] = []
+        for name, value in (delta or message or {}).items():
+            if name == "role" or value is None:
                 continue
+            if name == "tool_calls":
+                chunks += [Chunk("tool", text) for text in self._calls.add(value)]
+            elif name == "function_call":  # before tools
+                chunks += [Chunk("tool", text) for text in self._calls.add([{"function": value}])]
             elif isinstance(value, str):
-                self._texts.setdefault(name, []).append(value)
-                if value and name == "content":
-                    chunks.append(Chunk("text", value))
-                elif value and name in _REASONING:
-                    chunks.append(Chunk("reasoning", value))
+                chunks += self._add_text(name, value, is_whole=not delta)
+            elif name == "content" and isinstance(value, list):
+                chunks += self._add_parts(value)
             else:
-                self._message[name] = joined(self._message.get(name), value)
+                known = self._message.get(name) if delta else None
+                self._message[name] = joined(known, value)
         return chunks
 
-    def _call(self, part: Mapping[str, Any]) -> Chunk:
-        index = part.get("index", len(self._calls))
-        call = self._calls.setdefault(
-            index, {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
-        )
-        function = part.get("function") or {}
-        call["id"] = part.get("id") or call["id"]
-        call["function"]["name"] = function.get("name") or call["function"]["name"]
-        arguments = function.get("arguments") or ""
-        if not isinstance(arguments, str):  # some servers send the object itself
-            arguments = json.dumps(arguments)
-        call["function"]["arguments"] += arguments
-        _keep_others(call, part, ("index", "id", "type", "function"))
-        _keep_others(call["function"], function, ("name", "arguments"))
-        return Chunk("tool", arguments)
+    def _add_text(self, name: str, text: str, *, is_whole: bool = False) -> list[Chunk]:
+        """Add to a text. A `message` may repeat what came before it."""
+        parts = self._texts.setdefault(name, [])
+        if is_whole:
+            before = "".join(parts)
+            text = text.removeprefix(before)
+        parts.append(text)
+        if text and name == "content":
+            return [Chunk("text", text)]
+        return [Chunk("reasoning", text)] if text and name in _REASONING else []
+
+    def _add_parts(self, parts: Sequence[Any]) -> list[Chunk]:
+        """Add a content that is a list, as Mistral sends it."""
+        chunks: list[Chunk] = []
+        for part in parts:
+            if isinstance(part, str):
+                chunks += self._add_text("content", part)
+            elif part.get("type") == "thinking":
+                thoughts = part.get("thinking")
+                listed = thoughts if isinstance(thoughts, list) else [{"text": thoughts}]
+                for each in listed:
+                    chunks += self._add_text(_REASONING[0], each.get("text") or "")
+            else:
+                chunks += self._add_text("content", part.get("text") or "")
+        return chunks
 
     def result(self, index: int) -> dict[str, Any]:
         message = {"content": None, **self._message}
         message |= {name: "".join(parts) for name, parts in self._texts.items()}
         message["content"] = message["content"] or None
-        if self._calls:
-            message["tool_calls"] = [self._calls[place] for place in sorted(self._calls)]
-        finish = self.finish or ("tool_calls" if self._calls else "stop")
+        calls = self._calls.result()
+        if calls:
+            message["tool_calls"] = calls
+        finish = self._finish or ("tool_calls" if calls else "stop")
         return {"index": index, "message": message, "finish_reason": finish}
-
-
-def _keep_others(known: dict[str, Any], part: Mapping[str, Any], read: Sequence[str]) -> None:
-    """Add the fields of a piece that are not `read`, such as `extra_content`."""
-    for name in part.keys() - set(read):
-        known[name] = joined(known.get(name), part[name])
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:

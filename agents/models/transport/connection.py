@@ -6,11 +6,9 @@ Why: docs/decisions/0021-ask-for-streams.md
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import reprlib
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +17,11 @@ from typing_extensions import override
 
 from agents.models.call_context import CALL
 from agents.models.capabilities.server import ModelServer
-from agents.models.error_mapping.from_response import error_from_response, unreadable
+from agents.models.error_mapping.from_response import error_from_response
 from agents.models.errors import ModelRefused, ModelUnavailable
 from agents.models.replies.fields import add_fields, take_fields
-from agents.models.replies.surrogates import fix_surrogates
 from agents.models.streams import StreamProtocol
-from agents.models.transport.event_stream import json_events
+from agents.models.transport.reply_reader import ReplyReader, expected_shape
 from agents.models.transport.sharded import ShardedTransport
 
 # A proxy in the environment has the same or a narrower pattern, comes before this one, and so is
@@ -32,9 +29,6 @@ from agents.models.transport.sharded import ShardedTransport
 _ANYWHERE = "all://*"
 # For such a proxy: a call must never wait for a free connection.
 _LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=1_000)
-# Raised when JSON has an unexpected shape, or is nested too deeply.
-_MISSHAPEN = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
-_STREAMS = ("text/event-stream", "application/x-ndjson")
 # They describe the received body, not the returned one.
 _OF_THE_BODY = frozenset(
     {"content-length", "content-encoding", "content-type", "transfer-encoding"}
@@ -104,16 +98,11 @@ class ProviderClient(httpx.AsyncClient):
     async def _whole(self, response: httpx.Response, clock: asyncio.Timeout) -> httpx.Response:
         if response.status_code != httpx.codes.OK:
             raise error_from_response(await response.aread(), response)
+        clock.reschedule(None)
         kind = response.headers.get("content-type", "")
-        if kind.startswith(_STREAMS):
-            body = await self._folded(response, kind, clock)
-        else:  # a server that cannot stream
-            await response.aread()
-            body = _read(response, kind)
-        with _of_its_shape(kind, body):
-            body = fix_surrogates(body)
-            if not (isinstance(body, dict) and self._protocol.is_reply(body)):
-                raise unreadable(kind, json.dumps(body))
+        reader = ReplyReader(self._protocol, CALL.get().listener, self._times.first_token, kind)
+        body = await reader.read(response)
+        with expected_shape(kind, body):
             if (why := self._protocol.declined(body)) is not None:
                 raise ModelRefused(f"the model declined to answer: {why}", status=200)
             if (message := self._protocol.message(body)) is not None:
@@ -127,26 +116,6 @@ class ProviderClient(httpx.AsyncClient):
             request=response.request,
             extensions=response.extensions,
         )
-
-    async def _folded(
-        self, response: httpx.Response, kind: str, clock: asyncio.Timeout
-    ) -> dict[str, Any]:
-        listener = CALL.get().listener
-        assembler = self._protocol.assembler()
-        loop = asyncio.get_running_loop()
-        async for event in json_events(response):
-            with _of_its_shape(kind, event):
-                chunks = assembler.feed(event)
-                if not all(isinstance(chunk.text, str) for chunk in chunks):
-                    raise unreadable(kind, json.dumps(event))
-            if chunks:
-                clock.reschedule(loop.time() + self._times.first_token)
-                if listener is not None:
-                    listener.receive(chunks)
-        if not assembler.ended:
-            raise ModelUnavailable("the reply broke off", status=200)
-        with _of_its_shape(kind, "its events do not fit together"):
-            return assembler.result()
 
 
 def connect(
@@ -178,19 +147,3 @@ def _with_body(request: httpx.Request, body: Mapping[str, Any]) -> httpx.Request
         content=json.dumps(body).encode(),
         extensions=request.extensions,
     )
-
-
-def _read(response: httpx.Response, kind: str) -> Any:
-    try:
-        return response.json()
-    except (ValueError, RecursionError) as error:
-        raise unreadable(kind, response.text) from error
-
-
-@contextlib.contextmanager
-def _of_its_shape(kind: str, read: Any) -> Iterator[None]:
-    """JSON that is read within the block is external: with an unexpected shape it is no reply."""
-    try:
-        yield
-    except _MISSHAPEN as error:
-        raise unreadable(kind, reprlib.repr(read)) from error
