@@ -10,7 +10,7 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import EnvSettingsSource
 
 from settings.base import DEVELOPMENT_KEY, FettleSettings, Origin
-from settings.providers import PROVIDERS
+from settings.provider_rows import PROVIDERS
 from settings.reading.addresses import HttpUrl, http_origin, parse_http
 from settings.reading.config_file import VARIABLE, named_file, read_file, user_file
 from settings.starting.environment import allowed_environment
@@ -22,7 +22,7 @@ TAKEN_OVER = (
     *(f"FETTLE_{role}_MODEL" for role in ROLES),
     *(f"FETTLE_{role}_ESCALATION" for role in ESCALATING),
     "FETTLE_CONTEXT_TOKENS",
-    *(f"FETTLE_{provider.upper()}_" for provider in PROVIDERS),
+    *(f"FETTLE_{row.name.upper()}_" for row in PROVIDERS),
     "FETTLE_SANDBOX",
     "FETTLE_SANDBOX_",
     "FETTLE_REPO_HOSTS",
@@ -103,5 +103,4 @@ def _of_deployment(name: str) -> bool:
 
 def model_keys() -> list[str]:
     """The providers that have a key, by the name of their variable."""
-    names = (f"{provider.upper()}_API_KEY" for provider in PROVIDERS)
-    return [name for name in names if os.environ.get(name)]
+    return [row.key_variable for row in PROVIDERS if os.environ.get(row.key_variable)]

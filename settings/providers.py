@@ -1,30 +1,26 @@
-"""Settings of the providers of models: keys and addresses. They are read nowhere else."""
+"""Settings of the providers of models: keys, addresses and rates. They are read nowhere else."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self, TypeVar, cast
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import SettingsConfigDict
 
 from settings.base import FettleSettings
-from settings.reading.addresses import HttpUrl, OptionalHttpUrl, none_if_empty
+from settings.provider_rows import PROVIDERS, ProviderRow
+from settings.reading.addresses import OptionalHttpUrl, none_if_empty
 from settings.starting.environment import library_variables, unusable_proxies
 
-PROVIDERS = (
-    "groq",
-    "google",
-    "openai",
-    "anthropic",
-    "deepseek",
-    "openrouter",
-    "ollama",
-    "compatible",
-)
-"""As the settings name them; `provider:model` says `google_genai` for `google`."""
-
-_SPELLED = {"google": "google_genai"}
 OLLAMA_PORT = 11_434
 _BY_PROXY = "Set HTTPS_PROXY"
 _GEMINI = "Fettle asks the Gemini API: set FETTLE_GOOGLE_BASE_URL"
@@ -40,18 +36,42 @@ _MS = {"second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _RATE = r"^([1-9]\d{0,4})/(second|minute|hour|day)(?:, ?([1-9]\d{0,9}) tokens)?$"
 
 
-def _key(variable: str, who: str) -> Any:
-    names = AliasChoices(variable, variable.lower())
-    return Field(None, validation_alias=names, description=f"key for {who}")
+Kind = TypeVar("Kind", bound=type[FettleSettings])
 
 
-def _address(name: str, description: str, *others: str) -> Any:
-    """`others`: what the provider's own library and LangChain call it. A user who has set one of
-    these means it: his code must not go to the public address instead."""
-    mine = f"{name}_base_url"
-    names = AliasChoices(f"FETTLE_{mine.upper()}", mine, *others)
-    also = f"; also read: {', '.join(f'`{other}`' for other in others)}" if others else ""
-    return Field(None, validation_alias=names, description=description + also)
+def _with_fields(fields: Iterable[tuple[str, tuple[Any, Any]]]) -> Callable[[Kind], Kind]:
+    """Adds fields to a class of settings: the name of each, its type and its `Field`."""
+
+    def decorate(kind: Kind) -> Kind:
+        names: dict[str, Any] = {
+            "__module__": kind.__module__,
+            "__doc__": kind.__doc__,
+            **dict(fields),
+        }
+        return cast("Kind", create_model(kind.__name__, __base__=kind, **names))
+
+    return decorate
+
+
+def _keys_and_addresses() -> Iterator[tuple[str, tuple[Any, Any]]]:
+    for row in PROVIDERS:
+        yield row.key_field, (SecretStr | None, _key(row))
+        yield f"{row.name}_base_url", (OptionalHttpUrl, _address(row))
+
+
+def _key(row: ProviderRow) -> Any:
+    names = AliasChoices(row.key, row.key_field) if row.key else None
+    described = row.of_key or f"key for {row.title}"
+    return Field(None, validation_alias=names, description=described)
+
+
+def _address(row: ProviderRow) -> Any:
+    mine = f"{row.name}_base_url"
+    names = AliasChoices(f"FETTLE_{mine.upper()}", mine, *row.other_addresses)
+    described = row.of_address or f"another address for {row.title}'s API"
+    if row.other_addresses:
+        described += f"; also read: {', '.join(f'`{other}`' for other in row.other_addresses)}"
+    return Field(None, validation_alias=names, description=described)
 
 
 def _ollama(value: Any) -> Any:
@@ -64,9 +84,7 @@ def _ollama(value: Any) -> Any:
     return url.replace("//0.0.0.0", "//127.0.0.1") if isinstance(url, str) else url
 
 
-OllamaAddress = Annotated[HttpUrl | None, BeforeValidator(_ollama)]
-
-
+@_with_fields(_keys_and_addresses())
 class ProviderSettings(FettleSettings):
     """A provider without a key is not asked, but for those on machines of one's own.
 
@@ -75,47 +93,10 @@ class ProviderSettings(FettleSettings):
 
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
-    groq_api_key: SecretStr | None = _key("GROQ_API_KEY", "Groq")
-    groq_base_url: OptionalHttpUrl = _address(
-        "groq", "another address for Groq's API", "GROQ_API_BASE", "GROQ_BASE_URL"
-    )
-    google_api_key: SecretStr | None = _key("GOOGLE_API_KEY", "Gemini")
-    google_base_url: OptionalHttpUrl = _address(
-        "google", "another address for Gemini's API", "GOOGLE_GEMINI_BASE_URL"
-    )
-    openai_api_key: SecretStr | None = _key("OPENAI_API_KEY", "OpenAI")
-    openai_base_url: OptionalHttpUrl = _address(
-        "openai", "another address for OpenAI's API", "OPENAI_API_BASE", "OPENAI_BASE_URL"
-    )
-    anthropic_api_key: SecretStr | None = _key("ANTHROPIC_API_KEY", "Anthropic")
-    anthropic_base_url: OptionalHttpUrl = _address(
-        "anthropic",
-        "another address for Anthropic's API",
-        "ANTHROPIC_API_URL",
-        "ANTHROPIC_BASE_URL",
-    )
-    deepseek_api_key: SecretStr | None = _key("DEEPSEEK_API_KEY", "DeepSeek")
-    deepseek_base_url: OptionalHttpUrl = _address(
-        "deepseek", "another address for DeepSeek's API", "DEEPSEEK_API_BASE"
-    )
-    openrouter_api_key: SecretStr | None = _key("OPENROUTER_API_KEY", "OpenRouter")
-    openrouter_base_url: OptionalHttpUrl = _address(
-        "openrouter", "another address for OpenRouter's API", "OPENROUTER_API_BASE"
-    )
-    ollama_api_key: SecretStr | None = Field(
-        None, description="key for Ollama, if a proxy before it wants one"
-    )
-    ollama_base_url: OllamaAddress = _address(
-        "ollama", "address of Ollama, if not port 11434 of this host", "OLLAMA_HOST"
-    )
-    compatible_api_key: SecretStr | None = Field(
-        None, description="key for the server of `compatible:` models, if it wants one"
-    )
-    compatible_base_url: OptionalHttpUrl = _address(
-        "compatible",
-        "address of a server that speaks OpenAI's protocol (vLLM, llama.cpp, LiteLLM), with its "
-        "`/v1`: it answers for `compatible:MODEL`",
-    )
+    @field_validator("ollama_base_url", mode="before", check_fields=False)
+    @classmethod
+    def _as_ollama_names_it(cls, value: Any) -> Any:
+        return _ollama(value)
 
     @model_validator(mode="after")
     def _nothing_is_ignored(self) -> Self:
@@ -139,35 +120,29 @@ class ProviderSettings(FettleSettings):
 
     def api_keys(self) -> dict[str, str]:
         """The keys that there are, by provider."""
-        found = {name: getattr(self, f"{name}_api_key") for name in PROVIDERS}
+        found = {row.provider: getattr(self, row.key_field) for row in PROVIDERS}
         keys = {name: key.get_secret_value() for name, key in found.items() if key}
-        return {_SPELLED.get(name, name): key for name, key in keys.items() if key.strip()}
+        return {name: key for name, key in keys.items() if key.strip()}
 
     def base_urls(self) -> dict[str, str]:
         """The addresses that are set, by provider."""
-        found = {name: getattr(self, f"{name}_base_url") for name in PROVIDERS}
-        return {_SPELLED.get(name, name): url for name, url in found.items() if url}
+        found = {row.provider: getattr(self, f"{row.name}_base_url") for row in PROVIDERS}
+        return {name: url for name, url in found.items() if url}
 
 
-def _rate(who: str) -> Any:
-    said = (
-        f"requests that all workers together send to {who}, as `30/minute`, and if it counts "
-        "tokens as `30/minute, 6000 tokens`"
-    )
-    return Field(None, pattern=_RATE, description=said)
+def _rates() -> Iterator[tuple[str, tuple[Any, Any]]]:
+    for row in PROVIDERS:
+        said = (
+            f"requests that all workers together send to {row.title}, as `30/minute`, and if it "
+            "counts tokens as `30/minute, 6000 tokens`"
+        )
+        yield f"rate_{row.name}", (str | None, Field(None, pattern=_RATE, description=said))
 
 
+@_with_fields(_rates())
 class RateSettings(FettleSettings):
     """A provider without a rate is asked as often as jobs want, until it says no."""
 
-    rate_groq: str | None = _rate("Groq")
-    rate_google: str | None = _rate("Gemini")
-    rate_openai: str | None = _rate("OpenAI")
-    rate_anthropic: str | None = _rate("Anthropic")
-    rate_deepseek: str | None = _rate("DeepSeek")
-    rate_openrouter: str | None = _rate("OpenRouter")
-    rate_ollama: str | None = _rate("Ollama")
-    rate_compatible: str | None = _rate("the server of `compatible:` models")
     rate_wait_seconds: float = Field(
         600.0,
         gt=0,
@@ -178,9 +153,9 @@ class RateSettings(FettleSettings):
     def rates(self) -> dict[str, tuple[int, int | None, int]]:
         """By provider, as models are named: requests, tokens (None: any number), period in ms."""
         found: dict[str, tuple[int, int | None, int]] = {}
-        for name in PROVIDERS:
-            match = re.match(_RATE, getattr(self, f"rate_{name}") or "")
+        for row in PROVIDERS:
+            match = re.match(_RATE, getattr(self, f"rate_{row.name}") or "")
             if match is not None:
                 tokens = int(match[3]) if match[3] else None
-                found[_SPELLED.get(name, name)] = (int(match[1]), tokens, _MS[match[2]])
+                found[row.provider] = (int(match[1]), tokens, _MS[match[2]])
         return found

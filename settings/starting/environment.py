@@ -2,8 +2,8 @@
 
 Libraries read variables that nobody meant for Fettle: where to send traces, which broker to use,
 what to log. An entry point calls `clean_environment` before it imports any library, so neither a
-library nor a child process sees another variable. For this reason, this module imports only the
-standard library.
+library nor a child process sees another variable. For this reason, this module and the one that it
+imports use only the standard library.
 
 Why: docs/decisions/0062-an-environment-from-a-list.md
 """
@@ -18,16 +18,11 @@ from importlib import import_module
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+from settings.provider_rows import PROVIDERS
+
 ALLOWED: Mapping[str, tuple[str, ...]] = {
     "Settings of Fettle": ("FETTLE_*",),
-    "Keys and addresses of providers": (
-        *("GROQ_API_KEY", "GROQ_API_BASE", "GROQ_BASE_URL"),
-        *("GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
-        *("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL"),
-        *("ANTHROPIC_API_KEY", "ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"),
-        *("DEEPSEEK_API_KEY", "DEEPSEEK_API_BASE"),
-        *("OPENROUTER_API_KEY", "OPENROUTER_API_BASE", "OLLAMA_HOST"),
-    ),
+    "Keys and addresses of providers": tuple(name for row in PROVIDERS for name in row.variables()),
     "The role of a machine or container, for `FETTLE_BLOBS_BUCKET` without keys": (
         *("AWS_CONTAINER_CREDENTIALS_*", "AWS_CONTAINER_AUTHORIZATION_TOKEN*"),
         *("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME"),

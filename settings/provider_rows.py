@@ -1,0 +1,101 @@
+"""The providers of models, one row each, with the names of their variables.
+
+`settings.providers` makes the settings from the rows, and `settings.starting.environment` the list
+of variables that a process may have. For this reason, this module imports only the standard
+library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRow:
+    """A provider. Its settings are `FETTLE_NAME_API_KEY`, `FETTLE_NAME_BASE_URL` and
+    `FETTLE_RATE_NAME`."""
+
+    name: str
+    """In the names of its settings; `groq` in `FETTLE_RATE_GROQ`."""
+    title: str
+    """In descriptions: `another address for <title>'s API`."""
+    prefix: str = ""
+    """In `prefix:model`, if it is not `name`."""
+    key: str = ""
+    """The variable of the key, if it has the provider's own name."""
+    other_addresses: tuple[str, ...] = ()
+    """The names that the provider's library and LangChain have for the address. A user who has set
+    one of these means it: his code must not go to the public address instead."""
+    of_key: str = ""
+    """Description of the key, if it is not always needed."""
+    of_address: str = ""
+    """Description of the address, if there is no public one."""
+
+    @property
+    def provider(self) -> str:
+        """The provider in `provider:model`."""
+        return self.prefix or self.name
+
+    @property
+    def key_variable(self) -> str:
+        """The variable of the key."""
+        return self.key or f"FETTLE_{self.name.upper()}_API_KEY"
+
+    @property
+    def key_field(self) -> str:
+        """The key's name in a file and as a field."""
+        return self.key_variable.removeprefix("FETTLE_").lower()
+
+    def variables(self) -> tuple[str, ...]:
+        """The variables that do not begin with FETTLE_."""
+        return (*filter(None, (self.key,)), *self.other_addresses)
+
+
+PROVIDERS = (
+    ProviderRow(
+        "groq", "Groq", key="GROQ_API_KEY", other_addresses=("GROQ_API_BASE", "GROQ_BASE_URL")
+    ),
+    ProviderRow(
+        "google",
+        "Gemini",
+        prefix="google_genai",
+        key="GOOGLE_API_KEY",
+        other_addresses=("GOOGLE_GEMINI_BASE_URL",),
+    ),
+    ProviderRow(
+        "openai",
+        "OpenAI",
+        key="OPENAI_API_KEY",
+        other_addresses=("OPENAI_API_BASE", "OPENAI_BASE_URL"),
+    ),
+    ProviderRow(
+        "anthropic",
+        "Anthropic",
+        key="ANTHROPIC_API_KEY",
+        other_addresses=("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"),
+    ),
+    ProviderRow(
+        "deepseek", "DeepSeek", key="DEEPSEEK_API_KEY", other_addresses=("DEEPSEEK_API_BASE",)
+    ),
+    ProviderRow(
+        "openrouter",
+        "OpenRouter",
+        key="OPENROUTER_API_KEY",
+        other_addresses=("OPENROUTER_API_BASE",),
+    ),
+    ProviderRow(
+        "ollama",
+        "Ollama",
+        other_addresses=("OLLAMA_HOST",),
+        of_key="key for Ollama, if a proxy before it wants one",
+        of_address="address of Ollama, if not port 11434 of this host",
+    ),
+    ProviderRow(
+        "compatible",
+        "the server of `compatible:` models",
+        of_key="key for the server of `compatible:` models, if it wants one",
+        of_address="address of a server that speaks OpenAI's protocol (vLLM, llama.cpp, LiteLLM), "
+        "with its `/v1`: it answers for `compatible:MODEL`",
+    ),
+)
+"""In the order of docs/configuration.md."""
