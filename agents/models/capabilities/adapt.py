@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from agents.models.capabilities.fields import OUTPUT_LIMITS, plain, without
 from agents.models.capabilities.record import Capabilities
-
-OUTPUT_LIMITS = frozenset({"maxtokens", "maxcompletiontokens", "maxoutputtokens", "numpredict"})
-"""The names of the limit on output tokens in all wire formats, as `plain` writes them."""
-NAMES_OF_USERS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
-"""The keys in these objects of a schema are names that a tool's author chose."""
-DATA_OF_USERS = frozenset({"arguments", "args", "input", "response", "default", "enum", "const"})
-"""Values with these names are data: an argument of a call is no field of the request."""
-
-
-def plain(name: str) -> str:
-    """A field's name in one spelling: servers answer `max_output_tokens` to `maxOutputTokens`."""
-    return re.sub(r"[^a-z0-9$]", "", name.lower())
 
 
 def adapt(body: Mapping[str, Any], record: Capabilities) -> dict[str, Any]:
@@ -32,40 +20,32 @@ def adapt(body: Mapping[str, Any], record: Capabilities) -> dict[str, Any]:
         if not dot:
             adapted.pop(section, None)
         elif section in adapted:
-            adapted[section] = _without(adapted[section], name)
+            adapted[section] = without(adapted[section], name)
             if not adapted[section]:
                 del adapted[section]
-    if record.max_output_tokens is not None:
-        adapted = limit_output(adapted, record.max_output_tokens)
-    return adapted
+    half = record.context_tokens and record.context_tokens // 2  # as `ModelOptions.output_tokens`
+    limits = [each for each in (record.max_output_tokens, half) if each]
+    return limit_output(adapted, min(limits)) if limits else adapted
+
+
+def output_limit(body: Mapping[str, Any]) -> int | None:
+    """The most output tokens that `body` asks for; None: it sets no limit."""
+    limits = [value for name, value in _numbers(body) if plain(name) in OUTPUT_LIMITS]
+    return max(limits, default=None)
 
 
 def limit_output(body: Mapping[str, Any], most: int) -> dict[str, Any]:
     """`body` with at most `most` as its limit on output tokens."""
-    limited = dict(body)
-    for name, value in body.items():
-        if isinstance(value, dict):
-            limited[name] = {key: _limited(key, each, most) for key, each in value.items()}
-        else:
-            limited[name] = _limited(name, value, most)
-    return limited
+    return {name: _limited(name, value, most) for name, value in body.items()}
 
 
 def _limited(name: str, value: Any, most: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _limited(key, each, most) for key, each in value.items()}
     return min(value, most) if isinstance(value, int) and plain(name) in OUTPUT_LIMITS else value
 
 
-def _without(value: Any, name: str, *, names: bool = False) -> Any:
-    """`value` without the fields `name` at any depth. `names`: the keys of `value` are names that
-    users chose."""
-    if isinstance(value, list):
-        return [_without(each, name) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: each
-        if key in DATA_OF_USERS and not names
-        else _without(each, name, names=key in NAMES_OF_USERS and not names)
-        for key, each in value.items()
-        if names or key != name
-    }
+def _numbers(body: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """The numbers of the body and of the objects in it, by their names."""
+    objects = [body, *(value for value in body.values() if isinstance(value, dict))]
+    return [(k, v) for each in objects for k, v in each.items() if isinstance(v, int)]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from agents.models.capabilities.adapt import adapt
+from agents.models.capabilities.adapt import adapt, limit_output
 from agents.models.capabilities.learn import learn
 from agents.models.capabilities.record import Capabilities
 from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
@@ -39,18 +39,32 @@ class ModelServer:
         one request of the budget and of the rate limit.
         """
         known = record = await self.store.read(self.model)
-        forms = [adapt(body, record.overridden(self.override))]
+        room: int | None = None
+        forms = [self._form(body, record)]
         while True:
             try:
                 reply = await send(forms[-1])
             except ModelRefused as error:
-                record = learn(error, forms[-1], record)
-                form = adapt(body, record.overridden(self.override))
-                if form in forms or len(forms) == MOST_FORMS:
+                lesson = learn(error, forms[-1], record)
+                form = self._form(body, lesson.record, lesson.room)
+                if form in forms or len(forms) == MOST_FORMS or (room and lesson.room):
+                    await self._remember_context(known, lesson.record.context_tokens)
                     raise
+                record, room = lesson.record, lesson.room
                 forms.append(form)
             else:
                 break
         if record != known:
             await self.store.write(self.model, record)
         return reply
+
+    async def _remember_context(self, known: Capabilities, tokens: int | None) -> None:
+        """The context is a number that the server names, whatever form it accepts."""
+        if tokens not in (None, known.context_tokens):
+            await self.store.write(self.model, Capabilities(context_tokens=tokens))
+
+    def _form(
+        self, body: Mapping[str, Any], record: Capabilities, room: int | None = None
+    ) -> Mapping[str, Any]:
+        form = adapt(body, record.overridden(self.override))
+        return form if room is None else limit_output(form, room)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -11,13 +12,16 @@ from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
 from agents.models.build import build
+from agents.models.capabilities.adapt import output_limit
+from agents.models.capabilities.record import Capabilities
 from agents.models.capabilities.store import MemoryCapabilities
+from agents.models.errors import ContextExceeded, ModelRefused
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import PROVIDERS
 from agents.models.replies.structured import ask
-from benchmarks.provider import ProviderServer, Reply, Request, ToolCall, Turn
+from benchmarks.provider import Garbled, ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 NAMES = (
     "groq:llama-3.3-70b-versatile",
@@ -70,3 +74,160 @@ async def test_a_lone_tool_is_forced_without_its_name(name: str) -> None:
             assert choice_of(request.body) == {"type": "any"}
         case "gemini":
             assert choice_of(request.body)["functionCallingConfig"]["mode"] == "ANY"
+
+
+def refusing(wire: str, field: str) -> Refusal:
+    """What a server of this wire format says of a field that it does not know."""
+    name = field.rpartition(".")[2]
+    match wire:
+        case "gemini":
+            section = f" at '{field.rpartition('.')[0]}'" if "." in field else ""
+            return Refusal(400, f'Unknown name "{name}"{section}: Cannot find field.')
+        case "anthropic":
+            return Refusal(400, f"{name}: Extra inputs are not permitted")
+        case _:
+            return Refusal(400, f"Unsupported parameter: '{name}'", fields={"param": field})
+
+
+def value_of(body: Mapping[str, Any], field: str) -> Any:
+    section, _, name = field.rpartition(".")
+    return (body.get(section) or {}).get(name) if section else body.get(name)
+
+
+SAMPLING = {
+    "gemini": "generationConfig.temperature",
+    "ollama": "options.temperature",
+}
+
+
+@EACH
+async def test_a_refused_field_is_dropped_at_once_and_for_the_next_calls(name: str) -> None:
+    known = MemoryCapabilities()
+
+    def script(request: Request) -> Turn:
+        field = SAMPLING.get(request.wire, "temperature")
+        refused = value_of(request.body, field) is not None
+        return refusing(request.wire, field) if refused else Reply("ok")
+
+    with learning(name, script, known) as (model, server):
+        assert (await model.ainvoke("hi")).text == "ok"
+        assert (await model.ainvoke("hi")).text == "ok"
+    assert len(server.requests) == 3
+    first, second, third = (dict(request.body) for request in server.requests)
+    assert second == third
+    assert first != second
+    record = await known.read(name)
+    assert record.drop == {SAMPLING.get(server.requests[0].wire, "temperature")}
+    with learning(name, script, known) as (model, server):  # as another worker would
+        assert (await model.ainvoke("hi")).text == "ok"
+    assert len(server.requests) == 1
+
+
+@EACH
+async def test_a_server_that_refuses_to_force_a_tool_is_not_asked_to(name: str) -> None:
+    known = MemoryCapabilities()
+
+    def script(request: Request) -> Turn:
+        if choice_of(request.body):
+            return Refusal(400, "tool_choice / function calling mode is not supported here")
+        return Reply('{"good": true}')
+
+    with learning(name, script, known) as (model, server):
+        assert (await ask(model, QUESTION, Verdict)).value == Verdict(good=True)
+        assert (await ask(model, QUESTION, Verdict)).value == Verdict(good=True)
+    assert [choice_of(request.body) is None for request in server.requests[-2:]] == [True, True]
+    assert len(server.requests) == (2 if name.startswith("ollama") else 3)
+    assert all(request.tools == ("Verdict",) for request in server.requests)
+
+
+@EACH
+async def test_too_many_output_tokens_are_lowered_to_the_number_in_the_refusal(name: str) -> None:
+    known = MemoryCapabilities()
+
+    def script(request: Request) -> Turn:
+        asked = output_limit(request.body)
+        assert asked is not None
+        if asked > 1_000:
+            return Refusal(400, f"max_tokens: {asked} > 1000, the maximum allowed output tokens")
+        return Reply(str(asked))
+
+    with learning(name, script, known) as (model, server):
+        for _ in range(2):
+            assert (await model.ainvoke("hi")).text == "1000"
+    assert len(server.requests) == 3
+    assert (await known.read(name)).max_output_tokens == 1_000
+
+
+@EACH
+async def test_a_long_request_gets_the_room_that_is_left_for_its_reply(name: str) -> None:
+    """For this request only; what leaves no useful room is too long, as before."""
+    context, known = 40_000, MemoryCapabilities()
+
+    def script(request: Request) -> Turn:
+        asked, taken = output_limit(request.body), len(request.last_text)
+        assert asked is not None
+        if taken + asked > context:
+            return Refusal(
+                400,
+                f"This model's maximum context length is {context} tokens. However, you requested "
+                f"{taken + asked} tokens ({taken} in the messages, {asked} in the completion).",
+            )
+        return Reply(str(asked))
+
+    with learning(name, script, known, max_output_tokens=20_000) as (model, server):
+        usual = int((await model.ainvoke("hi")).text)
+        room = int((await model.ainvoke("x" * 37_000)).text)
+        assert 2_900 <= room < 3_000
+        assert (await model.ainvoke("hi")).text == str(usual)
+        assert len(server.requests) == 4
+        with pytest.raises(ContextExceeded):
+            await model.ainvoke("x" * 39_900)
+        assert len(server.requests) == 5
+    assert await known.read(name) != Capabilities()
+    assert (await known.read(name)).context_tokens == context
+
+
+@EACH
+async def test_a_form_that_did_not_help_is_not_remembered(name: str) -> None:
+    known = MemoryCapabilities()
+    both = "temperature is not supported"
+    with learning(name, lambda _: Refusal(400, both), known) as (model, server):
+        with pytest.raises(ModelRefused, match="temperature"):
+            await model.ainvoke("hi")
+    assert len(server.requests) == 2
+    assert await known.read(name) == Capabilities()
+
+
+@pytest.mark.parametrize("name", ["compatible:qwen", "openai:gpt-4.1-mini"])
+async def test_an_error_that_comes_with_status_200_teaches_as_well(name: str) -> None:
+    def script(request: Request) -> Turn:
+        if "seed" not in request.body and "temperature" in request.body:
+            error = {"code": 400, "message": "Unknown parameter: 'temperature'."}
+            return Garbled(f"data: {json.dumps({'error': error})}\n\n", "text/event-stream")
+        return Reply("ok")
+
+    with learning(name, script, MemoryCapabilities()) as (model, server):
+        assert (await model.ainvoke("hi")).text == "ok"
+    assert len(server.requests) == 2
+
+
+async def test_all_that_a_server_refuses_is_learned_in_one_call() -> None:
+    """As many servers as there are fields are asked once each."""
+    refused = ("tool_choice", "stream_options", "temperature", "max_tokens", "stream")
+
+    def script(request: Request) -> Turn:
+        for field in refused:
+            if field in request.body:
+                detail = {"loc": ["body", field], "msg": "Extra inputs are not permitted"}
+                return Refusal(422, fields={"detail": [detail]})
+        return Reply(tool_calls=(ToolCall("Verdict", {"good": True}),))
+
+    known = MemoryCapabilities()
+    with learning("compatible:qwen", script, known) as (model, server):
+        assert (await ask(model, QUESTION, Verdict)).value == Verdict(good=True)
+        asked = len(server.requests)
+        assert (await ask(model, QUESTION, Verdict)).value == Verdict(good=True)
+    assert asked == len(refused) + 1
+    assert len(server.requests) == asked + 1
+    assert server.requests[-1].body["max_completion_tokens"] == 8_192
+    assert (await known.read("compatible:qwen")).rename == {"max_tokens": "max_completion_tokens"}

@@ -1,0 +1,90 @@
+"""Reads the complaints in a refusal: sentences, and the fields that they are about. Pure.
+
+There is no common shape. OpenAI sends `param`, FastAPI and Mistral a list of `loc` and `msg`, vLLM
+such a list as Python's text, OpenRouter the provider's own body as JSON within a text, and the
+others a sentence only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.models.errors import ModelRefused
+
+_MOST_DEPTH = 8
+_READ_CHARACTERS = 4_000
+"""Of a sentence. What follows may be a copy of the request."""
+_SENTENCES = ("message", "msg", "detail", "error", "errors", "description", "details", "metadata")
+_RAW = "raw"
+"""Where OpenRouter puts the body of the provider behind it."""
+_LOCATED = re.compile(r"""['"]loc['"]: ?[(\[]([^)\]]*)[)\]], ?['"]msg['"]: ?['"]([^'"]*)""")
+_STEP = re.compile(r"[^\s.\[\]()'\",/#]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One sentence of a refusal. `path` is the field that it is about, outermost name first, if
+    the server says that beside the sentence."""
+
+    sentence: str
+    path: tuple[str, ...] = ()
+
+
+def complaints(refusal: ModelRefused) -> list[Complaint]:
+    """All complaints of a refusal, without repetitions."""
+    found = [*_read(refusal.details, 0)] or [*_read(str(refusal), 0)]
+    return list(dict.fromkeys(found))
+
+
+def _read(value: Any, depth: int) -> Iterator[Complaint]:
+    if depth > _MOST_DEPTH:
+        return
+    if isinstance(value, str):
+        yield from _of_text(value, depth)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _read(each, depth + 1)
+    elif isinstance(value, Mapping):
+        yield from _of_object(value, depth)
+
+
+def _of_object(value: Mapping[str, Any], depth: int) -> Iterator[Complaint]:
+    location = value.get("loc") or value.get("param")
+    if location and location not in ("None", "null"):
+        sentence = str(value.get("msg") or value.get("message") or "")
+        yield Complaint(f"{sentence} {value.get('type', '')}"[:_READ_CHARACTERS], _path(location))
+        if value.get("loc"):
+            return  # `input` and `ctx` beside it repeat the request
+    for name in (*_SENTENCES, _RAW):
+        yield from _read(value.get(name), depth + 1)
+
+
+def _of_text(text: str, depth: int) -> Iterator[Complaint]:
+    """The complaints in a text, which may be JSON, or Python's text of a list of complaints."""
+    start = text.find("{")
+    if start >= 0 and (inner := _parsed(text[start:])) is not None:
+        text = text[:start]
+        yield from _read(inner, depth + 1)
+    located = _LOCATED.findall(text)
+    for location, sentence in located:
+        yield Complaint(sentence, _path(location))
+    if not located and text.strip():
+        yield Complaint(text[:_READ_CHARACTERS])
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.JSONDecoder().raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _path(location: Any) -> tuple[str, ...]:
+    """`messages[2].content`, or a list, as names without indexes."""
+    steps = location if isinstance(location, list) else _STEP.findall(str(location))
+    names = [str(step) for step in steps if not str(step).isdigit()]
+    return tuple(names[1:] if names[:1] == ["body"] else names)

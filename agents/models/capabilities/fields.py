@@ -1,0 +1,96 @@
+"""The fields of a request that a server may do without. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+NAMES_OF_USERS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
+"""The keys in these objects of a schema are names that a tool's author chose."""
+DATA_OF_USERS = frozenset({"arguments", "args", "input", "response", "default", "enum", "const"})
+"""Values with these names are data: an argument of a call is no field of the request."""
+OUTPUT_LIMITS = frozenset({"maxtokens", "maxcompletiontokens", "maxoutputtokens", "numpredict"})
+"""The names of the limit on output tokens in all wire formats, as `plain` writes them."""
+
+_ESSENTIAL = frozenset(
+    {
+        *("model", "messages", "contents", "system", "systeminstruction", "tools", "options"),
+        *("generationconfig", "role", "content", "parts", "text", "type", "id", "description"),
+        *("name", "function", "arguments", "args", "input", "response", "source", "data", "url"),
+        *("toolcalls", "toolcallid", "tooluseid", "toolname", "functioncall", "functionresponse"),
+        *("functiondeclarations", "parameters", "parametersjsonschema", "inputschema", "mimetype"),
+        *("mediatype", "inlinedata", "imageurl", "images", "thinking", "signature", "properties"),
+        *("required", "items", "anyof", "oneof", "allof", "$ref", "$defs", "definitions", "enum"),
+    }
+)
+"""Without one of these, a request has another meaning or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field that was sent. `section` is the name of the body's field that it is in, empty for a
+    field of the body itself. `listed`: the section is a list, of messages or tools."""
+
+    name: str
+    section: str = ""
+    listed: bool = False
+
+    @property
+    def path(self) -> str:
+        """As in `Capabilities.drop`."""
+        return f"{self.section}.{self.name}" if self.section else self.name
+
+    @property
+    def is_output_limit(self) -> bool:
+        """Whether it limits the output tokens."""
+        return plain(self.name) in OUTPUT_LIMITS
+
+
+def plain(name: str) -> str:
+    """A field's name in one spelling: servers answer `max_output_tokens` to `maxOutputTokens`."""
+    return re.sub(r"[^a-z0-9$]", "", name.lower())
+
+
+def optional_fields(body: Mapping[str, Any]) -> Sequence[Field]:
+    """The fields of `body` that a server may do without, each once, those of the body first."""
+    top = [Field(name) for name in body]
+    nested = [
+        Field(name, section, isinstance(value, list))
+        for section, value in body.items()
+        for name in _names(value)
+    ]
+    found = dict.fromkeys([*top, *nested])
+    return [each for each in found if plain(each.name) not in _ESSENTIAL]
+
+
+def without(value: Any, name: str, *, chosen: bool = False) -> Any:
+    """`value` without the fields `name` at any depth, and without objects that this leaves empty.
+    `chosen`: the keys of `value` are names that users chose."""
+    if isinstance(value, list):
+        return [without(each, name) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept: dict[str, Any] = {}
+    for key, each in value.items():
+        if key == name and not chosen:
+            continue
+        inner = each
+        if chosen or key not in DATA_OF_USERS:
+            inner = without(each, name, chosen=not chosen and key in NAMES_OF_USERS)
+        if inner or not each:
+            kept[key] = inner
+    return kept
+
+
+def _names(value: Any, *, chosen: bool = False) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _names(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if not chosen:
+                yield key
+            if chosen or key not in DATA_OF_USERS:
+                yield from _names(each, chosen=not chosen and key in NAMES_OF_USERS)

@@ -1,0 +1,103 @@
+"""Reads numbers of tokens in a refusal: limits of the model, and the room that a request leaves.
+
+Pure. Servers word this in many ways. The arithmetic is the same: the limit on output tokens that
+was sent is known, so the other numbers can be told apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+USEFUL_TOKENS = 512
+"""A reply with less room is not asked for: a tool call with a small file needs as much."""
+MARGIN_TOKENS = 16
+"""Stays free, because some servers only estimate the tokens of a request."""
+
+# `8,192` is one number, and `[1,8192]` has two. A number in a name or a date is none.
+_NUMBER = r"(?<![\w.-])(\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?!\w|-(?!tok)|\.\d)"
+_BETWEEN = r"[^.\d]{0,40}?"
+_CONTEXT = re.compile(
+    rf"(?:context[ _-]?(?:length|window|size|limit)?|max_model_len|token limit|while limit)"
+    rf"{_BETWEEN}{_NUMBER}|{_NUMBER}(?:[ -]\w+)? (?:maximum )?context"
+    rf"|inputs?`? tokens \+ {_BETWEEN}{_NUMBER}",
+    re.IGNORECASE,
+)
+# Anthropic: `input length and max_tokens exceed context limit: 190000 + 20000 > 200000`
+_SUM = re.compile(rf"{_NUMBER} ?\+ ?{_NUMBER} ?> ?{_NUMBER}")
+_INPUT = re.compile(
+    rf"{_NUMBER}`? (?:tokens )?(?:(?:in|from|of) )?(?:the |your |text )?`?(?:input|prompt|messages)"
+    rf"|\b(?:request|prompt|inputs?|messages)\b{_BETWEEN}{_NUMBER}",
+    re.IGNORECASE,
+)
+_ABOUT_OUTPUT = re.compile(
+    r"max(?:imum)?[ _-]?(?:(?:completion|output|new)[ _-]?)?tokens|(?:completion|output) tokens"
+    r"|num_?predict",
+    re.IGNORECASE,
+)
+# Numbers that limit nothing from above: a smallest value, a status.
+_NO_LIMIT = re.compile(
+    r"(?:(?:must|should|has to) be (?:greater|more|larger) than|at least|minimum)"
+    rf"{_BETWEEN}{_NUMBER}|(?:>=|from|\[|code:?|status|error|<)\W{{0,3}}{_NUMBER}",
+    re.IGNORECASE,
+)
+_EXCLUSIVE = re.compile(rf"{_NUMBER}`? ?\(exclusive\)|(?:less|lower) than `?{_NUMBER}")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a sentence says: the most output tokens of the model, its context, and the output tokens
+    for which a request of this length has room. None: it does not say."""
+
+    output: int | None = None
+    context: int | None = None
+    room: int | None = None
+
+
+def is_about_output(sentence: str) -> bool:
+    """Whether the sentence is about the limit on output tokens."""
+    return _ABOUT_OUTPUT.search(sentence) is not None
+
+
+def read_limits(sentence: str, sent: int) -> Limits:
+    """The limits in a sentence about the length of a request or of its reply. `sent` is the limit
+    on output tokens that was sent."""
+    if summed := _SUM.search(sentence):
+        taken, _, context = map(_value, summed.groups())
+        return Limits(context=context, room=_room(context, taken))
+    if found := _CONTEXT.search(sentence):
+        context = next(_values(found))
+        return Limits(context=context, room=_room(context, _taken(sentence, context, sent)))
+    ignored = {next(_values(each)) for each in _NO_LIMIT.finditer(sentence)}
+    numbers = [next(_values(each)) for each in re.finditer(_NUMBER, sentence)]
+    below = [each for each in numbers if each < sent and each not in ignored]
+    exclusive = {next(_values(each)) for each in _EXCLUSIVE.finditer(sentence)}
+    most = max(below, default=None)
+    return Limits(output=most - 1 if most in exclusive and most else most)
+
+
+def _taken(sentence: str, context: int, sent: int) -> int | None:
+    """The tokens of the request itself, without the reply."""
+    labelled = [next(_values(each)) for each in _INPUT.finditer(sentence)]
+    known = next((each for each in labelled if each not in (context, sent)), None)
+    numbers = [next(_values(each)) for each in re.finditer(_NUMBER, sentence)]
+    totals = [each - sent for each in numbers if each > max(context, sent)]
+    if known is not None and known >= context:
+        return known
+    return max(filter(None, (known, *totals)), default=None)
+
+
+def _room(context: int, taken: int | None) -> int | None:
+    if taken is None:
+        return None
+    room = context - taken - MARGIN_TOKENS
+    return room if room >= USEFUL_TOKENS else None
+
+
+def _values(found: re.Match[str]) -> Iterator[int]:
+    return (_value(each) for each in found.groups() if each)
+
+
+def _value(number: str) -> int:
+    return int(number.replace(",", ""))
