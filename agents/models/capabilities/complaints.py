@@ -17,7 +17,7 @@ from agents.models.errors import ModelRefused
 
 _MOST_DEPTH = 8
 _READ_CHARACTERS = 4_000
-"""Of a sentence. What follows may be a copy of the request."""
+"""The rest of a sentence is not read: it may be a copy of the request."""
 _SENTENCES = ("message", "msg", "detail", "error", "errors", "description", "details", "metadata")
 _RAW = "raw"
 """Where OpenRouter puts the body of the provider behind it."""
@@ -28,7 +28,7 @@ _STEP = re.compile(r"[^\s.\[\]()'\",/#]+")
 @dataclass(frozen=True, slots=True)
 class Complaint:
     """One sentence of a refusal. `path` is the field that it is about, outermost name first, if
-    the server says that beside the sentence."""
+    the server names it outside of the sentence."""
 
     sentence: str
     path: tuple[str, ...] = ()
@@ -36,8 +36,8 @@ class Complaint:
 
 def complaints(refusal: ModelRefused) -> list[Complaint]:
     """All complaints of a refusal, without repetitions."""
-    found = [*_read(refusal.details, 0)] or [*_read(str(refusal), 0)]
-    return list(dict.fromkeys(found))
+    items = [*_read(refusal.details, 0)] or [*_read(str(refusal), 0)]
+    return list(dict.fromkeys(items))
 
 
 def _read(value: Any, depth: int) -> Iterator[Complaint]:
@@ -46,8 +46,8 @@ def _read(value: Any, depth: int) -> Iterator[Complaint]:
     if isinstance(value, str):
         yield from _of_text(value, depth)
     elif isinstance(value, list):
-        for each in value:
-            yield from _read(each, depth + 1)
+        for item in value:
+            yield from _read(item, depth + 1)
     elif isinstance(value, Mapping):
         yield from _of_object(value, depth)
 
@@ -58,7 +58,7 @@ def _of_object(value: Mapping[str, Any], depth: int) -> Iterator[Complaint]:
         sentence = str(value.get("msg") or value.get("message") or "")
         yield Complaint(f"{sentence} {value.get('type', '')}"[:_READ_CHARACTERS], _path(location))
         if value.get("loc"):
-            return  # `input` and `ctx` beside it repeat the request
+            return  # its `input` and `ctx` repeat the request
     for name in (*_SENTENCES, _RAW):
         yield from _read(value.get(name), depth + 1)
 

@@ -10,7 +10,7 @@ from typing import Any
 NAMES_OF_USERS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
 """The keys in these objects of a schema are names that a tool's author chose."""
 DATA_OF_USERS = frozenset({"arguments", "args", "input", "response", "default", "enum", "const"})
-"""Values with these names are data: an argument of a call is no field of the request."""
+"""Values with these names are data: the arguments of a call are not fields of the request."""
 OUTPUT_LIMITS = frozenset({"maxtokens", "maxcompletiontokens", "maxoutputtokens", "numpredict"})
 """The names of the limit on output tokens in all wire formats, as `plain` writes them."""
 
@@ -61,8 +61,7 @@ def optional_fields(body: Mapping[str, Any]) -> Sequence[Field]:
         for section, value in body.items()
         for name in _names(value)
     ]
-    found = dict.fromkeys([*top, *nested])
-    return [each for each in found if plain(each.name) not in _ESSENTIAL]
+    return [each for each in dict.fromkeys([*top, *nested]) if plain(each.name) not in _ESSENTIAL]
 
 
 def without(value: Any, name: str, *, chosen: bool = False) -> Any:
@@ -72,25 +71,25 @@ def without(value: Any, name: str, *, chosen: bool = False) -> Any:
         return [without(each, name) for each in value]
     if not isinstance(value, dict):
         return value
-    kept: dict[str, Any] = {}
-    for key, each in value.items():
+    result: dict[str, Any] = {}
+    for key, item in value.items():
         if key == name and not chosen:
             continue
-        inner = each
+        inner = item
         if chosen or key not in DATA_OF_USERS:
-            inner = without(each, name, chosen=not chosen and key in NAMES_OF_USERS)
-        if inner or not each:
-            kept[key] = inner
-    return kept
+            inner = without(item, name, chosen=not chosen and key in NAMES_OF_USERS)
+        if inner or not item:
+            result[key] = inner
+    return result
 
 
 def _names(value: Any, *, chosen: bool = False) -> Iterator[str]:
     if isinstance(value, list):
-        for each in value:
-            yield from _names(each)
+        for item in value:
+            yield from _names(item)
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, item in value.items():
             if not chosen:
                 yield key
             if chosen or key not in DATA_OF_USERS:
-                yield from _names(each, chosen=not chosen and key in NAMES_OF_USERS)
+                yield from _names(item, chosen=not chosen and key in NAMES_OF_USERS)

@@ -30,53 +30,55 @@ _OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """`record` counts for all requests of the model. `room` is a limit on output tokens for this
-    request only, because it follows from the length of the request."""
+    """`record` counts for all requests of the model. `remaining` limits the output tokens of
+    this request only: the input uses the rest of the context. `context` is the model's
+    context in tokens, if the server names it."""
 
     record: Capabilities
-    room: int | None = None
+    remaining: int | None = None
+    context: int | None = None
 
 
 def learn(refusal: ModelRefused, sent: Mapping[str, Any], record: Capabilities) -> Lesson:
-    """What `refusal` says of the body that was sent; a lesson with the same record and no room if
-    it says nothing of it."""
+    """The lesson of a refusal of the body that was sent. It has the same record and no limit if the refusal
+    does not name the fault of the body."""
     if refusal.status not in REFUSED:
         return Lesson(record)
-    found = complaints(refusal)
-    limited = _limited(refusal, found, sent, record)
+    items = complaints(refusal)
+    limited = _limited(refusal, items, sent, record)
     if limited != Lesson(record) or isinstance(refusal, ContextExceeded):
         return limited
-    for field in _refused(found, sent):
+    for field in _refused(items, sent):
         record = _without(field, record)
     return Lesson(record)
 
 
 def _limited(
-    refusal: ModelRefused, found: Sequence[Complaint], sent: Mapping[str, Any], record: Capabilities
+    refusal: ModelRefused, items: Sequence[Complaint], sent: Mapping[str, Any], record: Capabilities
 ) -> Lesson:
     """The limits that the refusal names."""
-    asked = output_limit(sent)
-    if asked is None:
+    sent_limit = output_limit(sent)
+    if sent_limit is None:
         return Lesson(record)
-    too_long = isinstance(refusal, ContextExceeded)
-    for each in found:
-        if not (too_long or is_about_output(" ".join((*each.path, each.sentence)))):
+    for item in items:
+        about_output = is_about_output(" ".join((*item.path, item.sentence)))
+        if not (about_output or isinstance(refusal, ContextExceeded)):
             continue
-        limits = read_limits(each.sentence, asked)
+        limits = read_limits(item.sentence, sent_limit)
         if limits.context is not None:
-            return Lesson(record.changed(context_tokens=limits.context), limits.room)
-        if limits.output is not None:
+            return Lesson(record, limits.remaining, limits.context)
+        if limits.output is not None and about_output:
             return Lesson(record.changed(max_output_tokens=limits.output))
     return Lesson(record)
 
 
-def _refused(found: Sequence[Complaint], sent: Mapping[str, Any]) -> Sequence[Field]:
+def _refused(items: Sequence[Complaint], sent: Mapping[str, Any]) -> Sequence[Field]:
     """The fields that the refusal names."""
     fields = optional_fields(sent)
-    refused = [field for each in found for field in _of_complaint(each, fields, sent)]
-    if not refused and any(mentions_forcing(each.sentence) for each in found):
+    refused = [field for each in items for field in _of_complaint(each, fields, sent)]
+    if not refused and any(mentions_forcing(each.sentence) for each in items):
         refused = [field for field in fields if plain(field.name) in FORCING]
-    return list(dict.fromkeys(_whole(field, fields) for field in refused))
+    return list(dict.fromkeys(_field_to_drop(field, fields) for field in refused))
 
 
 def _of_complaint(
@@ -88,9 +90,9 @@ def _of_complaint(
         if field is not None and (is_refusal(sentence) or not field.is_output_limit):
             yield field
         return
-    named = [field for field in fields if _refuses(sentence, field)]
+    matches = [field for field in fields if _refuses(sentence, field)]
     # `temperature and top_p cannot both be specified`
-    yield from _in_their_section(sentence, named[-1:] if "both" in sentence else named)
+    yield from _in_their_section(sentence, matches[-1:] if "both" in sentence else matches)
 
 
 def _refuses(sentence: str, field: Field) -> bool:
@@ -99,13 +101,13 @@ def _refuses(sentence: str, field: Field) -> bool:
     return not field.is_output_limit and refuses_value(sentence, field)
 
 
-def _in_their_section(sentence: str, named: Sequence[Field]) -> Iterator[Field]:
-    """Of fields with the same name, those in a section that the sentence names, or else the first:
-    fields of the body itself come first."""
-    for field in named:
-        same = [each for each in named if plain(each.name) == plain(field.name)]
-        placed = [each for each in same if each.section and mentions(sentence, each.section)]
-        if field in (placed or same[:1]):
+def _in_their_section(sentence: str, matches: Sequence[Field]) -> Iterator[Field]:
+    """Several fields may have the same name: then yield those in a section that the sentence names,
+    or else the first. Fields of the body itself come first."""
+    for field in matches:
+        same = [each for each in matches if plain(each.name) == plain(field.name)]
+        located = [each for each in same if each.section and mentions(sentence, each.section)]
+        if field in (located or same[:1]):
             yield field
 
 
@@ -120,8 +122,8 @@ def _at(path: Sequence[str], fields: Sequence[Field], sent: Mapping[str, Any]) -
     return None
 
 
-def _whole(field: Field, fields: Sequence[Field]) -> Field:
-    """A part of the field that forces a tool stands for that field."""
+def _field_to_drop(field: Field, fields: Sequence[Field]) -> Field:
+    """The field itself, but all of `tool_choice` for a part of it."""
     if plain(field.section) not in FORCING:
         return field
     return next(each for each in fields if each.path == field.section)

@@ -1,7 +1,7 @@
-"""Reads numbers of tokens in a refusal: limits of the model, and the room that a request leaves.
+"""Reads numbers of tokens in a refusal: the limits of the model, and the tokens of the input.
 
-Pure. Servers word this in many ways. The arithmetic is the same: the limit on output tokens that
-was sent is known, so the other numbers can be told apart.
+Pure. Servers write them in many ways. But the limit on output tokens that was sent is known, so the
+other numbers can be recognised.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 USEFUL_TOKENS = 512
-"""A reply with less room is not asked for: a tool call with a small file needs as much."""
+"""The least limit on output tokens that is sent: a tool call with a small file needs as many."""
 MARGIN_TOKENS = 16
-"""Stays free, because some servers only estimate the tokens of a request."""
+"""This many tokens stay free, because some servers only estimate the tokens of a request."""
 
-# `8,192` is one number, and `[1,8192]` has two. A number in a name or a date is none.
+# `8,192` is one number, and `[1,8192]` has two. Numbers in names and dates do not count.
 _NUMBER = r"(?<![\w.-])(\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?!\w|-(?!tok)|\.\d)"
 _BETWEEN = r"[^.\d]{0,40}?"
 _CONTEXT = re.compile(
@@ -36,7 +36,7 @@ _ABOUT_OUTPUT = re.compile(
     r"|num_?predict",
     re.IGNORECASE,
 )
-# Numbers that limit nothing from above: a smallest value, a status.
+# Numbers that are no maximum: a smallest value, a status.
 _NO_LIMIT = re.compile(
     r"(?:(?:must|should|has to) be (?:greater|more|larger) than|at least|minimum)"
     rf"{_BETWEEN}{_NUMBER}|(?:>=|from|\[|code:?|status|error|<)\W{{0,3}}{_NUMBER}",
@@ -47,12 +47,12 @@ _EXCLUSIVE = re.compile(rf"{_NUMBER}`? ?\(exclusive\)|(?:less|lower) than `?{_NU
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a sentence says: the most output tokens of the model, its context, and the output tokens
-    for which a request of this length has room. None: it does not say."""
+    """What a sentence says: the most output tokens of the model, its context, and the tokens of the
+    context that this input leaves for a reply. None: the sentence does not say it."""
 
     output: int | None = None
     context: int | None = None
-    room: int | None = None
+    remaining: int | None = None
 
 
 def is_about_output(sentence: str) -> bool:
@@ -64,11 +64,13 @@ def read_limits(sentence: str, sent: int) -> Limits:
     """The limits in a sentence about the length of a request or of its reply. `sent` is the limit
     on output tokens that was sent."""
     if summed := _SUM.search(sentence):
-        taken, _, context = map(_value, summed.groups())
-        return Limits(context=context, room=_room(context, taken))
-    if found := _CONTEXT.search(sentence):
-        context = next(_values(found))
-        return Limits(context=context, room=_room(context, _taken(sentence, context, sent)))
+        used, _, context = map(_value, summed.groups())
+        return Limits(context=context, remaining=_remaining(context, used))
+    if match := _CONTEXT.search(sentence):
+        context = next(_values(match))
+        return Limits(
+            context=context, remaining=_remaining(context, _used(sentence, context, sent))
+        )
     ignored = {next(_values(each)) for each in _NO_LIMIT.finditer(sentence)}
     numbers = [next(_values(each)) for each in re.finditer(_NUMBER, sentence)]
     below = [each for each in numbers if each < sent and each not in ignored]
@@ -77,7 +79,7 @@ def read_limits(sentence: str, sent: int) -> Limits:
     return Limits(output=most - 1 if most in exclusive and most else most)
 
 
-def _taken(sentence: str, context: int, sent: int) -> int | None:
+def _used(sentence: str, context: int, sent: int) -> int | None:
     """The tokens of the request itself, without the reply."""
     labelled = [next(_values(each)) for each in _INPUT.finditer(sentence)]
     known = next((each for each in labelled if each not in (context, sent)), None)
@@ -88,15 +90,15 @@ def _taken(sentence: str, context: int, sent: int) -> int | None:
     return max(filter(None, (known, *totals)), default=None)
 
 
-def _room(context: int, taken: int | None) -> int | None:
-    if taken is None:
+def _remaining(context: int, used: int | None) -> int | None:
+    if used is None:
         return None
-    room = context - taken - MARGIN_TOKENS
-    return room if room >= USEFUL_TOKENS else None
+    remaining = context - used - MARGIN_TOKENS
+    return remaining if remaining >= USEFUL_TOKENS else None
 
 
-def _values(found: re.Match[str]) -> Iterator[int]:
-    return (_value(each) for each in found.groups() if each)
+def _values(match: re.Match[str]) -> Iterator[int]:
+    return (_value(each) for each in match.groups() if each)
 
 
 def _value(number: str) -> int:

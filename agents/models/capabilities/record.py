@@ -39,10 +39,10 @@ class Capabilities(BaseModel):
         """The record in stored JSON. One that is missing, damaged or too old is empty: it is
         learned anew."""
         try:
-            found = cls.model_validate_json(text or b"")
+            record = cls.model_validate_json(text or b"")
         except ValidationError:
             return cls()
-        return found if found.learned_at > time.time() - REMEMBERED_SECONDS else cls()
+        return record if record.learned_at > time.time() - REMEMBERED_SECONDS else cls()
 
     def changed(self, **fields: Any) -> Self:
         """The record with other values."""

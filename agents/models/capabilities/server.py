@@ -35,22 +35,25 @@ class ModelServer:
         """What `send` returns for the first form of `body` that the server accepts.
 
         A form is remembered only after the server has accepted it: a refusal may have another cause
-        than the one that it seems to name. Providers charge nothing for a refusal, so all forms are
+        than the one that it seems to name. The context is remembered at once: the server names it,
+        whatever form it accepts. Providers charge nothing for a refusal, so all forms are
         one request of the budget and of the rate limit.
         """
         known = record = await self.store.read(self.model)
-        room: int | None = None
+        remaining: int | None = None
         forms = [self._form(body, record)]
         while True:
             try:
                 reply = await send(forms[-1])
             except ModelRefused as error:
                 lesson = learn(error, forms[-1], record)
-                form = self._form(body, lesson.record, lesson.room)
-                if form in forms or len(forms) == MOST_FORMS or (room and lesson.room):
-                    await self._remember_context(known, lesson.record.context_tokens)
+                if lesson.context not in (None, known.context_tokens):
+                    learned = Capabilities(context_tokens=lesson.context)
+                    await self.store.write(self.model, learned)
+                form = self._form(body, lesson.record, lesson.remaining)
+                if form in forms or len(forms) == MOST_FORMS or (remaining and lesson.remaining):
                     raise
-                record, room = lesson.record, lesson.room
+                record, remaining = lesson.record, lesson.remaining
                 forms.append(form)
             else:
                 break
@@ -58,13 +61,8 @@ class ModelServer:
             await self.store.write(self.model, record)
         return reply
 
-    async def _remember_context(self, known: Capabilities, tokens: int | None) -> None:
-        """The context is a number that the server names, whatever form it accepts."""
-        if tokens not in (None, known.context_tokens):
-            await self.store.write(self.model, Capabilities(context_tokens=tokens))
-
     def _form(
-        self, body: Mapping[str, Any], record: Capabilities, room: int | None = None
+        self, body: Mapping[str, Any], record: Capabilities, remaining: int | None = None
     ) -> Mapping[str, Any]:
         form = adapt(body, record.overridden(self.override))
-        return form if room is None else limit_output(form, room)
+        return form if remaining is None else limit_output(form, remaining)

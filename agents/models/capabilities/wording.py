@@ -81,8 +81,8 @@ def _matches(sentence: str, field: Field, before: str, after: str, gap: str) -> 
     if not mentions(sentence, field.name):
         return False
     name = _name(field)
-    found = rf"{before}{gap}{{0,60}}?{name}|{name}{gap}{{0,40}}?{after}"
-    return re.search(found, sentence, re.IGNORECASE) is not None
+    pattern = rf"{before}{gap}{{0,60}}?{name}|{name}{gap}{{0,40}}?{after}"
+    return re.search(pattern, sentence, re.IGNORECASE) is not None
 
 
 def _name(field: Field) -> str:

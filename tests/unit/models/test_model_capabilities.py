@@ -1,5 +1,8 @@
 """What a refusal teaches of a server, and the form in which requests are sent to it."""
 
+# Messages as servers send them.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import json
@@ -497,9 +500,9 @@ def test_a_limit_of_this_request_is_for_this_request(
     message: str, context: int, taken: int
 ) -> None:
     lesson = learn(refusal(message), OPENAI, NONE)
-    assert lesson.record == NONE.changed(context_tokens=context)
-    assert lesson.room is not None
-    assert context - taken - 32 <= lesson.room < context - taken
+    assert (lesson.record, lesson.context) == (NONE, context)
+    assert lesson.remaining is not None
+    assert context - taken - 32 <= lesson.remaining < context - taken
 
 
 @pytest.mark.parametrize(
@@ -522,13 +525,17 @@ def test_a_limit_of_this_request_is_for_this_request(
         ("request (10100 tokens) exceeds the available context size (10000 tokens)", 10_000),
         ("the request exceeds the available context size, try increasing it", None),
         ("prompt is too long: 210000 tokens > 200000 maximum", None),
+        (
+            "The input token count (9021) exceeds the maximum number of tokens allowed (8000).",
+            None,
+        ),
     ],
 )
 def test_a_request_that_leaves_no_useful_room_is_too_long(
     message: str, context: int | None
 ) -> None:
     lesson = learn(refusal(message), OPENAI, NONE)
-    assert lesson == Lesson(NONE.changed(context_tokens=context))
+    assert lesson == Lesson(NONE, context=context)
 
 
 @pytest.mark.parametrize("sent", [OPENAI, GEMINI, ANTHROPIC, OLLAMA])
