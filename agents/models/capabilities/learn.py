@@ -40,8 +40,8 @@ class Lesson:
 
 
 def learn(refusal: ModelRefused, sent: Mapping[str, Any], record: Capabilities) -> Lesson:
-    """The lesson of a refusal of the body that was sent. It has the same record and no limit if the refusal
-    does not name the fault of the body."""
+    """The lesson of a refusal of the body that was sent. It has the same record and no limit if the
+    refusal does not name the fault of the body."""
     if refusal.status not in REFUSED:
         return Lesson(record)
     items = complaints(refusal)
