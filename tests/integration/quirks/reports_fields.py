@@ -209,7 +209,6 @@ ROWS: list[Row] = [
         thinks,
         refuses(_has_field("reasoning"), 400, "'messages.2' : property 'reasoning' is unsupported"),
         name="groq:openai/gpt-oss-20b",
-        not_yet=True,
     ),
     openai(
         "thoughts are shown, and refused when they are sent back",
@@ -219,7 +218,6 @@ ROWS: list[Row] = [
             400,
             "messages.2.reasoning_content: Extra inputs are not permitted",
         ),
-        not_yet=True,
     ),
     openai(
         "thoughts are shown, and refused with FastAPI's list of details",
@@ -237,7 +235,6 @@ ROWS: list[Row] = [
                 ]
             ),
         ),
-        not_yet=True,
     ),
     openai(
         "a stand-in refuses the fields of the model before it",

@@ -149,7 +149,6 @@ ROWS: list[Row] = [
             "This model doesn't support the toolConfig.toolChoice.any field. Remove "
             "toolConfig.toolChoice.any and try again."
         ),
-        not_yet=True,
     ),
     openai(
         "a proxy wraps the refusal of tool_choice in another error",
@@ -158,7 +157,6 @@ ROWS: list[Row] = [
             metadata={"raw": '{"error":{"message":"' + _DASHSCOPE + '"}}', "provider_name": "x"},
         ),
         name="openrouter:qwen/qwen3.6-plus",
-        not_yet=True,
     ),
     openai(
         "llama.cpp ignores an object: it answers in prose, unless `required` forces a call",
@@ -220,7 +218,6 @@ ROWS: list[Row] = [
             "Forced function calling (mode = ANY) is not supported for this model.", _forced_anyhow
         ),
         most_requests=5,
-        not_yet=True,
     ),
     gemini(
         "a proxy does not know toolConfig",
@@ -228,7 +225,6 @@ ROWS: list[Row] = [
             'Invalid JSON payload received. Unknown name "toolConfig": Cannot find field.',
             has("toolConfig"),
         ),
-        not_yet=True,
     ),
     gemini("a forced tool is ignored: the model answers with plain JSON", _AS_JSON),
     gemini("a forced tool is ignored: the model answers with JSON in a fence", _FENCED),

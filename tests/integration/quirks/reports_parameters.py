@@ -91,42 +91,35 @@ ROWS: list[Row] = [
             code="unsupported_value",
         ),
         most_requests=5,
-        not_yet=True,
     ),
-    openai("temperature is refused by its name", _unsupported("temperature"), not_yet=True),
+    openai("temperature is refused by its name", _unsupported("temperature")),
     openai(
         "Kimi takes one temperature only",
         refuses(has("temperature"), 400, "invalid temperature: only 1 is allowed for this model"),
-        not_yet=True,
     ),
     openai(
         "temperature is refused by the words of the message alone",
         answers(has("temperature"), 400, '{"error": "temperature is not supported"}'),
-        not_yet=True,
     ),
     openai(
         "temperature is refused by Groq's client's server",
         _unsupported("temperature"),
         name="groq:openai/gpt-oss-20b",
-        not_yet=True,
     ),
     openai(
         "temperature is refused by DeepSeek's client's server",
         _unsupported("temperature"),
         name="deepseek:deepseek-v4-flash",
-        not_yet=True,
     ),
     openai(
         "temperature is refused by OpenRouter's client's server",
         _unsupported("temperature"),
         name="openrouter:openai/gpt-oss-20b",
-        not_yet=True,
     ),
     openai(
         "temperature is refused by OpenAI's client's server",
         _unsupported("temperature"),
         name=_GPT,
-        not_yet=True,
     ),
     openai(
         "max_tokens has to be max_completion_tokens",
@@ -140,7 +133,6 @@ ROWS: list[Row] = [
         ),
         check=_last_has("max_completion_tokens"),
         most_requests=5,
-        not_yet=True,
     ),
     openai(
         "max_tokens has to be max_completion_tokens, says a gateway without a param",
@@ -151,7 +143,6 @@ ROWS: list[Row] = [
             'this model. Use \'max_completion_tokens\' instead.", "code": "invalid_request_body"}}',
         ),
         check=_last_has("max_completion_tokens"),
-        not_yet=True,
     ),
     openai(
         "max_completion_tokens is unknown: an older server wants max_tokens",
@@ -163,28 +154,22 @@ ROWS: list[Row] = [
         ),
         name=_GPT,
         check=_last_has("max_tokens"),
-        not_yet=True,
     ),
     openai(
         "max_completion_tokens is an extra input",
         _extra("max_completion_tokens"),
         name=_GPT,
         check=_last_has("max_tokens"),
-        not_yet=True,
     ),
     openai(
         "both names of the limit are refused",
         _unsupported("max_tokens"),
         _unsupported("max_completion_tokens"),
-        not_yet=True,
     ),
-    openai(
-        "stream_options is an extra input", _extra("stream_options"), most_requests=5, not_yet=True
-    ),
+    openai("stream_options is an extra input", _extra("stream_options"), most_requests=5),
     openai(
         "stream_options is an extra input, with status 400",
         _extra("stream_options", 400),
-        not_yet=True,
     ),
     openai(
         "stream_options is refused in Azure's words",
@@ -194,7 +179,6 @@ ROWS: list[Row] = [
             "Validation error at #/stream_options: Extra inputs are not permitted",
         ),
         name=_GPT,
-        not_yet=True,
     ),
     openai(
         "a part of stream_options is unknown",
@@ -205,13 +189,11 @@ ROWS: list[Row] = [
             param="stream_options.include_usage",
             code="unknown_parameter",
         ),
-        not_yet=True,
     ),
     openai(
         "stream_options is refused by OpenRouter's client's server",
         _unsupported("stream_options"),
         name="openrouter:openai/gpt-oss-20b",
-        not_yet=True,
     ),
     openai("parallel_tool_calls is refused", _unsupported("parallel_tool_calls")),
     openai(
@@ -230,7 +212,6 @@ ROWS: list[Row] = [
             param="None",
             code="400",
         ),
-        not_yet=True,
     ),
     openai(
         "LiteLLM lists two unsupported parameters",
@@ -241,7 +222,6 @@ ROWS: list[Row] = [
             "['temperature', 'stream_options'], for model=y.",
             code="400",
         ),
-        not_yet=True,
     ),
     openai(
         "three parameters are refused, one after the other",
@@ -253,19 +233,16 @@ ROWS: list[Row] = [
             "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
         ),
         most_requests=7,
-        not_yet=True,
     ),
     openai(
         "n, a null stop and a null effort are refused",
         refuses(has("n"), 400, "'n' : property 'n' is unsupported"),
         name="groq:openai/gpt-oss-20b",
-        not_yet=True,
     ),
     openai(
         "service_tier is refused",
         refuses(has("service_tier"), 400, "property 'service_tier' is unsupported"),
         name="groq:openai/gpt-oss-20b",
-        not_yet=True,
     ),
     openai(
         "streams are refused",
@@ -276,7 +253,6 @@ ROWS: list[Row] = [
             param="stream",
             code="unsupported_value",
         ),
-        not_yet=True,
     ),
     openai(
         "a gateway that wants its own header (Portkey)",
@@ -293,7 +269,6 @@ ROWS: list[Row] = [
         name="deepseek:deepseek-v4-flash",
         check=_asks_at_most(4096),
         most_requests=5,
-        not_yet=True,
     ),
     openai(
         "the limit on output tokens is above the model's (OpenAI)",
@@ -304,7 +279,6 @@ ROWS: list[Row] = [
             param="max_tokens",
         ),
         check=_asks_at_most(4096),
-        not_yet=True,
     ),
     openai(
         "the limit on output tokens is above the model's (Groq)",
@@ -316,7 +290,6 @@ ROWS: list[Row] = [
         ),
         name="groq:openai/gpt-oss-20b",
         check=_asks_at_most(4096),
-        not_yet=True,
     ),
     openai(
         "prompt and output are above the context (vLLM)",
@@ -327,7 +300,6 @@ ROWS: list[Row] = [
             8192 - 2808,
         ),
         check=_asks_at_most(8192 - 2808),
-        not_yet=True,
     ),
     openai(
         "the output is above the context (vLLM, newer)",
@@ -338,7 +310,6 @@ ROWS: list[Row] = [
             8192 - 2808,
         ),
         check=_asks_at_most(8192 - 2808),
-        not_yet=True,
     ),
     openai(
         "prompt and output are above the context (OpenRouter)",
@@ -351,7 +322,6 @@ ROWS: list[Row] = [
         ),
         name="openrouter:some/model",
         check=_asks_at_most(8192 - 2808),
-        not_yet=True,
     ),
     openai(
         "prompt and output are above the context (TGI)",
@@ -362,7 +332,6 @@ ROWS: list[Row] = [
             status=422,
         ),
         check=_asks_at_most(8192 - 2808),
-        not_yet=True,
     ),
     openai(
         "prompt and output are above the context (LiteLLM)",
@@ -375,19 +344,16 @@ ROWS: list[Row] = [
             code="400",
         ),
         check=_asks_at_most(8192 - 2808),
-        not_yet=True,
     ),
     anthropic(
         "temperature is deprecated",
         refuses(has("temperature"), 400, "`temperature` is deprecated for this model."),
         most_requests=5,
-        not_yet=True,
     ),
     anthropic(
         "cache_control is an extra input",
         refuses(has("cache_control"), 400, "cache_control: Extra inputs are not permitted"),
         most_requests=5,
-        not_yet=True,
     ),
     anthropic(
         "cache_control is unknown to a gateway",
@@ -397,7 +363,6 @@ ROWS: list[Row] = [
             '{"detail": [{"type": "extra_forbidden", "loc": ["body", "cache_control"], "msg": '
             '"Extra inputs are not permitted"}]}',
         ),
-        not_yet=True,
     ),
     anthropic(
         "the limit on output tokens is above the model's",
@@ -408,7 +373,6 @@ ROWS: list[Row] = [
         ),
         check=_asks_at_most(4096),
         most_requests=5,
-        not_yet=True,
     ),
     anthropic(
         "prompt and output are above the context",
@@ -418,7 +382,6 @@ ROWS: list[Row] = [
             8192 - 2808,
         ),
         check=_asks_at_most(8192 - 2808),
-        not_yet=True,
     ),
     gemini(
         "the temperature is refused",
@@ -428,7 +391,6 @@ ROWS: list[Row] = [
             "Unable to submit request because temperature is not supported by this model.",
         ),
         most_requests=5,
-        not_yet=True,
     ),
     gemini(
         "a thinking budget is refused",
@@ -438,7 +400,6 @@ ROWS: list[Row] = [
             "Thinking budget is not supported for this model.",
         ),
         most_requests=5,
-        not_yet=True,
     ),
     gemini(
         "thinkingConfig is an unknown name",
@@ -448,7 +409,6 @@ ROWS: list[Row] = [
             'Invalid JSON payload received. Unknown name "thinkingConfig" at '
             "'generation_config': Cannot find field.",
         ),
-        not_yet=True,
     ),
     gemini(
         "candidateCount is refused",
@@ -458,7 +418,6 @@ ROWS: list[Row] = [
             'Invalid JSON payload received. Unknown name "candidateCount" at '
             "'generation_config': Cannot find field.",
         ),
-        not_yet=True,
     ),
     gemini(
         "the limit on output tokens is above the model's",
@@ -470,17 +429,14 @@ ROWS: list[Row] = [
         ),
         check=_asks_at_most(8192),
         most_requests=5,
-        not_yet=True,
     ),
     ollama(
         "an option is refused",
         refuses(has("options.temperature"), 400, "invalid option provided: temperature"),
-        not_yet=True,
     ),
     ollama(
         "num_ctx is refused",
         refuses(has("options.num_ctx"), 400, "num_ctx is not supported by this model"),
-        not_yet=True,
     ),
     *[
         row(
