@@ -69,9 +69,10 @@ class ModelSettings(ProviderSettings):
     )
     context_tokens: int | None = Field(
         None,
-        ge=4_096,
-        description="tokens of a request with its reply, at most; unset: what the model's "
-        "library knows. Ollama is asked for a context of this size (`num_ctx`; else 32768)",
+        ge=512,
+        description="tokens of a request with its reply, at most; unset: what the model's library "
+        "knows or its server names. The executor's instructions and tools take about 1,500 of "
+        "them. Ollama is asked for a context of this size (`num_ctx`; else 32768)",
     )
 
     def by_role(self, which: str) -> dict[str, tuple[str, ...]]:

@@ -38,6 +38,7 @@ from worker.background.cancellations import stop_cancelled
 from worker.background.fleet import Fleet, open_fleet, policy_of, retention_of
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
+from worker.background.model_contexts import learn_contexts_forever
 from worker.background.retention import remove_forever
 from worker.background.search_index import index_forever
 from worker.background.sweeper import sweep_forever
@@ -166,7 +167,12 @@ class Engine:
             heartbeat_seconds=fleet.rules.heartbeat_seconds,
             held=attempts.held,
             lost=lambda held: self._stop_soon(attempts, held),
-            facts=lambda: {**facts, **readiness.facts(), **fleet.facts()},
+            facts=lambda: {
+                **facts,
+                **readiness.facts(),
+                **fleet.facts(),
+                "model_servers": context.models.facts(),
+            },
             drain=_stop_this_process,
             beaten=self._health.beaten,
             pulse=LoopWatchdog(self._loop.call_soon_threadsafe, settings.stuck_seconds),
@@ -183,6 +189,7 @@ class Engine:
         forever = (
             stop_cancelled(store, attempts),
             answer_forever(store, context),
+            learn_contexts_forever(context.models),
             self._ruled(fleet, store, operations, leases, context),
         )
         for work in forever:

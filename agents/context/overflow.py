@@ -16,6 +16,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from agents.context.trimming import latest, text_of
+from agents.models.capabilities.limits import USEFUL_TOKENS
 from agents.models.chains import Role
 from agents.models.error_mapping.describe import too_long
 from agents.models.errors import ContextExceeded
@@ -61,7 +62,9 @@ async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -
     model, the tokens and what to do, if nothing more can be cut; before sending, if it cannot fit.
     """
     known = model if isinstance(model, ProviderModel) else None
-    if known:  # other models' fields are not sent
+    if known:
+        await known.learn_context()
+        # Other models' fields are not sent.
         own = [without_foreign_fields(each, known.full_name) for each in draft.messages]
         draft = replace(draft, messages=own)
     given = cut(draft.messages, _space(known, draft))
@@ -72,7 +75,11 @@ async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -
             return await send(given)
         except ContextExceeded as error:
             refused = error
-        less = cut(draft.messages, size(given) // 2)
+        most = size(given) // 2
+        if known is not None:
+            await known.learn_context(refused=True)
+            most = min(most, _space(known, draft) or most)
+        less = cut(draft.messages, most)
         if size(less) >= size(given):
             break
         given = less
@@ -140,10 +147,10 @@ def _unsendable(model: ProviderModel, taken: int) -> str | None:
     """Why a request of so many bytes is not sent, or None.
 
     A provider refuses a long request at no cost, and knows its true length, so it is tried if it
-    may fit. A provider that cuts silently only gets what surely fits.
+    may fit, with a short reply. A provider that cuts silently only gets what surely fits.
     """
     bytes_a_token = BYTES_A_TOKEN if model.cuts else MOST_BYTES_A_TOKEN
-    if model.context is None or taken // bytes_a_token <= model.context:
+    if model.context is None or taken // bytes_a_token + USEFUL_TOKENS <= model.context:
         return None
     if model.cuts:
         at = f"of {model.context:,} tokens, at {BYTES_A_TOKEN} bytes each"

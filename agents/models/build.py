@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
+from urllib.parse import urljoin
 
 import httpx
 from langchain_core.language_models import BaseChatModel
 
 from agents.extras import install_command
+from agents.models.capabilities.listing import ASK_SECONDS, ModelListing
 from agents.models.capabilities.server import ModelServer
 from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
 from agents.models.chains import Role
@@ -18,7 +21,7 @@ from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import ModelConfig, Provider
-from agents.models.transport.connection import connect
+from agents.models.transport.connection import ProviderClient, connect
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import load
 from agents.spending.meter import Meter, NoMeter
@@ -63,12 +66,26 @@ def build(
         http=http,
         retry_policy=options.retry_policy,
         full_name=str(name),
-        most_output=most_output,
-        context=options.context(name, inner.profile or {}),
+        built_output=most_output,
+        known_context=options.context(name, inner.profile or {}),
+        server=server,
+        listing=_listing(name, options, http),
         rate_limit=rate_limit or NoLimit(),
         meter=meter or NoMeter(),
         caching=dict(name.of.caching),
     )
+
+
+def _listing(name: ModelName, options: ModelOptions, http: ProviderClient) -> ModelListing | None:
+    """The list of models of a server that the operator chose."""
+    address = options.base_urls.get(name.provider)
+    if address is None or not name.of.lists:
+        return None
+    key = options.api_key(name)
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    urls = [urljoin(f"{address.rstrip('/')}/", path) for path in name.of.lists]
+    read = partial(http.read_json, seconds=ASK_SECONDS, headers=headers)
+    return ModelListing(read, name.model, urls)
 
 
 def _within_its_limits(

@@ -36,6 +36,7 @@ class CallContext:
     before it is sent, retries included. `history` has the fields of each of the model's replies in
     the request, `fields` those of the reply. Any exception that a client raises after the reply was
     `delivered` to it is about the reply: it knows no other shape than the one it was written for.
+    `most_output` bounds the output tokens that the request asks for.
     """
 
     listener: Listener | None = None
@@ -43,6 +44,7 @@ class CallContext:
     history: Sequence[Fields | None] = ()
     fields: Fields | None = None
     delivered: bool = False
+    most_output: int | None = None
 
 
 CALL: ContextVar[CallContext] = ContextVar("call", default=CallContext())  # noqa: B039 - outside of a call nothing is read

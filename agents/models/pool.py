@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import httpx
 from langchain_core.language_models import BaseChatModel
@@ -67,6 +69,22 @@ class ModelPool:
                 self._capabilities,
             )
         return self._models[key]
+
+    async def learn_contexts(self) -> None:
+        """Read the contexts that servers name for the built models, if that is due."""
+        await asyncio.gather(*(model.learn_context() for model in self._of_providers()))
+
+    def facts(self) -> Mapping[str, Mapping[str, Any]]:
+        """{context_tokens, error} by the names of the models that were built; null: not known, no
+        error. Safe to call from any thread."""
+        return {
+            model.full_name: {"context_tokens": model.context, "error": model.server_error}
+            for model in self._of_providers()
+        }
+
+    def _of_providers(self) -> Sequence[ProviderModel]:
+        models = list(self._models.values())
+        return [model for model in models if isinstance(model, ProviderModel)]
 
     async def aclose(self) -> None:
         """Closes all connections."""

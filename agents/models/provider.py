@@ -20,9 +20,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import PrivateAttr
 from typing_extensions import override
 
 from agents.models.call_context import CALL, calling
+from agents.models.capabilities.listing import AGAIN_SECONDS, FRESH_SECONDS, ModelListing
+from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.describe import describe_error
 from agents.models.errors import ModelError, ModelUnavailable, ReplyUnusable
@@ -54,15 +57,20 @@ class ProviderModel(BaseChatModel):
     http: httpx.AsyncClient
     retry_policy: RetryPolicy
     full_name: str
-    most_output: int
-    """The limit on output tokens of a request, with the share for thinking."""
-    context: int | None
+    built_output: int
+    """The limit on output tokens in a request of the client, with the share for thinking."""
+    known_context: int | None
     """Tokens of a request with its reply, by the model's library and the settings; None: not
     known."""
+    server: ModelServer
+    listing: ModelListing | None
+    """Names the context that the server gives the model; None: the server is the provider's own,
+    which the library knows."""
     rate_limit: RateLimit
     meter: Meter
     caching: dict[str, Any]
     """Options for a request of a conversation; a forced tool means a single question."""
+    _served_context: int | None = PrivateAttr(None)
 
     @override
     def bind_tools(
@@ -99,6 +107,35 @@ class ProviderModel(BaseChatModel):
         return PROVIDERS[self.provider].context is not None
 
     @property
+    def context(self) -> int | None:
+        """Tokens of a request with its reply; None: not known. See `learn_context`."""
+        return min(filter(None, (self.known_context, self._served_context)), default=None)
+
+    @property
+    def most_output(self) -> int:
+        """The limit on output tokens of a request: at most half of the context."""
+        context = self.context
+        return self.built_output if context is None else min(self.built_output, context // 2)
+
+    async def learn_context(self, *, refused: bool = False) -> None:
+        """Read the context that the server names in its list of models, or has named in a refusal.
+        The list is read if the last one is old; `refused`: if it is not quite new, because the
+        server refused a request for its length."""
+        if self.listing is not None:
+            await self.listing.refresh(AGAIN_SECONDS if refused else FRESH_SECONDS)
+        listed = self.listing.context if self.listing else None
+        self._served_context = await self.server.context(listed)
+
+    @property
+    def server_error(self) -> str | None:
+        """The reason, with advice, if no server answered when its list was read last."""
+        if self.listing is None or self.listing.error is None:
+            return None
+        reason = f"no server answers at {self.listing.urls[0]} ({self.listing.error})"
+        advice = f"start it, or correct {PROVIDERS[self.provider].address} for the workers"
+        return f"{self.full_name}: {reason}; {advice}"
+
+    @property
     def most_input(self) -> int | None:
         """The tokens of a request: what the reply leaves of the context."""
         return None if self.context is None else self.context - self.most_output
@@ -116,6 +153,7 @@ class ProviderModel(BaseChatModel):
         offered: Sequence[str] = (),
         **kwargs: Any,
     ) -> ChatResult:
+        await self.learn_context()
         messages = history_for(self.full_name, messages)
         if "tool_choice" not in kwargs:
             kwargs = {**self.caching, **kwargs}
@@ -192,6 +230,7 @@ class ProviderModel(BaseChatModel):
             with calling() as call:
                 replies = (each for each in messages if isinstance(each, AIMessage))
                 call.history = [fields_of(each) for each in replies]
+                call.most_output = self.most_output
                 if call.listener is not None:
                     call.listener.begin()
                 async with asyncio.timeout(left) as clock:

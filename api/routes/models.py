@@ -13,7 +13,13 @@ from api.http import body
 from api.http.answers import as_json
 from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
-from api.schemas.deployment.models import Checked, CheckedModel, CheckRequest, Models
+from api.schemas.deployment.models import (
+    Checked,
+    CheckedModel,
+    CheckRequest,
+    Models,
+    OfferedModel,
+)
 from api.services import Services, ServicesDep
 from api.submission.job_requests import is_allowed, not_allowed
 
@@ -44,7 +50,7 @@ async def models(services: ServicesDep, caller: Overseer) -> Response:
             workers=len(workers) if caller.operates else None,
             differing=differing if caller.operates else None,
             roles=latest.get("roles", {}),
-            offered=latest.get("offered", []),
+            offered=_offered(workers),
             providers=latest.get("providers", []),
             recordings=latest.get("recordings", []),
             allowed=list(services.settings.models),
@@ -79,6 +85,17 @@ async def check(request: Request, services: ServicesDep, caller: Operator) -> Re
         detail = str((answer or {}).get("error", "no worker answered: is one running?"))
         raise Refused(problems.NOT_READY, detail, {"missing": ["a worker that checks models"]})
     return as_json(Checked(models=[CheckedModel(**each) for each in answer["checked"]]))
+
+
+def _offered(workers: Sequence[Mapping[str, Any]]) -> list[OfferedModel]:
+    """The models of the latest worker, with the contexts that it knows."""
+    if not workers:
+        return []
+    servers = workers[0].get("model_servers", {})
+    return [
+        OfferedModel(**model, context_tokens=servers.get(model["name"], {}).get("context_tokens"))
+        for model in workers[0]["models"].get("offered", ())
+    ]
 
 
 def _refuse_unknown(names: Sequence[str], offered: Sequence[str], allowed: tuple[str, ...]) -> None:

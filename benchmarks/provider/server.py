@@ -7,7 +7,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Self
+from typing import Any, Self
 
 from benchmarks.provider import http
 from benchmarks.provider.request import Request
@@ -25,7 +25,8 @@ class ProviderServer:
     `script` is a list of turns, played in the order of the requests, or a function from the
     request to the turn; it runs on the server's event loop, so it must not block. `port=0` takes
     a free port. `requests` are the received ones, in order, unless `remembers` is false: long
-    conversations use much memory.
+    conversations use much memory. `lists` are the bodies of lists of models by path, which the
+    server answers with GET (`/v1/models`); `listed` counts them.
     """
 
     def __init__(
@@ -47,6 +48,8 @@ class ProviderServer:
         self._stop: asyncio.Event
         self._failure: OSError | None = None
         self.requests: list[Request] = []
+        self.lists: dict[str, Any] = {}
+        self.listed = 0
 
     @property
     def url(self) -> str:
@@ -132,6 +135,10 @@ class ProviderServer:
             request = understand(incoming)
         except (ValueError, KeyError, TypeError) as error:
             await http.send(writer, 400, _json({"error": {"message": f"bad body: {error!r}"}}))
+            return True
+        if incoming.method == "GET" and incoming.target in self.lists:
+            self.listed += 1
+            await http.send(writer, 200, _json(self.lists[incoming.target]))
             return True
         if request is None:
             await http.send(writer, 404, _json({"error": {"message": "no such path"}}))

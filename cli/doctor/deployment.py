@@ -12,6 +12,12 @@ from api.quantities import plural
 SET_A_KEY = "set GROQ_API_KEY, GOOGLE_API_KEY or another provider's where the workers run"
 SEE = "`fettle webhooks list` shows why; `fettle webhooks retry ID` sends one again"
 SEE_SSH = "docs/repositories.md, Over ssh; then restart the worker"
+GIVE_MORE_CONTEXT = (
+    "start the server with more: the executor's instructions and tools alone take about 1,500 "
+    "tokens (docs/models.md, The length of a reply)"
+)
+LITTLE_CONTEXT = 8_192
+"""In tokens. With less, a job soon loses the output of its runs and its own earlier work."""
 LATE_SECONDS = 600.0
 STALE_SECONDS = 20.0
 """Where the service does not say how lately a worker must have been seen."""
@@ -80,6 +86,7 @@ def findings(system: Mapping[str, Any]) -> Iterator[Finding]:
         default=next((w["models"]["default"] for w in workers if w["models"]["default"]), None),
         recordings={name for worker in workers for name in worker["models"]["recordings"]},
     )
+    yield from _model_servers(workers)
     yield Finding("allowed", Health.NOTE, f"jobs may name {', '.join(system['models'])}")
 
 
@@ -105,6 +112,30 @@ def models(keys: set[str], default: str | None, recordings: set[str]) -> Iterato
         yield Finding("models", Health.WARN, text, SET_A_KEY)
     else:
         yield Finding("models", Health.BAD, "no key, and no recordings", SET_A_KEY)
+
+
+def _model_servers(workers: list[Mapping[str, Any]]) -> Iterator[Finding]:
+    """The contexts of models, and the models whose server does not answer. If no default model of
+    a worker has a server, no job could run there."""
+    contexts: dict[str, set[int]] = {}
+    errors: dict[str, Health] = {}
+    for worker in workers:
+        servers = worker.get("model_servers", {})
+        default = (worker["models"]["default"] or "").split(", ")
+        away = [name for name, server in servers.items() if server["error"]]
+        health = Health.BAD if set(default) <= set(away) else Health.WARN
+        errors |= {servers[name]["error"]: health for name in away}
+        for name, server in servers.items():
+            if server["context_tokens"]:
+                contexts.setdefault(name, set()).add(server["context_tokens"])
+    for error, health in errors.items():
+        yield Finding("models", health, error)
+    for name, tokens in sorted(contexts.items()):
+        text = f"{name}: {', '.join(f'{each:,}' for each in sorted(tokens))} tokens"
+        if min(tokens) < LITTLE_CONTEXT:
+            yield Finding("context", Health.WARN, text, GIVE_MORE_CONTEXT)
+        else:
+            yield Finding("context", Health.NOTE, text)
 
 
 def sandbox(found: Mapping[str, Any]) -> Iterator[Finding]:

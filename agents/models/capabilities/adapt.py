@@ -23,9 +23,8 @@ def adapt(body: Mapping[str, Any], record: Capabilities) -> dict[str, Any]:
             adapted[section] = without(adapted[section], name)
             if not adapted[section]:
                 del adapted[section]
-    half = record.context_tokens and record.context_tokens // 2  # as `ModelOptions.output_tokens`
-    limits = [each for each in (record.max_output_tokens, half) if each]
-    return limit_output(adapted, min(limits)) if limits else adapted
+    most = record.max_output_tokens
+    return adapted if most is None else limit_output(adapted, most)
 
 
 def output_limit(body: Mapping[str, Any]) -> int | None:

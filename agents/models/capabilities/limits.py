@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-USEFUL_TOKENS = 512
-"""The least limit on output tokens that is sent: a tool call with a small file needs as many."""
+USEFUL_TOKENS = 256
+"""The least limit on output tokens that is sent: a tool call with a little code needs as many.
+The executor's own request leaves little more of a context of 2,048."""
 MARGIN_TOKENS = 16
 """This many tokens stay free, because some servers only estimate the tokens of a request."""
 

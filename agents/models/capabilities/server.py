@@ -29,6 +29,12 @@ class ModelServer:
     store: CapabilityStore = field(default_factory=MemoryCapabilities)
     override: Capabilities = field(default_factory=Capabilities)
 
+    async def context(self, listed: int | None) -> int | None:
+        """The model's context in tokens: the operator's number, the number `listed` in the server's
+        list of models, or the number that was learned from a refusal."""
+        record = await self.store.read(self.model)
+        return self.override.context_tokens or listed or record.context_tokens
+
     async def send(
         self, body: Mapping[str, Any], send: Callable[[Mapping[str, Any]], Awaitable[T]]
     ) -> T:

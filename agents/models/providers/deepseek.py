@@ -34,6 +34,7 @@ PROVIDER = Provider(
     key="DEEPSEEK_API_KEY",
     address="FETTLE_DEEPSEEK_BASE_URL",
     public="https://api.deepseek.com/v1",
+    lists=("models",),
     priced_as="deepseek",
     package="langchain_deepseek",
     extra="deepseek",

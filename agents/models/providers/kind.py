@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,7 +49,8 @@ class Provider:
     `package` is the library that it needs beyond the base install, and `extra` what installs it.
     `priced_as` is its name in genai-prices. `context` is the context in tokens that the server is
     configured to use; such a server silently cuts longer requests. `caching` is added to each
-    request of a conversation, for providers that cache only on request.
+    request of a conversation, for providers that cache only on request. `lists` are the paths of
+    the server's lists of models, relative to its address; they may name the models' contexts.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Provider:
     priced_as: str | None = None
     caching: Mapping[str, Any] = field(default_factory=dict)
     context: int | None = None
+    lists: Sequence[str] = ()
     key_is_needed: bool = True
     package: str | None = None
     extra: str = ""

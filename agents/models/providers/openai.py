@@ -51,6 +51,7 @@ PROVIDER = Provider(
     key="OPENAI_API_KEY",
     address="FETTLE_OPENAI_BASE_URL",
     public="https://api.openai.com/v1",
+    lists=("models",),
     priced_as="openai",
     package="langchain_openai",
     extra="openai",

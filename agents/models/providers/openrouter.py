@@ -38,6 +38,7 @@ PROVIDER = Provider(
     key="OPENROUTER_API_KEY",
     address="FETTLE_OPENROUTER_BASE_URL",
     public="https://openrouter.ai/api/v1",
+    lists=("models",),
     priced_as="openrouter",
     package="langchain_openrouter",
     extra="openrouter",

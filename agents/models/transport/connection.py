@@ -16,6 +16,7 @@ import httpx
 from typing_extensions import override
 
 from agents.models.call_context import CALL
+from agents.models.capabilities.adapt import limit_output
 from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.from_response import error_from_response
 from agents.models.errors import ModelRefused, ModelUnavailable
@@ -68,14 +69,35 @@ class ProviderClient(httpx.AsyncClient):
         request = self._protocol.streamed(request)
         if not (content := await request.aread()):
             return await self._send_once(request, **options)
-        written = json.loads(content)
-        body = add_fields(written, CALL.get().history)
+        written, call = json.loads(content), CALL.get()
+        body = add_fields(written, call.history)
+        if call.most_output is not None:
+            body = limit_output(body, call.most_output)
 
         async def send_form(form: Mapping[str, Any]) -> httpx.Response:
             sent = request if form == written else _with_body(request, form)
             return await self._send_once(sent, **options)
 
         return await self._server.send(body, send_form)
+
+    async def read_json(self, url: str, seconds: float, headers: Mapping[str, str]) -> Any:
+        """The JSON at a URL that is no model call.
+
+        Raises httpx.HTTPStatusError for a status of the client's fault, httpx.TransportError for a
+        server that does not answer in time or cannot work now, ValueError for other content.
+        """
+        request = self.build_request("GET", url, headers=headers)
+        try:
+            async with asyncio.timeout(seconds):
+                response = await super().send(request)
+        except TimeoutError as error:
+            raise httpx.ReadTimeout("no answer in time", request=request) from error
+        if response.is_server_error:  # it still loads the model, for example
+            raise httpx.ReadError(f"status {response.status_code}", request=request)
+        try:
+            return response.raise_for_status().json()
+        except RecursionError as error:
+            raise ValueError("JSON that is nested too deeply") from error
 
     async def _send_once(self, request: httpx.Request, **options: Any) -> httpx.Response:
         # The clients have other time limits, or none.

@@ -18,6 +18,11 @@ class OfferedModel(ResponseModel):
     input_usd: Usd | None = Field(description="per million tokens; null: unknown")
     output_usd: Usd | None
     missing: str | None = Field(description="what it needs to be usable; null: nothing")
+    context_tokens: int | None = Field(
+        None,
+        description="tokens of a request with its reply, at most, by `FETTLE_CONTEXT_TOKENS`, the "
+        "model's library and its server; null: not known",
+    )
 
 
 class ProviderState(ResponseModel):

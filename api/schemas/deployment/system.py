@@ -65,6 +65,19 @@ class WorkerModels(TypedDict, total=False):
     recordings: list[str]
 
 
+class WorkerModelServer(TypedDict, total=False):
+    """The server of a model, as a worker knows it."""
+
+    context_tokens: Annotated[
+        int | None,
+        Field(description="tokens of a request with its reply, at most; null: not known"),
+    ]
+    error: Annotated[
+        str | None,
+        Field(description="the reason, with advice, if no server answers at the model's address"),
+    ]
+
+
 class WorkerFleet(TypedDict, total=False):
     """The version of the fleet's record, and the worker's own values that differ from it."""
 
@@ -99,6 +112,12 @@ class Worker(TypedDict):
     default_model: NotRequired[PartState]
     repositories: NotRequired[WorkerRepositories]
     models: NotRequired[WorkerModels]
+    model_servers: NotRequired[
+        Annotated[
+            dict[str, WorkerModelServer],
+            Field(description="by the names of the models that it has used or uses by default"),
+        ]
+    ]
     fleet: NotRequired[WorkerFleet]
 
 

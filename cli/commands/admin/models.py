@@ -68,8 +68,8 @@ def _show_models(screen: Screen, found: Mapping[str, Any]) -> None:
         if not chains:
             screen.line(role, "no model: set FETTLE_MODEL where the workers run", Tone.BAD)
     if found["offered"]:
-        screen.title("models, in USD for a million tokens")
-        heads = ("MODEL", "IN", "OUT", "STATE")
+        screen.title("models, in USD for a million tokens; context in tokens")
+        heads = ("MODEL", "IN", "OUT", "CONTEXT", "STATE")
         screen.rows(heads, (_row(model) for model in found["offered"]))
     screen.title("providers")
     columns = ("PROVIDER", "STATE")
@@ -115,9 +115,11 @@ def _show_step(screen: Screen, step: Mapping[str, Any]) -> None:
         screen.line(f"  {label}", printable(step["error"] or "failed"), tone)
 
 
-def _row(model: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def _row(model: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
     prices = (model["input_usd"] or UNKNOWN, model["output_usd"] or UNKNOWN)
-    return printable(model["name"]), *prices, _state(model)
+    tokens = model.get("context_tokens")
+    context = UNKNOWN if tokens is None else f"{tokens:,}"
+    return printable(model["name"]), *prices, context, _state(model)
 
 
 def _state(offered: Mapping[str, Any]) -> str:

@@ -190,3 +190,57 @@ async def test_what_cannot_fit_is_not_sent_and_says_what_to_do(
     with pytest.raises(ContextExceeded, match=reason):
         await build(None).ainvoke(initial_state(JobInput(task(24_000))), context=ports)
     assert server.requests == []
+
+
+TEMPLATE = 150
+"""Tokens of a chat template with its instructions for tools, as Qwen's has them."""
+
+
+@dataclass
+class Served(Small):
+    """A server with room for `tokens`, which its list of models names. Its tokenizer has 3.6 bytes
+    a token, as those of common models have for the executor's prompt. `strict`: as vLLM, it refuses
+    a request whose reply may be too long; otherwise, as llama.cpp, it cuts the reply off."""
+
+    strict: bool = False
+
+    def __call__(self, request: Request) -> Turn:
+        room = self.room[request.model]
+        took = int(takes(request) * 3 / 3.6) + TEMPLATE
+        most = request.body["max_tokens"] if self.strict else 0
+        if took + most > room:
+            self.refused.append(f"{request.model}: {took} + {most}")
+            if not self.strict:
+                said = f"request ({took} tokens) exceeds the available context size ({room} tokens)"
+                fields = {"n_prompt_tokens": took, "n_ctx": room}
+                return Refusal(400, f"{said}, try increasing it", fields=fields)
+            words = f"This model's maximum context length is {room} tokens. However, you requested"
+            said = f"{took + most} tokens ({took} in the messages, {most} in the completion)."
+            return Refusal(400, f"{words} {said} Please reduce the length of the messages.")
+        self.answered.append(request)
+        match request.tools:
+            case ("Plan",):
+                return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Add them up."]}),))
+            case ("Verdict",):
+                verdict = {"verdict": "approve", "run": "r2", "score": 1}
+                return Reply(tool_calls=(ToolCall("Verdict", verdict),))
+        if request.messages[-1].speaker == "tool" and len(self.of("executor")) > 2:
+            return Reply("All is added up.")
+        return Reply(tool_calls=(ToolCall("python", {"code": PROGRAMS[0][:400]}),))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "strict"), [(4_096, False), (4_096, True), (2_048, False), (2_048, True)]
+)
+async def test_a_job_within_the_context_that_its_server_names(tokens: int, *, strict: bool) -> None:
+    provider = Served({"q": tokens}, strict=strict)
+    with ProviderServer(provider) as server:
+        server.lists["/v1/models"] = {"data": [{"id": "q", "max_model_len": tokens}]}
+        pool = ModelPool(ModelOptions({}, {"compatible": server.openai_url}))
+        ports = ports_of(RoleModels.alone(pool, "compatible:q"))
+        table = "\n".join(f"line {n:04d} of a table" for n in range(60))
+        ports = replace(ports, sandbox=PlannedSandbox({PROGRAMS[0][:400]: printed(table)}))
+        state = await build(None).ainvoke(initial_state(JobInput("Add up.")), context=ports)
+        await pool.aclose()
+    assert outcome(state).approved_by == "critic", provider.refused
+    assert outcome(state).answer == "All is added up."

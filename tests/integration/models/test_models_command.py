@@ -173,3 +173,51 @@ async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_pat
         assert "no: groq:refuses-results: no job can run" in broken.stdout
         assert "calls a tool: ok" in broken.stdout
         assert "answers to its result: groq:refuses-results: " in broken.stdout
+
+
+async def test_the_context_of_a_model_and_a_server_that_is_away(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    with ProviderServer(obeys) as server, front(deployment) as api:
+        env = environment(tmp_path, FETTLE_URL=api.url)
+        server.lists["/v1/models"] = {"data": [{"id": "my.gguf", "meta": {"n_ctx": 4_096}}]}
+        deployment.worker(compatible_base_url=server.openai_url, model=f"{LOCAL}, {GOOD}")
+        await deployment.ready()
+
+        def offered() -> dict[str, int | None]:
+            found = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
+            return {each["name"]: each["context_tokens"] for each in found["offered"]}
+
+        deployment.wait_until(lambda: offered() == {LOCAL: 4_096, GOOD: None})
+        assert "4,096" in fettle("models", cwd=tmp_path, env=env).stdout
+        doctor = fettle("doctor", "--json", cwd=tmp_path, env=env)
+        findings = json.loads(doctor.stdout)["findings"]
+        contexts = [each for each in findings if each["name"] == "context"]
+        assert [(each["health"], each["text"]) for each in contexts] == [
+            ("warn", f"{LOCAL}: 4,096 tokens")
+        ]
+        assert server.requests == []
+
+
+async def test_doctor_names_an_address_without_a_server(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    with ProviderServer(obeys) as server:
+        address = server.openai_url
+    with front(deployment) as api:  # the server has ended
+        env = environment(tmp_path, FETTLE_URL=api.url)
+        deployment.worker(compatible_base_url=address, model=LOCAL)
+        await deployment.ready()
+
+        def errors() -> list[str]:
+            doctor = fettle("doctor", "--json", cwd=tmp_path, env=env)
+            findings = json.loads(doctor.stdout)["findings"]
+            bad = [each["text"] for each in findings if each["health"] == "bad"]
+            assert doctor.returncode == (1 if bad else 0)
+            return bad
+
+        deployment.wait_until(lambda: errors() != [])
+        (error,) = errors()
+        assert error.startswith(f"{LOCAL}: no server answers")
+        assert address in error
+        assert "FETTLE_COMPATIBLE_BASE_URL" in error

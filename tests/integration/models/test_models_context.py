@@ -67,5 +67,65 @@ async def test_it_is_asked_again_with_half(name: str) -> None:
         await model.aclose()
     refused, less = server.requests
     assert characters(refused) > 31_000
-    assert 12_000 < characters(less) < 16_000
+    assert 10_000 < characters(less) < 16_000
     assert not any('"spare"' in json.dumps(each.body) for each in server.requests)
+
+
+LLAMA_CPP = {"data": [{"id": "/m.gguf", "meta": {"n_ctx": 4_096, "n_ctx_train": 32_768}}]}
+
+
+async def asked(server: ProviderServer, options: ModelOptions, name: str = "compatible:q") -> None:
+    """Send a long request within the model's context."""
+    model = build(ModelName.parse(name), options, "summary")
+    assert isinstance(model, ProviderModel)
+
+    async def send(given: Sequence[BaseMessage]) -> AIMessage:
+        return await model.ainvoke(list(given))
+
+    reply = await ask_within_context(model, "summary", Draft.of(MESSAGES, ["Summary"]), send)
+    assert reply.text == "ok"
+    await model.aclose()
+
+
+async def test_the_context_that_a_server_lists_bounds_requests_and_replies() -> None:
+    with ProviderServer([Reply("ok")] * 4) as server:
+        server.lists["/v1/models"] = LLAMA_CPP
+        urls = {"compatible": server.openai_url, "openai": server.openai_url}
+        keys = {"openai": "key", "groq": "key"}
+        await asked(server, ModelOptions(keys, urls))
+        await asked(server, ModelOptions(keys, urls, context_tokens=2_048))
+        await asked(server, ModelOptions(keys, urls), "openai:gpt-4.1-mini")
+        assert server.listed == 3
+        await asked(server, ModelOptions(keys, {"groq": server.groq_url}), "groq:of-our-own")
+        assert server.listed == 3
+    listed, smaller, openai, unknown = server.requests
+    assert [each.body.get("max_tokens") for each in (listed, smaller)] == [2_048, 1_024]
+    assert openai.body["max_completion_tokens"] == 2_048
+    assert characters(listed) <= 6_144
+    assert characters(smaller) < characters(listed)
+    assert characters(unknown) > 31_000
+
+
+async def test_a_server_that_lists_nothing_is_used_as_before() -> None:
+    with ProviderServer([Reply("ok")]) as server:
+        await asked(server, ModelOptions({}, {"compatible": server.openai_url}))
+    assert server.requests[0].body["max_tokens"] == 8_192
+    assert characters(server.requests[0]) > 31_000
+
+
+async def test_a_server_that_was_started_with_a_smaller_context_is_noticed_at_its_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agents.models.provider.AGAIN_SECONDS", 0.0)
+    with ProviderServer([WHOLE, Reply("ok")]) as server:
+        lists = iter((4_096, 2_048))
+
+        class Restarted(dict[str, object]):
+            def __getitem__(self, path: str) -> object:
+                return {"data": [{"id": "q", "max_model_len": next(lists)}]}
+
+        server.lists = Restarted({"/v1/models": None})
+        await asked(server, ModelOptions({}, {"compatible": server.openai_url}))
+    refused, less = server.requests
+    assert (refused.body["max_tokens"], less.body["max_tokens"]) == (2_048, 1_024)
+    assert characters(less) <= characters(refused) // 2 + 200

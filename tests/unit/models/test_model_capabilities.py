@@ -517,8 +517,8 @@ def test_a_limit_of_this_request_is_for_this_request(
         ),
         (
             (
-                "This model's maximum context length is 10000 tokens. However, you requested 17892 "
-                "tokens (9700 in the messages, 8192 in the completion)."
+                "This model's maximum context length is 10000 tokens. However, you requested 17992 "
+                "tokens (9800 in the messages, 8192 in the completion)."
             ),
             10_000,
         ),
