@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.models.capabilities.fields import OUTPUT_LIMITS, plain, without
+from agents.models.capabilities.history import adapt_history
 from agents.models.capabilities.record import Capabilities
 
 
@@ -23,6 +24,7 @@ def adapt(body: Mapping[str, Any], record: Capabilities) -> dict[str, Any]:
             adapted[section] = without(adapted[section], name)
             if not adapted[section]:
                 del adapted[section]
+    adapted = adapt_history(adapted, record)
     most = record.max_output_tokens
     return adapted if most is None else limit_output(adapted, most)
 

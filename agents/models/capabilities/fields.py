@@ -66,7 +66,10 @@ def optional_fields(body: Mapping[str, Any]) -> Sequence[Field]:
 
 def without(value: Any, name: str, *, chosen: bool = False) -> Any:
     """`value` without the fields `name` at any depth, and without objects that this leaves empty.
-    `chosen`: the keys of `value` are names that users chose."""
+
+    `a.b` is the field b within a field a. `chosen`: the keys of `value` are names that users
+    chose.
+    """
     if isinstance(value, list):
         return [without(each, name) for each in value]
     if not isinstance(value, dict):
@@ -76,7 +79,9 @@ def without(value: Any, name: str, *, chosen: bool = False) -> Any:
         if key == name and not chosen:
             continue
         inner = item
-        if chosen or key not in DATA_OF_USERS:
+        if name.startswith(f"{key}.") and not chosen:
+            inner = without(item, name.removeprefix(f"{key}."))
+        elif chosen or key not in DATA_OF_USERS:
             inner = without(item, name, chosen=not chosen and key in NAMES_OF_USERS)
         if inner or not item:
             result[key] = inner

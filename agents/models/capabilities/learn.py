@@ -9,6 +9,7 @@ from typing import Any
 from agents.models.capabilities.adapt import output_limit
 from agents.models.capabilities.complaints import Complaint, complaints
 from agents.models.capabilities.fields import Field, optional_fields, plain
+from agents.models.capabilities.history import learn_history
 from agents.models.capabilities.limits import is_about_output, read_limits
 from agents.models.capabilities.record import Capabilities
 from agents.models.capabilities.wording import (
@@ -48,6 +49,11 @@ def learn(refusal: ModelRefused, sent: Mapping[str, Any], record: Capabilities) 
     limited = _limited(refusal, items, sent, record)
     if limited != Lesson(record) or isinstance(refusal, ContextExceeded):
         return limited
+    completed = record
+    for item in items:
+        completed = learn_history(f"{'.'.join(item.path)} {item.sentence}", sent, completed)
+    if completed != record:
+        return Lesson(completed)
     for field in _refused(items, sent):
         record = _without(field, record)
     return Lesson(record)

@@ -27,6 +27,12 @@ class Capabilities(BaseModel):
     rename: dict[str, str] = Field(default_factory=dict)
     """Fields of the body that the server knows by another name: `max_tokens` by
     `max_completion_tokens`."""
+    add: dict[str, str] = Field(default_factory=dict)
+    """Fields that the server needs in each reply of the conversation, with the value for a reply
+    that has none: `messages.reasoning_content`. A field of calls, in
+    `messages.tool_calls.extra_content`, is added to the first call of a reply."""
+    short_ids: bool = False
+    """Whether the server accepts only ids of calls that have nine letters and digits."""
     max_output_tokens: int | None = Field(None, gt=0)
     """The most output tokens that a request may ask for."""
     context_tokens: int | None = Field(None, gt=0)
@@ -57,6 +63,8 @@ class Capabilities(BaseModel):
         return Capabilities(
             drop=self.drop | newer.drop,
             rename={**self.rename, **newer.rename},
+            add={**self.add, **newer.add},
+            short_ids=self.short_ids or newer.short_ids,
             max_output_tokens=newer.max_output_tokens or self.max_output_tokens,
             context_tokens=newer.context_tokens or self.context_tokens,
             learned_at=max(self.learned_at, newer.learned_at),

@@ -65,10 +65,10 @@ def fields_of(message: BaseMessage) -> Fields | None:
 
 
 def with_fields(message: AIMessage, fields: Fields | None) -> AIMessage:
-    """`message` with `fields`, and without the copies of their texts that some clients make."""
+    """`message` with `fields`, and without the copies of them that some clients make."""
     if fields is None:
         return message
-    copies = [value for value in fields["message"].values() if isinstance(value, str)]
+    copies = list(fields["message"].values())
     kwargs = {key: value for key, value in message.additional_kwargs.items() if value not in copies}
     return message.model_copy(update={"additional_kwargs": {**kwargs, FIELDS: fields}})
 

@@ -13,6 +13,7 @@ from support.graph.graphs import Crash, Journey, PlannedSandbox, printed
 from agents.graph.job_input import JobInput
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
+from agents.models.replies.history import NO_TEXT
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Finished
 from agents.ports.memory import MemoryJournal, MemoryRecord
@@ -35,8 +36,8 @@ def thoughts(message: Mapping[str, Any]) -> Sequence[str]:
 
 
 class Thinker:
-    """Plays the turns, each with thoughts of its own, and refuses a request in which one of its
-    replies lacks them."""
+    """Plays the turns, each with thoughts of its own, and refuses a request in which a reply has
+    none: neither its own nor a placeholder."""
 
     def __init__(self, *turns: Reply) -> None:
         self.turns = list(turns)
@@ -45,7 +46,7 @@ class Thinker:
 
     def __call__(self, request: Request) -> Turn:
         own = [thoughts(each) for each in request.body["messages"] if each["role"] == "assistant"]
-        if any(len(each) != 1 or each[0] not in self.said for each in own):
+        if any(len(each) != 1 or each[0] not in {*self.said, NO_TEXT} for each in own):
             return Refusal(400, "The `reasoning_content` must be passed back to the API.")
         self.sent_back.append([text for (text,) in own])
         self.said.append(f"These are thoughts number {len(self.said)}.")
@@ -134,3 +135,12 @@ async def test_replies_that_are_asked_for_once_more_have_them_too(tmp_path: Path
         [], thinker.said[2:3], thinker.said[2:4], thinker.said[2:5],
         [], thinker.said[6:7],
     ]  # fmt: skip
+
+
+async def test_a_reply_of_fettle_itself_gets_a_placeholder(tmp_path: Path) -> None:
+    """A pass that has to end has a last reply that no model wrote."""
+    turns = [RUNS[1], verdict("approve", "r2")]
+    thinker = Thinker(PLAN, RUNS[0], verdict("revise"), *turns)
+    journey = await run(tmp_path, "deepseek:m", thinker, bounds=Bounds(allow_repair=False))
+    assert (await journey.outcome()).approved_by == "critic"
+    assert thinker.sent_back[-2] == [thinker.said[1], NO_TEXT]

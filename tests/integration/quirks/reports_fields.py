@@ -181,7 +181,6 @@ ROWS: list[Row] = [
         _at_first_delta(lambda: {"reasoning_details": [dict(each) for each in _DETAILS]}),
         refuses(_lacks("reasoning_details", _DETAILS), 400, "reasoning_details are missing"),
         name="openrouter:google/gemini-3-pro",
-        not_yet=True,
     ),
     openai(
         "reasoning_details are needed back by a compatible gateway",

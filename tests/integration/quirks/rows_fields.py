@@ -30,6 +30,7 @@ _THOUGHTS = "It wants a run of a program, so I call the tool that runs one."
 _DEEPSEEK = "The `reasoning_content` in the thinking mode must be passed back to the API."
 _KIMI = "thinking is enabled but reasoning_content is missing in assistant tool call message"
 _GEMINI = "Function call is missing a thought_signature in functionCall parts."
+_ITEM_GONE = "Item with id 'rs_053a05e24b0d' not found. Items are not persisted with `store` false."
 _AGAIN = "print(6 * 7.0)"
 _TWICE = calls(ToolCall("python", {"code": CODE}), ToolCall("python", {"code": _AGAIN}))
 """A model that makes two runs, one after the other."""
@@ -67,6 +68,23 @@ def has_field(*names: str) -> Callable[[Asked], bool]:
     """For requests with one of these fields anywhere in a message of the model."""
     return lambda asked: any(
         f'"{name}"' in json.dumps(own_replies(asked.request)) for name in names
+    )
+
+
+def lacks_any(name: str) -> Callable[[Asked], bool]:
+    """For requests with a reply in which the field is missing or empty."""
+    return lambda asked: any(not each.get(name) for each in own_replies(asked.request))
+
+
+def _unsigned_reply(asked: Asked) -> bool:
+    """For requests with a reply that has no signature in its first call."""
+    return any(
+        not each["tool_calls"][0]
+        .get("extra_content", {})
+        .get("google", {})
+        .get("thought_signature")
+        for each in own_replies(asked.request)
+        if each.get("tool_calls")
     )
 
 
@@ -212,6 +230,20 @@ ROWS: list[Row] = [
         )
         for name in ("openrouter:anthropic/claude-sonnet-5", "compatible:some-model")
     ),
+    *(
+        openai(
+            f"{name}: ids of items that are not stored are refused",
+            adds({"reasoning_details": [{**_SEALED, "id": "rs_053a05e24b0d"}]}),
+            refuses(
+                lambda asked: '"rs_053a05e24b0d"' in json.dumps(asked.body),
+                404,
+                "Provider returned error",
+                metadata={"raw": json.dumps({"error": {"message": _ITEM_GONE}})},
+            ),
+            name=name,
+        )
+        for name in ("openrouter:openai/gpt-5.4", "compatible:some-model")
+    ),
     openai(
         "thinking blocks without an index come in pieces and are needed back",
         adds(
@@ -323,6 +355,52 @@ ROWS: list[Row] = [
         says(
             lambda reply: replace(reply, text=reply.text or "\n\n"),
             when=role("executor", "planner"),
+        ),
+    ),
+    *(
+        row
+        for message in (_DEEPSEEK, f"{_KIMI} at index 2", json.dumps({"raw": _KIMI}))
+        for row in on_all(
+            f"a stand-in needs reasoning_content in replies of others: {message[:40]}",
+            plays(second_call, Refusal(503, "overloaded")),
+            stand_in=[thinks, refuses(lacks_any("reasoning_content"), 400, message)],
+            stand_in_name="deepseek:deepseek-v4-flash",
+        )
+    ),
+    *(
+        row(
+            "a stand-in needs signatures in calls of others",
+            plays(second_call, Refusal(503, "overloaded")),
+            stand_in=[refuses(_unsigned_reply, 400, _GEMINI)],
+            stand_in_name="compatible:gemini-3-flash",
+            **more,
+        )
+        for row, more in ((openai, {"name": "groq:openai/gpt-oss-20b"}), (anthropic, {}))
+    ),
+    *(
+        row(
+            "a stand-in with Gemini's API needs signatures in calls of others",
+            plays(second_call, Refusal(503, "overloaded")),
+            stand_in=[refuses(_gemini_signatures, 400, _GEMINI)],
+            stand_in_name="google_genai:gemini-flash-latest",
+        )
+        for row in (openai, anthropic)
+    ),
+    openai(
+        "a server refuses the ids that it made itself",
+        refuses(
+            _not_of_mistral,
+            400,
+            "Tool call id was call_2_0 but must be a-z, A-Z, 0-9, with a length of 9.",
+        ),
+    ),
+    openai(
+        "a server refuses the ids that it made itself, and names the field",
+        with_ids("chatcmpl-tool-" + "0123456789abcdef" * 3),
+        refuses(
+            _not_of_mistral,
+            400,
+            "Invalid 'messages[2].tool_calls[0].id': string too long. Maximum length is 40.",
         ),
     ),
 ]

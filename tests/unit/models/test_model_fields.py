@@ -80,8 +80,10 @@ def test_replies_that_cannot_be_told_apart_get_no_fields(history: list[Fields | 
 
 
 def test_copies_that_a_client_makes_are_left_out() -> None:
-    made = AIMessage("", additional_kwargs={"reasoning_content": "hmm", "more": [1]})
-    assert with_fields(made, FOUND).additional_kwargs == {"more": [1], FIELDS: FOUND}
+    fields = Fields(message={"reasoning": "hmm", "reasoning_details": [1]}, calls={})
+    kwargs = {"reasoning_content": "hmm", "reasoning_details": [1], "more": [2]}
+    made = AIMessage("", additional_kwargs=kwargs)
+    assert with_fields(made, fields).additional_kwargs == {"more": [2], FIELDS: fields}
 
 
 def test_fields_survive_the_journal_and_change_no_key() -> None:

@@ -1,0 +1,118 @@
+"""What a server needs in the messages of a conversation. Pure.
+
+A model that takes over a conversation gets replies that it did not write: those of another model,
+and Fettle's own. Some servers need fields in each reply, or one form of the calls' ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agents.models.capabilities.record import Capabilities
+from agents.models.replies.call_ids import short_id
+from agents.models.replies.history import NO_TEXT
+
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""Google's value for a call of another model.
+https://ai.google.dev/gemini-api/docs/thought-signatures"""
+IN_COMPLETIONS = "messages.tool_calls.extra_content.google.thought_signature"
+IN_GEMINI = "contents.parts.thoughtSignature"
+"""The signature of a call in chat completions and in Gemini's API, as in `Capabilities.add`."""
+
+_NAME = r"\b(?P<{}>reasoning(?:_content|_text)?)\b"
+_DEMAND = (
+    r"(?:must be (?:passed|sent|provided|included|present|specified)|(?:is|are) required|missing)"
+)
+# `reasoning_content` is missing; the `reasoning_content` in the thinking mode must be passed back
+_TEXT_NEEDED = re.compile(
+    rf"{_NAME.format('before')}(?:\W+\w+){{0,6}}?\W+{_DEMAND}"
+    rf"|{_DEMAND}(?:\W+\w+){{0,3}}?\W+{_NAME.format('after')}",
+    re.IGNORECASE,
+)
+_SIGNATURE_NEEDED = re.compile(
+    r"missing\W+(?:an?\W+|the\W+)?thought_?signature"
+    r"|thought_?signature\W+(?:is\W+|are\W+)?(?:missing|required)",
+    re.IGNORECASE,
+)
+# OpenRouter passes the ids of OpenAI's items on, and OpenAI has not stored the items.
+_ITEM_GONE = re.compile(r"item with id \W*rs_", re.IGNORECASE)
+_ID_REFUSED = re.compile(
+    r"(?:tool[ _]?(?:call|use)[ _]?ids?\b|tool_(?:calls?|use)[\w.\[\]]*\.id\b)"
+    r"[\s\S]{0,120}?(?:must|pattern|too long|length|invalid|characters|format)",
+    re.IGNORECASE,
+)
+
+
+def learn_history(sentence: str, sent: Mapping[str, Any], record: Capabilities) -> Capabilities:
+    """The record with the lesson of a refusal's sentence about the conversation in `sent`."""
+    if match := _TEXT_NEEDED.search(sentence):
+        name = (match["before"] or match["after"]).lower()
+        record = _with_addition(record, f"messages.{name}", NO_TEXT)
+    if _SIGNATURE_NEEDED.search(sentence):
+        path = IN_GEMINI if "contents" in sent else IN_COMPLETIONS
+        record = _with_addition(record, path, NO_SIGNATURE)
+    if _ITEM_GONE.search(sentence):
+        record = record.changed(drop=record.drop | {"messages.reasoning_details.id"})
+    if _ID_REFUSED.search(sentence):
+        record = record.changed(short_ids=True)
+    return record
+
+
+def adapt_history(body: dict[str, Any], record: Capabilities) -> dict[str, Any]:
+    """`body` with the fields that the server needs, and with ids that it accepts."""
+    for path, value in record.add.items():
+        section, *steps = path.split(".")
+        if isinstance(messages := body.get(section), list):
+            body = {**body, section: [_with_field(each, steps, value) for each in messages]}
+    if record.short_ids and isinstance(messages := body.get("messages"), list):
+        body = {**body, "messages": list(_with_short_ids(messages))}
+    return body
+
+
+def _with_addition(record: Capabilities, path: str, value: str) -> Capabilities:
+    return record.changed(add={**record.add, path: value}, drop=record.drop - {path})
+
+
+def _with_field(message: dict[str, Any], steps: Sequence[str], value: str) -> dict[str, Any]:
+    """`message`, if it is a reply without the field: `steps` is the path to it. A field of calls is
+    needed in the first call only."""
+    if message.get("role") not in ("assistant", "model"):
+        return message
+    name, *inner = steps
+    if not inner:
+        return message if message.get(name) else {**message, name: value}
+    items = message.get(name) or []
+    calls = [index for index, item in enumerate(items) if name != "parts" or "functionCall" in item]
+    if not calls or any(_value_at(items[index], inner) for index in calls):
+        return message
+    items = list(items)
+    items[calls[0]] = _with_value(items[calls[0]], inner, value)
+    return {**message, name: items}
+
+
+def _value_at(item: Any, steps: Sequence[str]) -> Any:
+    for name in steps:
+        item = item.get(name) if isinstance(item, dict) else None
+    return item
+
+
+def _with_value(item: Mapping[str, Any], steps: Sequence[str], value: str) -> dict[str, Any]:
+    name, *inner = steps
+    return {**item, name: _with_value(item.get(name) or {}, inner, value) if inner else value}
+
+
+def _with_short_ids(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Chat completions: the messages with nine letters and digits in place of each id."""
+    for message in messages:
+        if calls := message.get("tool_calls"):
+            yield {**message, "tool_calls": [{**each, "id": _short(each["id"])} for each in calls]}
+        elif "tool_call_id" in message:
+            yield {**message, "tool_call_id": _short(message["tool_call_id"])}
+        else:
+            yield message
+
+
+def _short(call_id: str) -> str:
+    return call_id if re.fullmatch("[a-zA-Z0-9]{9}", call_id) else short_id(call_id, ())

@@ -1,0 +1,138 @@
+"""What a refusal teaches of the conversation that a server needs, and the messages it gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agents.models.capabilities.adapt import adapt
+from agents.models.capabilities.learn import learn
+from agents.models.capabilities.record import Capabilities
+from agents.models.errors import ModelRefused
+
+NONE = Capabilities()
+CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+REPLY = {"role": "assistant", "content": None, "reasoning_content": "hm", "tool_calls": [CALL]}
+OPENAI: dict[str, Any] = {
+    "messages": [
+        {"role": "user", "content": "hi"},
+        REPLY,
+        {"role": "tool", "content": "ran", "tool_call_id": "call_1"},
+    ]
+}
+DEEPSEEK = "The `reasoning_content` in the thinking mode must be passed back to the API."
+KIMI = (
+    "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
+)
+SIGNATURE = "Function call is missing a thought_signature in functionCall parts."
+TEXT_NEEDED = {"messages.reasoning_content": "(no text)"}
+SIGNATURE_NEEDED = {
+    "messages.tool_calls.extra_content.google.thought_signature": "skip_thought_signature_validator"
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "lesson"),
+    [
+        (DEEPSEEK, {"add": TEXT_NEEDED}),
+        (KIMI, {"add": TEXT_NEEDED}),
+        ("missing field `reasoning_content` in messages.1", {"add": TEXT_NEEDED}),
+        (
+            "`reasoning` is required in each message of the model",
+            {"add": {"messages.reasoning": "(no text)"}},
+        ),
+        (SIGNATURE, {"add": SIGNATURE_NEEDED}),
+        (
+            "function call `f` in the 3. content block is missing a `thought_signature`.",
+            {"add": SIGNATURE_NEEDED},
+        ),
+        (
+            "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.",
+            {"short_ids": True},
+        ),
+        (
+            "Invalid 'messages[1].tool_calls[0].id': string too long. Expected 40, got 51.",
+            {"short_ids": True},
+        ),
+        (
+            "Item with id 'rs_05' not found. Items are not persisted.",
+            {"drop": {"messages.reasoning_details.id"}},
+        ),
+        ("reasoning_effort is missing", {}),
+        ("the thinking budget must be provided", {}),
+        ("The conversation must not be empty.", {}),
+    ],
+)
+def test_what_the_conversation_lacks(message: str, lesson: dict[str, Any]) -> None:
+    assert learn(ModelRefused(message, status=400), OPENAI, NONE).record == NONE.changed(**lesson)
+
+
+def test_what_the_conversation_lacks_is_named_by_a_path() -> None:
+    located = {"loc": ["body", "messages", 1, "assistant", "reasoning_content"]}
+    details = {"detail": [{**located, "type": "missing", "msg": "Field required"}]}
+    refusal = ModelRefused("Unprocessable Entity", status=422, details=details)
+    assert learn(refusal, OPENAI, NONE).record.add == TEXT_NEEDED
+
+
+def test_a_field_that_is_needed_is_no_longer_left_out() -> None:
+    record = NONE.changed(drop=frozenset({"messages.reasoning_content", "seed"}))
+    learned = learn(ModelRefused(DEEPSEEK, status=400), OPENAI, record).record
+    assert (learned.drop, learned.add) == (frozenset({"seed"}), TEXT_NEEDED)
+
+
+def test_replies_that_lack_a_field_get_it() -> None:
+    replies = [
+        {"role": "assistant", "content": "ok"},
+        {"role": "assistant", "content": None, "reasoning_content": "", "tool_calls": [CALL, CALL]},
+        {"role": "assistant", "content": None, "reasoning_content": "hm", "tool_calls": [
+            CALL, {**CALL, "extra_content": {"google": {"thought_signature": "c2ln"}}},
+        ]},
+    ]  # fmt: skip
+    body = {"messages": [{"role": "user", "content": "hi"}, *replies]}
+    sent = adapt(body, NONE.changed(add=TEXT_NEEDED))["messages"]
+    assert [each.get("reasoning_content") for each in sent] == [
+        None,
+        "(no text)",
+        "(no text)",
+        "hm",
+    ]
+    user, said, called, signed = adapt(body, NONE.changed(add=SIGNATURE_NEEDED))["messages"]
+    assert (user, said, signed) == (body["messages"][0], replies[0], replies[2])
+    added = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+    assert called["tool_calls"] == [{**CALL, "extra_content": added}, CALL]
+
+
+def test_a_call_without_a_signature_gets_one_in_geminis_form() -> None:
+    parts = [{"text": "I run it."}, {"functionCall": {"name": "f", "args": {}}}]
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}, {"role": "model", "parts": parts}]
+    }
+    record = learn(ModelRefused(SIGNATURE, status=400), body, NONE).record
+    sent = adapt(body, record)["contents"]
+    assert sent[0] == body["contents"][0]
+    signed = {**parts[1], "thoughtSignature": "skip_thought_signature_validator"}
+    assert sent[1]["parts"] == [parts[0], signed]
+
+
+def test_ids_of_calls_and_results_stay_in_step() -> None:
+    sent = adapt(OPENAI, NONE.changed(short_ids=True))["messages"]
+    (call,) = sent[1]["tool_calls"]
+    assert sent[2]["tool_call_id"] == call["id"]
+    assert len(call["id"]) == 9
+    assert adapt({"messages": sent}, NONE.changed(short_ids=True))["messages"] == sent
+
+
+def test_a_field_within_a_field_is_left_out() -> None:
+    detail = {"type": "reasoning.text", "id": "rs_1", "text": "hm"}
+    reply = {**REPLY, "reasoning_details": [detail]}
+    record = NONE.changed(drop=frozenset({"messages.reasoning_details.id"}))
+    (sent,) = adapt({"messages": [reply]}, record)["messages"]
+    assert sent == {**reply, "reasoning_details": [{"type": "reasoning.text", "text": "hm"}]}
+
+
+def test_records_of_two_workers_know_what_both_conversations_lack() -> None:
+    one, other = NONE.changed(add=TEXT_NEEDED), NONE.changed(add=SIGNATURE_NEEDED, short_ids=True)
+    both = one.merged(other)
+    assert (both.add, both.short_ids) == ({**TEXT_NEEDED, **SIGNATURE_NEEDED}, True)
+    assert both == other.merged(one)
