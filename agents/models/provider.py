@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import httpx
@@ -30,6 +30,7 @@ from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.describe import describe_error
 from agents.models.errors import ModelError, ModelUnavailable, ReplyUnusable
 from agents.models.providers import PROVIDERS
+from agents.models.replies.arguments import Schema, as_meant, unwrapped
 from agents.models.replies.asking_again import ask_again
 from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.ending import require_answer, separate_broken_calls
@@ -88,8 +89,9 @@ class ProviderModel(BaseChatModel):
             tool_choice = None
         bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
         shaped = cast("RunnableBinding[LanguageModelInput, AIMessage]", bound).kwargs
-        names = [convert_to_openai_tool(tool)["function"]["name"] for tool in tools]
-        return self.bind(**shaped, offered=names)
+        functions = [convert_to_openai_tool(tool)["function"] for tool in tools]
+        offered = {function["name"]: function.get("parameters") or {} for function in functions}
+        return self.bind(**shaped, offered=offered)
 
     @property
     def provider(self) -> str:
@@ -150,7 +152,7 @@ class ProviderModel(BaseChatModel):
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        offered: Sequence[str] = (),
+        offered: Mapping[str, Schema] | None = None,
         **kwargs: Any,
     ) -> ChatResult:
         await self.learn_context()
@@ -158,11 +160,11 @@ class ProviderModel(BaseChatModel):
         if "tool_choice" not in kwargs:
             kwargs = {**self.caching, **kwargs}
         try:
-            return await self._with_retries(messages, stop, run_manager, kwargs)
+            return await self._with_retries(messages, stop, run_manager, kwargs, offered or {})
         except ReplyUnusable as error:
-            again = ask_again(messages, error, offered)
+            again = ask_again(messages, error, offered or {})
         try:
-            return await self._with_retries(again, stop, run_manager, kwargs)
+            return await self._with_retries(again, stop, run_manager, kwargs, offered or {})
         except ReplyUnusable as error:
             raise self._no_answer(error) from error
 
@@ -172,6 +174,7 @@ class ProviderModel(BaseChatModel):
         stop: list[str] | None,
         run_manager: AsyncCallbackManagerForLLMRun | None,
         kwargs: dict[str, Any],
+        offered: Mapping[str, Schema],
     ) -> ChatResult:
         """The first reply, if the provider is unavailable for a moment only."""
         guard = CALL.get().guard
@@ -189,7 +192,7 @@ class ProviderModel(BaseChatModel):
             left = self.retry_policy.total_seconds - (time.monotonic() - started)
             asked_at = time.monotonic()
             try:
-                result = await self._try(left, messages, stop, run_manager, kwargs)
+                result = await self._try(left, messages, stop, run_manager, kwargs, offered)
             except ModelError as error:
                 self.meter.record(self.provider, time.monotonic() - asked_at, error)
                 if guard is not None:
@@ -224,6 +227,7 @@ class ProviderModel(BaseChatModel):
         stop: list[str] | None,
         run_manager: AsyncCallbackManagerForLLMRun | None,
         kwargs: dict[str, Any],
+        offered: Mapping[str, Schema],
     ) -> ChatResult:
         """One request, with any error mapped to Fettle's."""
         try:
@@ -238,7 +242,7 @@ class ProviderModel(BaseChatModel):
                         messages, stop=stop, run_manager=run_manager, **kwargs
                     )
                 message = with_fields(_reply(result), call.fields)
-                checked = _checked(result, message, self.full_name)
+                checked = _checked(result, message, self.full_name, offered)
         except Exception as raised:
             if clock.expired():
                 total = self.retry_policy.total_seconds
@@ -286,8 +290,11 @@ def _reply(result: ChatResult) -> AIMessage:
     return generations[0].message
 
 
-def _checked(result: ChatResult, message: AIMessage, model: str) -> ChatResult:
-    """The result, with its finish reason and its model, and with its broken calls separated.
+def _checked(
+    result: ChatResult, message: AIMessage, model: str, offered: Mapping[str, Schema]
+) -> ChatResult:
+    """The result, with its finish reason and its model, with its broken calls separated, and with
+    the arguments of the others as the model meant them.
 
     Raises ReplyUnusable for a reply that is no answer, and ModelRefused if the model declined.
 
@@ -298,9 +305,14 @@ def _checked(result: ChatResult, message: AIMessage, model: str) -> ChatResult:
     update = {
         "response_metadata": {**information, **message.response_metadata, ANSWERED_BY: model},
         "tool_calls": [
-            {**call, "args": fix_surrogates(call["args"])} for call in message.tool_calls
+            {**call, "args": fix_surrogates(unwrapped(call["args"]))} for call in message.tool_calls
         ],
     }
     checked = separate_broken_calls(message.model_copy(update=update))
+    calls = [
+        {**call, "args": as_meant(call["args"], offered.get(call["name"], {}))}
+        for call in checked.tool_calls
+    ]
+    checked = checked.model_copy(update={"tool_calls": calls})
     require_answer(checked)
     return ChatResult(generations=[ChatGeneration(message=checked)], llm_output=result.llm_output)

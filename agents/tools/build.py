@@ -10,10 +10,8 @@ from pydantic import BaseModel, create_model
 from typing_extensions import override
 
 from agents.executor.plan_progress import ARGUMENT
+from agents.models.schemas import compact
 from agents.tools.registry import Body
-
-_SAID_ELSEWHERE = frozenset({"title", "minimum", "maximum", "minItems", "maxItems"})
-"""Every request repeats every schema: a call that does not fit is answered with the bound."""
 
 
 class SchemaOnce(BaseModel):
@@ -32,25 +30,6 @@ class SchemaOnce(BaseModel):
         if cls.made is None:
             cls.made = compact(super().model_json_schema())
         return cls.made
-
-
-def compact(schema: Any) -> Any:
-    """A schema without what a model does not need: titles, bounds, and that an argument which may
-    be left out may also be null. Pure."""
-    if isinstance(schema, list):
-        return [compact(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    options = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
-    if len(options) == 1:
-        schema = {**options[0], **{name: schema[name] for name in schema if name != "anyOf"}}
-    kept = {name: value for name, value in schema.items() if name not in _SAID_ELSEWHERE}
-    if kept.get("default", ...) is None:
-        del kept["default"]
-    if "properties" in kept:  # arguments may have such names
-        arguments = {name: compact(each) for name, each in kept["properties"].items()}
-        return {**kept, "properties": arguments}
-    return {name: compact(value) for name, value in kept.items()}
 
 
 class PlanAwareTool(StructuredTool):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -20,7 +20,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
 from agents.models.errors import ReplyUnusable, describe_validation
+from agents.models.replies.arguments import as_meant
 from agents.models.replies.ending import cut_off, malformed
+from agents.models.schemas import compact
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -56,7 +58,7 @@ async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: typ
 
     Raises what the model raises: ModelUnavailable, ModelRefused, ReplyUnusable, RecordingMismatch.
     """
-    bound = model.bind_tools([schema], tool_choice=ANY_TOOL)
+    bound = model.bind_tools([_tool(schema)], tool_choice=ANY_TOOL)
     try:
         message = await bound.ainvoke(list(messages))
     except ReplyUnusable as error:  # Groq withholds replies that are plain JSON
@@ -69,10 +71,10 @@ async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: typ
 
 def read(message: AIMessage, schema: type[T]) -> Answer[T]:
     """The value in a new or journaled reply: the tool's call, else JSON in its text."""
-    name = _tool(schema)
+    name = schema.__name__
     for call in message.tool_calls:
         if call["name"] == name:
-            return _validated(message, schema, json.dumps(call["args"]))
+            return _validated(message, schema, call["args"])
     if cut_off(message):
         return Answer(None, "the reply was cut off at the limit on its length: be brief", message)
     if malformed(message):
@@ -81,19 +83,24 @@ def read(message: AIMessage, schema: type[T]) -> Answer[T]:
     fenced = _FENCED.search(text)
     written = fenced[1].strip() if fenced else text
     if written.startswith("{"):
-        return _validated(message, schema, written)
+        try:
+            value = json.loads(written, strict=False)
+        except (ValueError, RecursionError) as error:
+            return Answer(None, f"Invalid JSON: {error}", message)
+        return _validated(message, schema, value)
     return Answer(None, f"the reply does not call {name}", message)
 
 
 @cache
-def _tool(schema: type[BaseModel]) -> str:
-    """The name of a schema's tool. Cached, because it takes a millisecond."""
-    name: str = convert_to_openai_tool(schema)["function"]["name"]
-    return name
+def _tool(schema: type[BaseModel]) -> dict[str, Any]:
+    """The tool of a schema, in OpenAI's form. Cached, because it takes a millisecond."""
+    tool: dict[str, Any] = compact(convert_to_openai_tool(schema))
+    return tool
 
 
-def _validated(message: AIMessage, schema: type[T], written: str) -> Answer[T]:
+def _validated(message: AIMessage, schema: type[T], value: dict[str, Any]) -> Answer[T]:
+    parameters = _tool(schema)["function"]["parameters"]
     try:
-        return Answer(schema.model_validate_json(written), None, message)
+        return Answer(schema.model_validate(as_meant(value, parameters)), None, message)
     except ValidationError as error:
         return Answer(None, describe_validation(error), message)

@@ -3,28 +3,33 @@
 Why: docs/decisions/0050-replies-stay-assembled.md
 """
 
+from dataclasses import replace
+
 from agents.models.streams import anthropic, gemini, ollama, openai
 from agents.models.streams.protocol import Chunk, StreamAssembler, StreamProtocol
 
 OPENAI = StreamProtocol(
-    openai.OpenAIAssembler, openai.is_reply, openai.declined, message=openai.message
+    openai.OpenAIAssembler,
+    openai.is_reply,
+    openai.declined,
+    openai.fix_for_client,
+    message=openai.message,
 )
-ANTHROPIC = StreamProtocol(anthropic.AnthropicAssembler, anthropic.is_reply, anthropic.declined)
-GEMINI = StreamProtocol(gemini.GeminiAssembler, gemini.is_reply, gemini.declined, gemini.streamed)
+ANTHROPIC = StreamProtocol(
+    anthropic.AnthropicAssembler, anthropic.is_reply, anthropic.declined, anthropic.fix_for_client
+)
+GEMINI = StreamProtocol(
+    gemini.GeminiAssembler, gemini.is_reply, gemini.declined, gemini.fix_for_client, gemini.streamed
+)
 OLLAMA = StreamProtocol(
     ollama.OllamaAssembler,
     ollama.is_reply,
     ollama.declined,
+    ollama.fix_for_client,
     message=ollama.message,
     content_type="application/x-ndjson",
 )
-OPENROUTER = StreamProtocol(
-    openai.OpenAIAssembler,
-    openai.is_reply,
-    openai.declined,
-    openai.streamed,
-    message=openai.message,
-)
+OPENROUTER = replace(OPENAI, streamed=openai.streamed)
 
 __all__ = [
     "ANTHROPIC",

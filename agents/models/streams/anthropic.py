@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.models.error_mapping.from_status import error_in_reply
-from agents.models.streams.arguments import arguments_object
+from agents.models.replies.arguments import as_object
 from agents.models.streams.protocol import Chunk, Part
 
 _NOTHING: tuple[Chunk, ...] = ()
@@ -46,7 +46,7 @@ class _Block:
             elif text.strip():
                 block["input"] = text
         if block.get("type") == "tool_use":
-            block["input"] = arguments_object(block.get("input"))
+            block["input"] = as_object(block.get("input"))
         return block
 
 
@@ -126,6 +126,14 @@ def is_reply(body: Mapping[str, Any]) -> bool:
     if body.get("type") == "error":
         raise error_in_reply(body.get("error"))
     return bool(body.get("content") or body.get("stop_reason"))
+
+
+def fix_for_client(body: dict[str, Any]) -> None:
+    """See StreamProtocol."""
+    for block in body.get("content") or ():
+        if block.get("type") == "tool_use":
+            block["name"] = block.get("name") or ""
+            block["input"] = as_object(block.get("input"))
 
 
 def declined(body: Mapping[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ import httpx
 
 from agents.models.error_mapping.from_status import error_in_reply
 from agents.models.errors import ModelRefused
-from agents.models.streams.arguments import arguments_object
+from agents.models.replies.arguments import as_object
 from agents.models.streams.protocol import Chunk
 
 _WHOLE, _STREAMED = ":generateContent", ":streamGenerateContent"
@@ -60,7 +60,7 @@ class GeminiAssembler:
     def _add_call(self, last: dict[str, Any], part: dict[str, Any]) -> Chunk:
         """Add a call; one without a name continues the last one."""
         call = part["functionCall"]
-        arguments = arguments_object(call.get("args"))
+        arguments = as_object(call.get("args"))
         before = last.get("functionCall") or {}
         is_same = bool(call.get("id")) and call["id"] == before.get("id")
         if before and (is_same or not call.get("name")):
@@ -93,6 +93,14 @@ def is_reply(body: Mapping[str, Any]) -> bool:
     if blocked := (body.get("promptFeedback") or {}).get("blockReason"):
         raise ModelRefused(f"the provider blocked the prompt: {blocked}", status=200)
     return False
+
+
+def fix_for_client(body: dict[str, Any]) -> None:
+    """See StreamProtocol."""
+    for part in (body["candidates"][0].get("content") or {}).get("parts") or ():
+        if call := part.get("functionCall"):
+            call["name"] = call.get("name") or ""
+            call["args"] = as_object(call.get("args"))
 
 
 def declined(body: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.models.error_mapping.from_status import error_in_reply
-from agents.models.streams.arguments import arguments_object
+from agents.models.replies.arguments import WRAPPED, as_object
 from agents.models.streams.protocol import Chunk
 
 
@@ -39,7 +39,7 @@ class OllamaAssembler:
             chunks.append(Chunk("reasoning", text))
         for call in message.get("tool_calls") or ():
             function = call.get("function") or call
-            arguments = arguments_object(function.get("arguments"))
+            arguments = as_object(function.get("arguments"))
             chunks.append(Chunk("tool", json.dumps(arguments)))
             self._calls.append({**call, "function": {**function, "arguments": arguments}})
         return chunks
@@ -64,6 +64,17 @@ def is_reply(body: Mapping[str, Any]) -> bool:
     if error := body.get("error"):
         raise error_in_reply(error)
     return isinstance(body.get("message"), dict) and body.get("done") is not False
+
+
+def fix_for_client(body: dict[str, Any]) -> None:
+    """See StreamProtocol. The client drops a reply with the reason `load`. It parses each text
+    among the arguments that is JSON, such as the content of a file, but none in an object."""
+    if body.get("done_reason") == "load":
+        body["done_reason"] = "stop"
+    for call in body["message"].get("tool_calls") or ():
+        function = call["function"]
+        function["name"] = function.get("name") or ""
+        function["arguments"] = {WRAPPED: as_object(function.get("arguments"))}
 
 
 def declined(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as in every protocol

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from agents.models.error_mapping.from_status import error_in_reply
+from agents.models.replies.arguments import as_object
 from agents.models.streams.openai_calls import ToolCalls
 from agents.models.streams.pieces import joined
 from agents.models.streams.protocol import Chunk
@@ -137,6 +138,15 @@ def is_reply(body: Mapping[str, Any]) -> bool:
     if error := body.get("error"):
         raise error_in_reply(error)
     return bool(body.get("choices"))
+
+
+def fix_for_client(body: dict[str, Any]) -> None:
+    """See StreamProtocol."""
+    for choice in body["choices"]:
+        for call in (choice.get("message") or {}).get("tool_calls") or ():
+            function = call["function"] = call.get("function") or {}
+            function["name"] = function.get("name") or ""
+            function["arguments"] = json.dumps(as_object(function.get("arguments")))
 
 
 def declined(body: Mapping[str, Any]) -> str | None:

@@ -54,14 +54,17 @@ class StreamProtocol:
     """What differs between providers.
 
     `is_reply` says whether a complete body is a reply; raises ModelError for an error. `declined`
-    is why the model or its provider declined to answer, or None. `streamed` makes a request ask for
-    a stream, if its client cannot do that; `content_type` is that of a complete reply for the
-    client. `message` is the message of a complete reply, if the clients lose some of its fields.
+    is why the model or its provider declined to answer, or None. `fix_for_client` gives each tool
+    call of a complete body a name and an object for its arguments, in place: the clients raise at
+    anything else. `streamed` makes a request ask for a stream, if its client cannot do that;
+    `content_type` is that of a complete reply for the client. `message` is the message of a
+    complete reply, if the clients lose some of its fields.
     """
 
     assembler: Callable[[], StreamAssembler]
     is_reply: Callable[[Mapping[str, Any]], bool]
     declined: Callable[[Mapping[str, Any]], str | None]
+    fix_for_client: Callable[[dict[str, Any]], None]
     streamed: Callable[[httpx.Request], httpx.Request] = _as_it_is
     message: Callable[[Mapping[str, Any]], dict[str, Any] | None] = _without_fields
     content_type: str = "application/json"

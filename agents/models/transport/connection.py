@@ -127,6 +127,7 @@ class ProviderClient(httpx.AsyncClient):
         with expected_shape(kind, body):
             if (why := self._protocol.declined(body)) is not None:
                 raise ModelRefused(f"the model declined to answer: {why}", status=200)
+            self._protocol.fix_for_client(body)
             if (message := self._protocol.message(body)) is not None:
                 CALL.get().fields = take_fields(message)
         CALL.get().delivered = True

@@ -331,6 +331,82 @@ async def test_arguments_that_are_no_json_are_no_call_and_no_answer(name: str) -
         assert Usage.of(reply) == Usage(10, 5)
 
 
+def with_call(name: str, called: Any, arguments: Any) -> Garbled:
+    """A whole reply with one tool call, whose name and arguments are any JSON."""
+    body = DIALECTS[wire_of(name)].reply(
+        Reply(tool_calls=(ToolCall("python", {}),)), ModelName.parse(name).model, 1
+    )
+    match wire_of(name):
+        case "openai":
+            function = body["choices"][0]["message"]["tool_calls"][0]["function"]
+            function |= {"name": called, "arguments": arguments}
+        case "gemini":
+            part = body["candidates"][0]["content"]["parts"][0]
+            part["functionCall"] |= {"name": called, "args": arguments}
+        case "anthropic":
+            body["content"][0] |= {"name": called, "input": arguments}
+        case "ollama":
+            function = body["message"]["tool_calls"][0]["function"]
+            function |= {"name": called, "arguments": arguments}
+    return Garbled(json.dumps(body))
+
+
+@tool
+def read(path: str, offset: int = 1, words: list[str] | None = None) -> str:
+    """Reads a file."""
+    return path
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ({"path": "a", "offset": None, "words": None}, {"path": "a"}),
+        ({"path": 5, "offset": "2", "words": '["a"]'}, {"path": "5", "offset": 2, "words": ["a"]}),
+        ({"path": '{"a": [1, 2]}'}, {"path": '{"a": [1, 2]}'}),
+        (json.dumps(json.dumps({"path": "a"})), {"path": "a"}),
+        ([{"path": "a"}], {"path": "a"}),
+        (None, {}),
+        ("", {}),
+    ],
+    ids=["null", "text", "json", "encoded twice", "in a list", "none", "empty"],
+)
+async def test_arguments_are_read_as_they_are_meant(
+    name: str, sent: Any, meant: dict[str, Any]
+) -> None:
+    if wire_of(name) == "openai" and isinstance(sent, dict):
+        sent = json.dumps(sent)
+    with asking(name, [with_call(name, "read", sent), Reply("done")]) as (model, server):
+        bound = model.bind_tools([read])
+        reply = await bound.ainvoke("hi")
+        (call,) = reply.tool_calls
+        assert (call["name"], call["args"]) == ("read", meant)
+        done = ToolMessage("done", tool_call_id=call["id"], name="read")
+        await bound.ainvoke([HumanMessage("hi"), reply, done])
+    said = next(m.tool_calls for m in server.requests[1].messages if m.tool_calls)
+    assert [call.args for call in said] == [meant]
+
+
+@EACH
+@pytest.mark.parametrize("sent", ["[1, 2]", [1, 2], 5, "ls -l", True], ids=repr)
+async def test_arguments_that_are_no_object_are_a_mistake_of_the_model(
+    name: str, sent: Any
+) -> None:
+    with asking(name, [with_call(name, "read", sent)]) as (model, server):
+        reply = await model.bind_tools([read]).ainvoke("hi")
+    assert malformed(reply)
+    assert len(server.requests) == 1
+    (call,) = reply.invalid_tool_calls
+    assert call["args"] == (sent if isinstance(sent, str) else json.dumps(sent))
+
+
+@EACH
+async def test_a_call_without_a_name_is_no_outage(name: str) -> None:
+    with asking(name, [with_call(name, None, {})]) as (model, _):
+        reply = await model.bind_tools([read]).ainvoke("hi")
+    assert [call["name"] for call in reply.tool_calls] == [""]
+
+
 def ending(name: str, turn: Reply, reason: str | None) -> Garbled:
     """The whole reply with another reason for its end."""
     body = DIALECTS[wire_of(name)].reply(turn, ModelName.parse(name).model, 1)

@@ -81,6 +81,46 @@ def finish(reason: Any, when: When = always) -> Quirk:
     return each_choice(of_choice, when)
 
 
+def ends_with(reason: Any, when: When = always) -> Quirk:
+    """All formats: another reason for the end of each reply."""
+
+    def edit(event: Event) -> Event:
+        choices, candidates = event.get("choices"), event.get("candidates")
+        if choices and choices[0]["finish_reason"] is not None:
+            choices[0]["finish_reason"] = reason
+        elif candidates and candidates[0].get("finishReason"):
+            candidates[0]["finishReason"] = reason
+        elif event.get("type") == "message_delta":
+            event["delta"]["stop_reason"] = reason
+        elif event.get("done"):
+            event["done_reason"] = reason
+        return event
+
+    return each_event(edit, when)
+
+
+def with_arguments(edit: Callable[[Any], Any], when: When = always) -> Quirk:
+    """All formats: other arguments of each call, which are any JSON."""
+
+    def of_call(call: ToolCall) -> ToolCall:
+        return replace(call, args=json.dumps(edit(call.args)))
+
+    def of_event(event: Event) -> Event:
+        for candidate in event.get("candidates") or ():
+            for part in candidate["content"]["parts"]:
+                if "functionCall" in part:
+                    part["functionCall"]["args"] = edit(part["functionCall"]["args"])
+        for call in (event.get("message") or {}).get("tool_calls") or ():
+            call["function"]["arguments"] = edit(call["function"]["arguments"])
+        return event
+
+    def of_reply(asked: Asked, reply: Reply) -> Turn:
+        as_text = asked.request.wire in ("openai", "anthropic") and when(asked)
+        return with_calls(of_call)(reply) if as_text else reply
+
+    return Quirk(say=of_reply, send=each_event(of_event, when).send)
+
+
 def headed(when: When = always, **headers: str) -> Quirk:
     """More headers of the response; `retry_after="1"` is `retry-after`."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}

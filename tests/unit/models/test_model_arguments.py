@@ -1,0 +1,149 @@
+"""Arguments of tool calls: as an object, and as the model meant them by the tool's schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agents.models.replies.arguments import as_meant, as_object
+from agents.models.replies.ending import MALFORMED
+from agents.models.schemas import compact
+from agents.nodes.planner import ParallelPlan
+from agents.tools.build import build_tools
+from agents.tools.registry import TOOLS
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "offset": {"type": "integer", "default": 1},
+        "ratio": {"type": "number"},
+        "append": {"type": "boolean", "default": False},
+        "words": {"type": "array", "items": {"type": "string"}},
+        "numbers": {"type": "array", "items": {"type": "integer"}},
+        "options": {"type": "object", "properties": {"depth": {"type": "integer"}}},
+        "steps": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"after": {"type": "integer"}}},
+        },
+        "verdict": {"type": "string", "enum": ["approve", "revise"]},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]},
+        "anything": {},
+    },
+    "required": ["path"],
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        ({"offset": None}, {}),
+        ({"path": None}, {"path": None}),
+        ({"offset": "null"}, {}),
+        ({"offset": ""}, {}),
+        ({"path": ""}, {"path": ""}),
+        ({"offset": "5"}, {"offset": 5}),
+        ({"offset": " 5 "}, {"offset": 5}),
+        ({"offset": "5.0"}, {"offset": 5}),
+        ({"offset": 5.0}, {"offset": 5}),
+        ({"offset": "five"}, {"offset": "five"}),
+        ({"offset": "5.5"}, {"offset": "5.5"}),
+        ({"ratio": "0.5"}, {"ratio": 0.5}),
+        ({"ratio": "NaN"}, {"ratio": "NaN"}),
+        ({"append": "true"}, {"append": True}),
+        ({"append": "False"}, {"append": False}),
+        ({"append": "perhaps"}, {"append": "perhaps"}),
+        ({"words": '["a", "b"]'}, {"words": ["a", "b"]}),
+        ({"words": "python a.py"}, {"words": "python a.py"}),
+        ({"words": [5]}, {"words": ["5"]}),
+        ({"numbers": '["1", 2]'}, {"numbers": [1, 2]}),
+        ({"options": '{"depth": "2"}'}, {"options": {"depth": 2}}),
+        ({"options": '"{\\"depth\\": 2}"'}, {"options": {"depth": 2}}),
+        ({"options": {"depth": None}}, {"options": {}}),
+        ({"steps": {"after": "1"}}, {"steps": [{"after": 1}]}),
+        ({"steps": '[{"after": 1}]'}, {"steps": [{"after": 1}]}),
+        ({"path": 5}, {"path": "5"}),
+        ({"path": 0.5}, {"path": "0.5"}),
+        ({"path": True}, {"path": True}),
+        ({"path": ["a.py"]}, {"path": "a.py"}),
+        ({"path": ["a\n", "b"]}, {"path": "a\nb"}),
+        ({"path": ["ls", "-l"]}, {"path": ["ls", "-l"]}),
+        ({"path": '["a.py"]'}, {"path": '["a.py"]'}),
+        ({"path": '{"a": 1}'}, {"path": '{"a": 1}'}),
+        ({"verdict": "APPROVE"}, {"verdict": "approve"}),
+        ({"verdict": "perhaps"}, {"verdict": "perhaps"}),
+        ({"either": "3"}, {"either": 3}),
+        ({"either": "[3]"}, {"either": [3]}),
+        ({"anything": None}, {}),
+        ({"anything": "5"}, {"anything": "5"}),
+        ({"unknown": None}, {"unknown": None}),
+        ({"arguments": {"path": "a.py", "offset": "2"}}, {"path": "a.py", "offset": 2}),
+        ({"parameters": '{"path": "a.py"}'}, {"path": "a.py"}),
+        ({"arguments": {"other": 1}}, {"arguments": {"other": 1}}),
+    ],
+)
+def test_arguments_are_as_the_model_meant_them(
+    arguments: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    found = as_meant(arguments, SCHEMA)
+    assert found == meant
+    assert [type(value) for value in found.values()] == [type(value) for value in meant.values()]
+
+
+@pytest.mark.parametrize(
+    ("sent", "arguments"),
+    [
+        ({"a": 1}, {"a": 1}),
+        ('{"a": 1}', {"a": 1}),
+        ('"{\\"a\\": 1}"', {"a": 1}),
+        ('[{"a": 1}]', {"a": 1}),
+        ([{"a": 1}], {"a": 1}),
+        ('["{\\"a\\": 1}"]', {"a": 1}),
+        ('{"a": "two\nlines"}', {"a": "two\nlines"}),
+        ("", {}),
+        (None, {}),
+        ("null", {}),
+        ('""', {}),
+        ("[]", {}),
+        ('{"a": ', {MALFORMED: '{"a": '}),
+        ("ls -l", {MALFORMED: "ls -l"}),
+        ("5", {MALFORMED: "5"}),
+        ([1, 2], {MALFORMED: "[1, 2]"}),
+        ("[" * 100_000, {MALFORMED: "[" * 100_000}),
+    ],
+)
+def test_arguments_are_an_object(sent: Any, arguments: dict[str, Any]) -> None:
+    assert as_object(sent) == arguments
+
+
+@pytest.mark.parametrize(
+    ("schema", "compacted"),
+    [
+        (
+            {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None},
+            {"type": "integer"},
+        ),
+        (
+            {"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]},
+            {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        ),
+        ({"type": ["string", "null"], "title": "A"}, {"type": "string"}),
+        ({"type": ["string", "integer", "null"]}, {"type": ["string", "integer"]}),
+        (
+            {"properties": {"title": {"type": "string"}, "default": {"type": "string"}}},
+            {"properties": {"title": {"type": "string"}, "default": {"type": "string"}}},
+        ),
+        ({"default": 0, "type": "integer"}, {"default": 0, "type": "integer"}),
+    ],
+)
+def test_a_schema_has_no_null_for_an_argument_that_may_be_left_out(
+    schema: dict[str, Any], compacted: dict[str, Any]
+) -> None:
+    assert compact(schema) == compacted
+
+
+def test_no_tool_offers_null() -> None:
+    for tool in build_tools(TOOLS):
+        assert "null" not in str(tool.tool_call_schema.model_json_schema()), tool.name
+    assert "null" not in str(compact(ParallelPlan.model_json_schema()))
