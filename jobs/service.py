@@ -215,9 +215,10 @@ class Operations:
         result: Result | None = None,
         *,
         counted: bool = True,
+        most_retries: int | None = None,
     ) -> JobRecord | Refusal:
         """Infrastructure trouble: retry later, or fail after enough tries, with the result so far.
-        What is not `counted` uses up no try."""
+        What is not `counted` uses up no try. See `lifecycle.retry`."""
         retry = partial(
             lifecycle.retry,
             reason=reason,
@@ -226,6 +227,7 @@ class Operations:
             asked_ms=int(asked_seconds * 1000),
             result=result,
             counted=counted,
+            most_retries=most_retries,
         )
         return await self._commits.own(held, retry)
 

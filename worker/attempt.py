@@ -145,7 +145,12 @@ class Attempt:
             counted = await readiness.storage.look()
         released = await retry_while_unavailable(
             lambda: drive.operations.retry(
-                drive.held, retry.reason, retry.wait, retry.asked_seconds, counted=counted
+                drive.held,
+                retry.reason,
+                retry.wait,
+                retry.asked_seconds,
+                counted=counted,
+                most_retries=retry.most_retries,
             )
         )
         if isinstance(released, JobRecord):

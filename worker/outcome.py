@@ -39,6 +39,9 @@ from worker.repositories.errors import (
     SetupUnavailable,
 )
 
+UNPROVEN_RETRIES = 4
+"""Retries of a job whose model's address has sent no reply so far: 75 s with the default rests. The
+address may be wrong, or its server may be starting (ADR 77)."""
 STORAGE = "storage"
 """A job waits for this if its bytes cannot be stored or read."""
 
@@ -70,6 +73,8 @@ class Retry:
     reason: Reason
     wait: Wait
     asked_seconds: float = 0.0
+    most_retries: int | None = None
+    """A bound below FETTLE_RETRIES."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,8 @@ class Fail:
 def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry | AskUpgrade | Fail:
     """What an exception of the graph means. Infrastructure trouble is never the code's failure.
 
-    A tenant reads the texts: they have no address and no path of the deployment.
+    A tenant reads the texts: they have no path of the deployment, and no address except that of a
+    model's server that may be wrong, without credentials.
     """
     match error:
         case GraphDrained():
@@ -107,7 +113,8 @@ def classify_failure(error: Exception) -> Requeue | Drop | WaitForStore | Retry 
         case ModelUnavailable():
             on = " or ".join(error.providers) or "the model"
             asked = error.retry_after_seconds or 0.0
-            return Retry(Reason.MODEL_UNAVAILABLE, Wait(on, str(error)), asked)
+            most = UNPROVEN_RETRIES if error.unproven else None
+            return Retry(Reason.MODEL_UNAVAILABLE, Wait(on, str(error)), asked, most)
         case SandboxUnavailable():
             return Retry(Reason.SANDBOX_UNAVAILABLE, Wait("the sandbox", str(error)))
         case RepositoryUnavailable():

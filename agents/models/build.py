@@ -49,7 +49,8 @@ def build(
     ready(name, options)
     tls = tls or httpx.create_ssl_context()
     server = ModelServer(str(name), capabilities or MemoryCapabilities())
-    http = connect(tls, name.of.protocol, options.times, server)
+    shipped = options.is_public(name)
+    http = connect(tls, name.of.protocol, options.times, server, shipped=shipped)
     made = ModelConfig(
         model=name.model,
         api_key=options.api_key(name),

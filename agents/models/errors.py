@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from enum import StrEnum
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage
 from pydantic import ValidationError
@@ -11,6 +12,45 @@ from pydantic import ValidationError
 from agents.errors import AgentsError
 
 _SHOWN_FAULTS = 5
+
+
+class ErrorKind(StrEnum):
+    """The cause of an error, by the provider's message first, and by its status second.
+
+    Why: docs/decisions/0077-errors-by-the-providers-message.md
+    """
+
+    REQUEST = "request"
+    """The request itself is not accepted."""
+    POLICY = "policy"
+    """The provider's content policy blocks the request, or the model declines to answer."""
+    TOO_LONG = "too_long"
+    """The request is longer than the model's context."""
+    TOO_LARGE = "too_large"
+    """The request has too many bytes, or more tokens than the account may send in a minute."""
+    KEY = "key"
+    ACCESS = "access"
+    """The key is valid, and may not use this model."""
+    CREDIT = "credit"
+    ACCOUNT = "account"
+    """The account is disabled, or the provider does not serve its region."""
+    MODEL = "model"
+    """The model does not exist, or no longer."""
+    TOOLS = "tools"
+    """The model cannot call tools, or its server was started without a parser for them."""
+    ADDRESS = "address"
+    """Something other than a model's server answers: a redirect, a web page, an unknown path."""
+    CERTIFICATE = "certificate"
+    NO_SERVER = "no_server"
+    """There is no connection: nothing listens, no such host, no route."""
+    RATE = "rate"
+    """Too many requests or tokens for now."""
+    QUOTA = "quota"
+    """The quota of the day is used up."""
+    OVERLOADED = "overloaded"
+    """The provider has an error of its own, or no capacity."""
+    REPLY = "reply"
+    """Silence, a cut, or a reply that cannot be read."""
 
 
 class ModelError(AgentsError):
@@ -40,22 +80,39 @@ class ModelRefused(ModelError):
     `details` is its error object as JSON, or its whole answer."""
 
     def __init__(
-        self, message: str, *, status: int | None = None, details: Mapping[str, Any] | None = None
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        kind: ErrorKind = ErrorKind.REQUEST,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
+        self.kind = kind
         self.details = details or {}
 
 
 class ContextExceeded(ModelRefused):
-    """The request was refused for its length alone."""
+    """The request was refused for its length alone: TOO_LONG or TOO_LARGE."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        kind: ErrorKind = ErrorKind.TOO_LONG,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message, status=status, kind=kind, details=details)
 
 
 class ModelUnavailable(ModelError):
     """No usable reply for now: down, 5xx, 429, timeout, cut connection, unreadable body.
 
     `retry_after_seconds` is when the provider wants to be called again, if it said so; `providers`
-    are those that were asked.
+    are those that were asked. `unproven`: no reply has come from the address so far, so the address
+    may be wrong, and the job is tried again a few times only.
     """
 
     def __init__(
@@ -63,11 +120,15 @@ class ModelUnavailable(ModelError):
         message: str,
         *,
         status: int | None = None,
+        kind: ErrorKind = ErrorKind.REPLY,
         retry_after_seconds: float | None = None,
         providers: tuple[str, ...] = (),
+        unproven: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
+        self.kind = kind
+        self.unproven = unproven
         self.retry_after_seconds = retry_after_seconds
         self.providers = providers
 
@@ -101,8 +162,10 @@ class RecordingMismatch(ModelError):
     """The job differs from the recording. The message shows role, request and diff."""
 
 
-# About the account or the model, not the request: no credit, no access, no such model.
-_OF_THE_PROVIDER = frozenset({401, 402, 403, 404})
+OF_THE_REQUEST: Final = frozenset(
+    {ErrorKind.REQUEST, ErrorKind.POLICY, ErrorKind.TOO_LONG, ErrorKind.TOO_LARGE}
+)
+"""The other kinds are about the provider, the account or the deployment."""
 
 
 def another_may_answer(error: ModelError) -> bool:
@@ -111,7 +174,7 @@ def another_may_answer(error: ModelError) -> bool:
     Not if the request itself was refused: what one provider blocks is not sent to the next.
     """
     if isinstance(error, ModelRefused):
-        return error.status in _OF_THE_PROVIDER
+        return error.kind not in OF_THE_REQUEST
     return isinstance(error, ModelUnavailable | ModelNotConfigured | ReplyUnusable)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,10 +86,17 @@ def _of_all(
     listed = "; ".join(f"{each.model}: {each.reason}" for each in skipped)
     said = f"none of {len(skipped)} models answered: {listed}"
     if not later:
-        return type(error)(said)
+        combined = copy(error)
+        combined.args = (said,)
+        return combined
     wait = min(each.retry_after_seconds or 0.0 for each in later)
     providers = dict.fromkeys(name for each in later for name in each.providers)
-    return ModelUnavailable(said, retry_after_seconds=wait or None, providers=tuple(providers))
+    return ModelUnavailable(
+        said,
+        retry_after_seconds=wait or None,
+        providers=tuple(providers),
+        unproven=all(each.unproven for each in later),
+    )
 
 
 def _provider(model: str) -> str:

@@ -60,6 +60,11 @@ class ModelOptions:
         key = self.api_keys.get(name.provider, "").strip()
         if not key and name.of.key_is_needed:
             raise ModelNotConfigured(f"{name} needs a key: set {name.of.key} where the workers run")
+        if not (key.isascii() and key.isprintable()):
+            raise ModelNotConfigured(
+                f"{name} cannot use its key, which has characters that no key has, such as a line "
+                f"break or a curly quote: correct {name.of.key} where the workers run"
+            )
         return key
 
     def base_url(self, name: ModelName) -> str:
@@ -70,6 +75,10 @@ class ModelOptions:
                 f"{name} needs an address: set {name.of.address} where the workers run"
             )
         return url.rstrip("/")
+
+    def is_public(self, name: ModelName) -> bool:
+        """Whether the address is the provider's public one, which is https and surely right."""
+        return self.base_url(name) == name.of.public and name.of.public.startswith("https://")
 
     def context(self, name: ModelName, profile: Profile) -> int | None:
         """The tokens of a request with its reply; `profile` is what the model's library knows.

@@ -28,7 +28,7 @@ from agents.models.capabilities.listing import AGAIN_SECONDS, FRESH_SECONDS, Mod
 from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.describe import describe_error
-from agents.models.errors import ModelError, ModelUnavailable, ReplyUnusable
+from agents.models.errors import ErrorKind, ModelError, ModelUnavailable, ReplyUnusable
 from agents.models.providers import PROVIDERS
 from agents.models.replies.arguments import Schema, as_meant, unwrapped
 from agents.models.replies.asking_again import ask_again
@@ -200,7 +200,7 @@ class ProviderModel(BaseChatModel):
                 if not isinstance(error, ModelUnavailable):
                     raise
                 error.providers = (self.provider,)
-                if error.status == httpx.codes.TOO_MANY_REQUESTS and error.retry_after_seconds:
+                if error.kind is ErrorKind.RATE and error.retry_after_seconds:
                     await self.rate_limit.hold(self.full_name, error.retry_after_seconds)
                 spent = time.monotonic() - started
                 jitter = random.random()  # noqa: S311 - jitter

@@ -25,7 +25,7 @@ from agents.evidence.verdict import (
     verification_of,
 )
 from agents.graph.state import Run, State
-from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
+from agents.models.errors import ModelRefused, ModelUnavailable, another_may_answer
 from agents.ports import Event, Ports, Workspace
 from agents.ports.repository import Patch
 from agents.prompts import prompt, render
@@ -86,18 +86,22 @@ async def _verdict(
 ) -> Critique:
     """The critic's verdict, as far as the verification supports it.
 
-    If the model is unavailable, the job is tried again until its last attempt. A refusal is final.
-    In both cases the job then ends without an approval.
+    If the model is unavailable, the job is tried again until its last attempt. If the request is
+    refused, it is not. In both cases the job then ends without an approval. What is wrong with the
+    key, the account, the model or its address fails the job as it does in every role: a retry of
+    the job then continues here.
     """
     level = state.get("level", 0)
     try:
         answer = await ask_role(runtime, CRITIC, messages, Verdict, level=level, images=images)
-    except (ModelRefused, ModelNotConfigured):
-        return critique_of(state, None, REFUSED)
-    except ModelUnavailable:
-        if not runtime.context.last_try:
+    except ModelRefused as error:
+        if another_may_answer(error):
             raise
-        return critique_of(state, None, AWAY)
+        return critique_of(state, None, f"{REFUSED}: {error}")
+    except ModelUnavailable as error:
+        if error.unproven or not runtime.context.last_try:
+            raise
+        return critique_of(state, None, f"{AWAY}: {error}")
     return critique_of(state, answer.value, UNREADABLE)
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import httpx
 
 from agents.models.errors import (
+    ErrorKind,
     ModelError,
     ModelNotConfigured,
     ModelRefused,
     ModelUnavailable,
     RecordingMismatch,
     ReplyUnusable,
-    with_causes,
 )
 
-_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_NO_MODEL: Final = frozenset(
+    {ErrorKind.ADDRESS, ErrorKind.CERTIFICATE, ErrorKind.KEY, ErrorKind.NO_SERVER}
+)
+"""No model received the request."""
 
 
 def may_be_billed(error: ModelError) -> bool:
@@ -28,7 +33,7 @@ def may_be_billed(error: ModelError) -> bool:
             return True
         case ModelNotConfigured() | RecordingMismatch():
             return False
-        case ModelRefused(status=int(status)) | ModelUnavailable(status=int(status)):
-            return status == httpx.codes.OK
+        case ModelRefused() | ModelUnavailable():
+            return error.kind not in _NO_MODEL and error.status in (None, httpx.codes.OK)
         case _:
-            return not any(isinstance(cause, _NEVER_SENT) for cause in with_causes(error))
+            return True

@@ -160,4 +160,5 @@ async def _to_the_end(
 def _end(ended: Outcome) -> str:
     if ended.approved_by is not None:
         return f"approved by {ended.approved_by}"
-    return f"unapproved: {ended.ends or 'the revisions ran out'}"
+    reason, _, _ = (ended.ends or "the revisions ran out").partition(": ")
+    return f"unapproved: {reason}"

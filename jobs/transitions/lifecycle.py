@@ -193,9 +193,12 @@ def retry(
     asked_ms: int = 0,
     result: Result | None = None,
     counted: bool = True,
+    most_retries: int | None = None,
 ) -> Change | Refusal:
     """Infrastructure trouble: try again after a delay, a bounded number of times, then fail with
     the `result` so far.
+
+    `most_retries` is a bound below that of the policy, for trouble that may be a wrong setting.
 
     The delay is never shorter than `asked_ms`, for which the provider asked. Progress of an attempt
     resets the count, so that a long job may be retried more often. An attempt without progress has
@@ -206,8 +209,10 @@ def retry(
         return not_running(record)
     progressed = record.progress_epoch == record.epoch
     before = 0 if progressed else record.retries
-    if counted and before >= policy.retries:
-        detail = f"{wait.why}; given up after {before + 1} tries (FETTLE_RETRIES)"
+    most = policy.retries if most_retries is None else min(most_retries, policy.retries)
+    if counted and before >= most:
+        setting = " (FETTLE_RETRIES)" if most == policy.retries else ""
+        detail = f"{wait.why}; given up after {before + 1} tries{setting}"
         return ended(record, now, Status.FAILED, reason=reason, detail=detail, result=result)
     growing = min(policy.retry_ms * 2 ** min(before, 32), policy.longest_retry_ms)
     delay = _spread(record.id, max(growing, asked_ms))

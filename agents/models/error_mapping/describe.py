@@ -1,63 +1,101 @@
-"""Describes a provider's refusal: what it means, what the provider said, and what to do."""
+"""Describes a provider's error: its meaning, the provider's message, and the remedy."""
 
 from __future__ import annotations
 
-from agents.models.errors import ContextExceeded, ModelError
+from collections.abc import Mapping
+from typing import Final
+
+from agents.models.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
 from agents.models.name import ModelName
-from agents.models.providers import Provider
 
 _SHOWN_CHARACTERS = 500
-_TOO_LONG = (
-    "the request is longer than its context",
-    "give the job less to read, set FETTLE_CONTEXT_TOKENS for the workers, or name another model",
-)
+_SHOWN_FROM_STATUS = 300
+_EXAMPLE = "http://127.0.0.1:8000/v1"
+"""An address of a provider that has no public one."""
+_GATEWAY = ", or correct the gateway's own key, if it is the gateway's that the message names"
+_MEANINGS: Final[Mapping[ErrorKind, tuple[str, str]]] = {
+    ErrorKind.REQUEST: ("the request is not accepted", ""),
+    ErrorKind.POLICY: ("the provider's content policy blocks the request", ""),
+    ErrorKind.TOO_LONG: (
+        "the request is longer than its context",
+        (
+            "give the job less to read, set FETTLE_CONTEXT_TOKENS for the workers, "
+            "or name another model"
+        ),
+    ),
+    ErrorKind.TOO_LARGE: (
+        "the request is too large",
+        "give the job fewer or shorter files, or set FETTLE_MAX_OUTPUT_TOKENS lower",
+    ),
+    ErrorKind.KEY: ("the key is not accepted", "put a valid one in {key} for the workers{gateway}"),
+    ErrorKind.ACCESS: (
+        "the key may not use this model",
+        "have it allowed, put another key in {key}, or name another model",
+    ),
+    ErrorKind.CREDIT: ("the account has no credit left", "top it up, or name another model"),
+    ErrorKind.ACCOUNT: (
+        "the provider does not serve this account or its region",
+        "have the account allowed, put the key of another one in {key}, or name another model",
+    ),
+    ErrorKind.MODEL: ("there is no such model", "{install}see `fettle models`, and name another"),
+    ErrorKind.TOOLS: (
+        "the model cannot call tools as it is served",
+        "name a model that can, or start the server with --jinja or a tool-call parser",
+    ),
+    ErrorKind.ADDRESS: (
+        "its address is not that of a model's server",
+        "correct {address} for the workers, as in {example}",
+    ),
+    ErrorKind.CERTIFICATE: (
+        "its server's certificate is not trusted",
+        "name a file with its authority's certificate in SSL_CERT_FILE, or correct {address}",
+    ),
+    ErrorKind.NO_SERVER: (
+        "no server answers at its address",
+        "start the server, or correct {address} for the workers, as in {example}",
+    ),
+    ErrorKind.RATE: ("too many requests, or the quota is used up", ""),
+    ErrorKind.QUOTA: ("the quota of the day is used up", "wait, raise it, or name another model"),
+    ErrorKind.OVERLOADED: ("the provider has an error or no capacity", ""),
+}
 
 
 def describe_error(error: ModelError, full_name: str) -> str:
     """`groq:x: the key is not accepted (401: Invalid API Key); put a valid one in GROQ_API_KEY`.
 
-    An error without a status keeps its text, after the model's name.
+    An error within a reply keeps its text, after the model's name.
     """
-    said = str(error)
-    if said.startswith(full_name):
-        return said
-    said = said if len(said) <= _SHOWN_CHARACTERS else f"{said[:_SHOWN_CHARACTERS]} ..."
-    status = getattr(error, "status", None)
-    if status is None or status < 400:
-        return f"{full_name}: {said}"
-    if isinstance(error, ContextExceeded) and status != 413:
-        return too_long(full_name, f"{status}: {said}")
-    means, advice = _meaning(status, ModelName.parse(full_name).of)
-    text = f"{full_name}: {means} ({status}: {said})"
-    return f"{text}; {advice}" if advice else text
+    message = str(error)
+    if message.startswith(full_name):
+        return message
+    message = " ".join(message.split())
+    message = message if len(message) <= _SHOWN_CHARACTERS else f"{message[:_SHOWN_CHARACTERS]} ..."
+    if not isinstance(error, ModelRefused | ModelUnavailable):
+        return f"{full_name}: {message}"
+    status = error.status or 0
+    if error.kind is ErrorKind.REPLY or (status == 200 and error.kind is ErrorKind.POLICY):
+        return f"{full_name}: {message}"
+    reason = f"{status}: {message}" if status >= _SHOWN_FROM_STATUS else message
+    return _described(full_name, error.kind, reason)
 
 
-def too_long(full_name: str, why: str) -> str:
+def too_long(full_name: str, reason: str) -> str:
     """That a request does not fit into a model's context, and what to do."""
-    means, advice = _TOO_LONG
-    return f"{full_name}: {means} ({why}); {advice}"
+    return _described(full_name, ErrorKind.TOO_LONG, reason)
 
 
-def _meaning(status: int, provider: Provider) -> tuple[str, str]:
-    """The meaning of a status, and what a person can do about it."""
-    match status:
-        case 401:
-            return "the key is not accepted", f"put a valid one in {provider.key} for the workers"
-        case 402:
-            return "the account has no credit left", "top it up, or name another model"
-        case 403:
-            return (
-                "the key may not use this model",
-                f"have it allowed, put another key in {provider.key}, or name another model",
-            )
-        case 404:
-            return "there is no such model", "see `fettle models`, and name another"
-        case 413:
-            advice = "give the job fewer or shorter files, or set FETTLE_MAX_OUTPUT_TOKENS lower"
-            return "the request is too large", advice
-        case 429:
-            return "too many requests, or the quota is used up", ""
-        case status if status < 500:
-            return "the request is not accepted", ""
-        case _:
-            return "the provider has an error", ""
+def _described(full_name: str, kind: ErrorKind, reason: str) -> str:
+    name = ModelName.parse(full_name)
+    means, advice = _MEANINGS[kind]
+    text = f"{full_name}: {means} ({reason})"
+    if not advice:
+        return text
+    install = name.of.install.format(model=name.model)
+    filled = advice.format(
+        key=name.of.key,
+        address=name.of.address,
+        example=name.of.public or _EXAMPLE,
+        gateway="" if name.of.public else _GATEWAY,
+        install=f"{install}, or " if install else "",
+    )
+    return f"{text}; {filled}"

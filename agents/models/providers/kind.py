@@ -47,6 +47,7 @@ class Provider:
     `public` is its address by default; None: `address` has to be set. `thinking_tokens` is what a
     model may use beyond the limit on output tokens. `large` and `small` are the default models.
     `package` is the library that it needs beyond the base install, and `extra` what installs it.
+    `install` says how to get a model that its server lacks, with `{model}`.
     `priced_as` is its name in genai-prices. `context` is the context in tokens that the server is
     configured to use; such a server silently cuts longer requests. `caching` is added to each
     request of a conversation, for providers that cache only on request. `lists` are the paths of
@@ -66,6 +67,7 @@ class Provider:
     key_is_needed: bool = True
     package: str | None = None
     extra: str = ""
+    install: str = ""
     large: str | None = None
     small: str | None = None
     models: re.Pattern[str] = PLAIN

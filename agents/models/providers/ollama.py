@@ -47,4 +47,5 @@ PROVIDER = Provider(
     key_is_needed=False,
     package="langchain_ollama",
     extra="ollama",
+    install="run `ollama pull {model}` where it runs",
 )

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from agents.models.error_mapping.from_status import error_in_reply
-from agents.models.errors import ModelRefused
+from agents.models.errors import ErrorKind, ModelRefused
 from agents.models.replies.arguments import as_object
 from agents.models.streams.protocol import Chunk
 
@@ -91,7 +91,8 @@ def is_reply(body: Mapping[str, Any]) -> bool:
     if body.get("candidates"):
         return True
     if blocked := (body.get("promptFeedback") or {}).get("blockReason"):
-        raise ModelRefused(f"the provider blocked the prompt: {blocked}", status=200)
+        reason = f"the provider blocked the prompt: {blocked}"
+        raise ModelRefused(reason, status=200, kind=ErrorKind.POLICY)
     return False
 
 

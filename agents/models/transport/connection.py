@@ -18,8 +18,9 @@ from typing_extensions import override
 from agents.models.call_context import CALL
 from agents.models.capabilities.adapt import limit_output
 from agents.models.capabilities.server import ModelServer
-from agents.models.error_mapping.from_response import error_from_response
-from agents.models.errors import ModelRefused, ModelUnavailable
+from agents.models.error_mapping.from_response import at_address, error_from_response
+from agents.models.error_mapping.from_transport import error_from_transport
+from agents.models.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
 from agents.models.replies.fields import add_fields, take_fields
 from agents.models.streams import StreamProtocol
 from agents.models.transport.reply_reader import ReplyReader, expected_shape
@@ -51,15 +52,26 @@ class ProviderClient(httpx.AsyncClient):
     Raises ModelError for anything that is no reply, because the client libraries differ: a proxy's
     HTML page is an AttributeError in groq's and an empty answer, counted as success, in
     google-genai's; openrouter's and ollama's lose the Retry-After of a 429.
+
+    `shipped`: the address is a provider's public one, and not set by an operator. Such an address
+    has a server, so a failed connection is an outage; so it is at one that has sent a reply.
     """
 
     def __init__(
-        self, protocol: StreamProtocol, times: Timeouts, server: ModelServer, **options: Any
+        self,
+        protocol: StreamProtocol,
+        times: Timeouts,
+        server: ModelServer,
+        *,
+        shipped: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         self._protocol = protocol
         self._times = times
         self._server = server
+        self._shipped = shipped
+        self._has_replied = False
 
     @override
     async def send(
@@ -105,14 +117,24 @@ class ProviderClient(httpx.AsyncClient):
         request.extensions = {**request.extensions, "timeout": wait}
         try:
             async with asyncio.timeout(self._times.connect + self._times.first_token) as clock:
+                # A redirect would send the key to another server.
+                options["follow_redirects"] = False
                 response = await super().send(request, stream=True, **options)
                 try:
                     return await self._whole(response, clock)
                 finally:
                     await response.aclose()
-        except httpx.ConnectTimeout as error:
-            reason = f"no connection within {self._times.connect:g} s"
-            raise ModelUnavailable(reason) from error
+        except httpx.TransportError as error:
+            proven = self._has_replied or self._shipped
+            no_server = error_from_transport(error, request.url, proven=proven)
+            if no_server is None:
+                raise
+            raise no_server from error
+        except ModelError as error:
+            located = at_address(error, request.url, proven=self._has_replied)
+            if located is error:
+                raise
+            raise located from error
         except TimeoutError as error:
             reason = f"no token within {self._times.first_token:g} s"
             raise ModelUnavailable(reason) from error
@@ -126,11 +148,12 @@ class ProviderClient(httpx.AsyncClient):
         body = await reader.read(response)
         with expected_shape(kind, body):
             if (why := self._protocol.declined(body)) is not None:
-                raise ModelRefused(f"the model declined to answer: {why}", status=200)
+                reason = f"the model declined to answer: {why}"
+                raise ModelRefused(reason, status=200, kind=ErrorKind.POLICY)
             self._protocol.fix_for_client(body)
             if (message := self._protocol.message(body)) is not None:
                 CALL.get().fields = take_fields(message)
-        CALL.get().delivered = True
+        CALL.get().delivered = self._has_replied = True
         headers = [(k, v) for k, v in response.headers.items() if k not in _OF_THE_BODY]
         return httpx.Response(
             200,

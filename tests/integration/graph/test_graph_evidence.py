@@ -20,7 +20,7 @@ from support.graph.graphs import (
 
 from agents.errors import BudgetExhausted
 from agents.graph.job_input import JobInput
-from agents.models.errors import ModelUnavailable
+from agents.models.errors import ModelRefused, ModelUnavailable
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
@@ -74,15 +74,41 @@ async def test_in_the_last_try_nobody_approves_for_a_critic_that_is_away(
 ) -> None:
     """Whatever the runs show: the job ends with what there is."""
     journey = job(tmp_path, works=works)
-    await served(journey, *WORK, *[Refusal(503)] * 20, last_try=True)
+    await served(journey, *WORK, *[Refusal(503, "no room")] * 20, last_try=True)
     critique = only(journey.data_of("critiqued"))
     assert (critique["verdict"], critique["by"], critique["run"]) == ("revise", "rules", None)
-    assert critique["ends"] == "the critic's model could not be reached"
+    assert critique["ends"].startswith("the critic's model could not be reached: groq:llama-3.3")
+    assert "(503: no room)" in critique["ends"]
     ended = await journey.outcome()
     assert (ended.approved, ended.exhausted, ended.answer) == (False, True, "Done.")
     assert "Not approved: the critic's model could not be reached" in ended.summary
     assert ended.verification is not None
     assert ended.verification["holds"] is works
+
+
+async def test_a_critic_whose_request_is_refused_shows_the_provider_s_sentence(
+    tmp_path: Path,
+) -> None:
+    journey = job(tmp_path)
+    await served(journey, *WORK, Refusal(400, "Unsupported value: 'messages'"))
+    critique = only(journey.data_of("critiqued"))
+    assert critique["ends"].startswith("the critic's model refuses the request: groq:llama-3.3")
+    assert "(400: Unsupported value: 'messages')" in critique["ends"]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [Refusal(401, "Invalid API Key"), Refusal(400, "Your credit balance is too low")],
+    ids=["key", "credit"],
+)
+async def test_a_critic_without_a_valid_account_fails_the_job_as_every_role_does(
+    tmp_path: Path, refusal: Refusal
+) -> None:
+    """The message names the remedy, and a retry of the job asks the critic again."""
+    journey = job(tmp_path)
+    with pytest.raises(ModelRefused, match=refusal.message):
+        await served(journey, *WORK, refusal)
+    assert journey.data_of("critiqued") == []
 
 
 async def test_nobody_approves_for_a_critic_that_cannot_be_read(tmp_path: Path) -> None:

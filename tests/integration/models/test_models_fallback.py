@@ -13,14 +13,14 @@ from support.graph.graphs import PlannedSandbox
 
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
-from agents.models.chains import Chains
-from agents.models.errors import ModelRefused, ModelUnavailable, ReplyUnusable
+from agents.models.chains import Chains, Role
+from agents.models.errors import ErrorKind, ModelRefused, ModelUnavailable, ReplyUnusable
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import CallKey, Ports
 from agents.ports.memory import MemoryRecord, ports_over
-from benchmarks.provider import Cut, Garbled, ProviderServer, Refusal, Reply, Turn, always
+from benchmarks.provider import Cut, Garbled, ProviderServer, Raw, Refusal, Reply, Turn, always
 
 FIRST, SECOND = "groq:llama-3.3-70b-versatile", "google_genai:gemini-2.5-flash"
 BIG = "groq:openai/gpt-oss-120b"
@@ -34,12 +34,12 @@ class Scene:
     groq: ProviderServer
     gemini: ProviderServer
 
-    async def ask(self, level: int = 0, text: str = "hi") -> AIMessage:
+    async def ask(self, level: int = 0, text: str = "hi", role: Role = "executor") -> AIMessage:
         async def call(model: Any, given: Messages) -> AIMessage:
             return await model.ainvoke(given)
 
         asked = [HumanMessage(text)]
-        return await model_call(self.ports, "executor", AT, asked, call, level=level)
+        return await model_call(self.ports, role, AT, asked, call, level=level)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -94,6 +94,52 @@ async def test_the_next_answers_and_is_charged(fault: Turn) -> None:
     (over,) = it.data["fell_back_from"]
     assert over["model"] == FIRST
     assert over["reason"]
+
+
+@pytest.mark.parametrize("role", ["planner", "executor", "critic"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Refusal(400, "Your credit balance is too low to access the Anthropic API."),
+        Refusal(400, "API key not valid. Please pass a valid API key."),
+        Refusal(400, "User location is not supported for the API use."),
+        Refusal(400, "The model `x` has been decommissioned and is no longer supported."),
+        Refusal(400, "This organization has been disabled."),
+        Refusal(400, "gemma:2b does not support tools"),
+        Refusal(429, "Billing hard limit reached", fields={"code": "billing_hard_limit_reached"}),
+        Raw([b'{"detail":"Not Found"}'], status=404),
+        Raw([b""], status=302, headers={"location": "/login"}),
+        Raw([b"<html><title>Sign in</title></html>"], "text/html"),
+    ],
+    ids=["credit", "key", "region", "model", "account", "tools", "limit", "path", "login", "page"],
+)
+async def test_a_refusal_that_is_not_about_the_request_goes_to_the_stand_in_of_every_role(
+    role: Role, fault: Turn
+) -> None:
+    with scene([fault], [Reply("yes")]) as it:
+        assert (await it.ask(role=role)).text == "yes"
+        assert len(it.groq.requests) == 1
+    (over,) = it.data["fell_back_from"]
+    assert over["model"] == FIRST
+
+
+async def test_the_error_of_a_chain_keeps_its_cause() -> None:
+    """Two accounts without credit: the job fails, and no later try would change that."""
+    poor = Refusal(400, "Your credit balance is too low")
+    with scene([poor], [poor]) as it, pytest.raises(ModelRefused) as caught:
+        await it.ask()
+    assert (caught.value.kind, caught.value.status) == (ErrorKind.CREDIT, 400)
+    assert "none of 2 models answered" in str(caught.value)
+
+
+async def test_addresses_that_may_be_wrong_are_tried_again_a_few_times_only() -> None:
+    page = Raw([b"<html><title>Sign in</title></html>"], "text/html")
+    with scene([page], [page]) as it, pytest.raises(ModelUnavailable) as caught:
+        await it.ask()
+    assert caught.value.unproven
+    with scene([page], [Refusal(503)]) as it, pytest.raises(ModelUnavailable) as caught:
+        await it.ask()
+    assert not caught.value.unproven
 
 
 async def test_who_is_away_is_not_waited_for_by_the_next_call() -> None:

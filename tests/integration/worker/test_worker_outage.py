@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from support.processes.scene import Scene, Work, a_scene
 
-from benchmarks.provider import Hang, Refusal
+from benchmarks.provider import Hang, Raw, Refusal
 from jobs.model.record import Reason, Status
 from jobs.view.job import summary
+from worker.outcome import UNPROVEN_RETRIES
 
 SHORT = {"model_wait_seconds": "0.1", "retry_seconds": "0.05", "retry_longest_seconds": "0.1"}
 
@@ -64,6 +66,33 @@ async def test_an_outage_uses_up_neither_tries_nor_time(scene: Scene) -> None:
     kinds = await scene.event_kinds("hangs")
     assert kinds.count("given_back") == 10
     await scene.judge()
+
+
+async def test_an_address_without_a_server_fails_the_job_after_a_few_tries(scene: Scene) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    scene.deployment.worker(groq_base_url=f"http://{address}", **SHORT)
+    await scene.submit("nowhere")
+    job = await scene.end("nowhere")
+    assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
+    kinds = await scene.event_kinds("nowhere")
+    assert kinds.count("given_back") == UNPROVEN_RETRIES
+    assert job.detail.startswith(
+        "groq:nowhere: no server answers at its address (Connection refused"
+    )
+    assert f"http://{address}/" in job.detail
+    assert "correct FETTLE_GROQ_BASE_URL" in job.detail
+
+
+async def test_a_wrong_path_fails_the_job_at_once(scene: Scene) -> None:
+    scene.deployment.worker(**SHORT)
+    missing = Raw([b'{"detail":"Not Found"}'], status=404)
+    await scene.submit("lost", Work(instead={1: missing}))
+    job = await scene.end("lost")
+    assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
+    assert "given_back" not in await scene.event_kinds("lost")
+    assert "404: Not Found, from http://127.0.0.1:" in job.detail
 
 
 async def test_a_deadline_names_the_model_that_does_not_answer(scene: Scene) -> None:

@@ -19,7 +19,7 @@ AFTER_LEASE = NOW + Policy().lease_ms
 AWAY = Wait("groq", "groq:x: no token within 60 s")
 
 
-def retried(record, now, asked_ms=0):
+def retried(record, now, asked_ms=0, most_retries=None):
     return lifecycle.retry(
         record,
         now,
@@ -27,6 +27,7 @@ def retried(record, now, asked_ms=0):
         wait=AWAY,
         policy=Policy(),
         asked_ms=asked_ms,
+        most_retries=most_retries,
     )
 
 
@@ -170,6 +171,18 @@ def test_tries_are_further_apart_each_time_over_half_an_hour_and_end_in_a_failur
     assert last.detail == f"{AWAY.why}; given up after 13 tries (FETTLE_RETRIES)"
     again = retried(progressed(record), now).after
     assert (again.status, again.retries) == (Status.QUEUED, 1)
+
+
+def test_trouble_that_may_be_a_wrong_setting_is_tried_for_a_minute_and_not_for_half_an_hour():
+    record, now = RECORDS[Status.RUNNING], NOW
+    for _ in range(4):
+        waiting = retried(record, now, most_retries=4).after
+        now = waiting.due_at
+        record = claimed(waiting, now)
+    assert 75_000 <= now - NOW <= 1.1 * 75_000
+    last = retried(record, now, most_retries=4).after
+    assert (last.status, last.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
+    assert last.detail == f"{AWAY.why}; given up after 5 tries"
 
 
 def test_a_try_is_not_made_before_the_time_that_the_provider_asked_for():

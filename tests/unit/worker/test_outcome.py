@@ -18,6 +18,7 @@ from jobs.model.record import Reason, Wait
 from jobs.model.spec import CheckSpec, JobSpec, OnExhausted
 from sandbox.protocol import SandboxUnavailable
 from worker.outcome import (
+    UNPROVEN_RETRIES,
     AskUpgrade,
     Drop,
     Fail,
@@ -117,6 +118,14 @@ def test_a_wish_to_accept_holds_only_while_no_check_fails(
         (
             ModelUnavailable("429", retry_after_seconds=90, providers=("groq", "openai")),
             Retry(Reason.MODEL_UNAVAILABLE, Wait("groq or openai", "429"), 90),
+        ),
+        (
+            ModelUnavailable("no server", providers=("compatible",), unproven=True),
+            Retry(
+                Reason.MODEL_UNAVAILABLE,
+                Wait("compatible", "no server"),
+                most_retries=UNPROVEN_RETRIES,
+            ),
         ),
         (ModelRefused("401"), Fail(Reason.MODEL_UNAVAILABLE, "401")),
         (ModelNotConfigured("no key"), Fail(Reason.MODEL_UNAVAILABLE, "no key")),

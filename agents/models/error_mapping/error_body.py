@@ -1,0 +1,147 @@
+"""Reads the body of a provider's error: its sentence, and the words that classify it. Pure.
+
+There is no common shape. OpenAI, Anthropic and Gemini send `{"error": {"message": ...}}`, FastAPI
+`{"detail": ...}` (a text or a list), Ollama `{"error": "..."}`, Bedrock and APIM
+`{"message": ...}`, Cloudflare `{"errors": [...]}`. A gateway puts the provider's body into a text
+of its own: as JSON (LiteLLM), as the text of a Python dict (servers that show an error of OpenAI's
+library), or in `metadata.raw` (OpenRouter).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+_SENTENCES = ("message", "Message", "detail", "msg", "errorMessage", "error_description")
+_SIGNS = ("code", "type", "status", "reason", "quotaId", "__type", "error_type", "error_code")
+_STATUSES = ("code", "status_code", "statusCode")
+_MOST_DEPTH = 6
+_MOST_ITEMS = 3
+_MOST_CHARACTERS = 20_000
+"""A longer text is not read as an object."""
+_BYTES = re.compile(r"b'(\{.*\})'", re.DOTALL)
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_PAGE = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_PAGE_CHARACTERS = 120
+# LiteLLM writes the name of its error before the provider's message, which may be an object.
+_NAMED_ERROR = re.compile(r"litellm\.(?:exceptions\.)?(\w+)")
+
+
+class ErrorBody(NamedTuple):
+    """`sentence` is for people, and may be empty. `signs` are codes, types, reasons and names
+    of errors of all levels, outermost first, with `param=NAME`. `status` is the first HTTP status
+    among them, as a number or a text."""
+
+    sentence: str
+    signs: tuple[str, ...]
+    status: int | None
+
+
+def read_error(value: Any) -> ErrorBody:
+    """`value` is the body of an error or the error within it: parsed JSON, or a text."""
+    levels = list(_levels({"error": value} if isinstance(value, str) else value, 0))
+    signs = [sign for level in levels for sign in _signs(level)]
+    statuses = (_status(level.get(name)) for level in levels for name in _STATUSES)
+    return ErrorBody(_sentence(value, 0), tuple(signs), next(filter(None, statuses), None))
+
+
+def page_title(text: str) -> str | None:
+    """The title of a web page, or how it begins; None if `text` is no page."""
+    if not _PAGE.match(text):
+        return None
+    titled = _TITLE.search(text)
+    words = " ".join((titled[1] if titled else _TAG.sub(" ", text[:_MOST_CHARACTERS])).split())
+    return words[:_PAGE_CHARACTERS]
+
+
+def _levels(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
+    """All objects within an error, outermost first; those that are written in texts, too."""
+    if depth > _MOST_DEPTH:
+        return
+    if isinstance(value, Mapping):
+        yield value
+        for item in value.values():
+            yield from _levels(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value[:_MOST_CHARACTERS]:
+            yield from _levels(item, depth + 1)
+    elif isinstance(value, str) and (inner := _written(value)) is not None:
+        yield from _levels(inner, depth + 1)
+
+
+def _signs(level: Mapping[str, Any]) -> Iterator[str]:
+    for name in _SIGNS:
+        if isinstance(level.get(name), str | int):
+            yield str(level[name])
+    if isinstance(level.get("param"), str):
+        yield f"param={level['param']}"
+    yield from _NAMED_ERROR.findall(str(level.get("message"))[:_MOST_CHARACTERS])
+
+
+def _status(code: Any) -> int | None:
+    """400 and "400", but not a provider's own code such as "1113"."""
+    text = str(code) if isinstance(code, str | int) else ""
+    return int(text) if re.fullmatch(r"[45]\d\d", text) else None
+
+
+def _sentence(value: Any, depth: int) -> str:
+    if depth > _MOST_DEPTH:
+        return ""
+    if isinstance(value, str):
+        inner = _written(value)
+        return (_sentence(inner, depth + 1) if inner is not None else "") or value.strip()
+    if isinstance(value, Sequence):
+        listed = (_sentence(item, depth + 1) for item in value[:_MOST_ITEMS])
+        return "; ".join(filter(None, listed))
+    if not isinstance(value, Mapping):
+        return ""
+    return next(filter(None, (_sentence(part, depth + 1) for part in _candidates(value))), "")
+
+
+def _candidates(level: Mapping[str, Any]) -> Iterator[Any]:
+    """Where the sentence of an object may be, the most specific place first."""
+    error, metadata = level.get("error"), level.get("metadata")
+    if isinstance(metadata, Mapping):
+        yield metadata.get("raw")
+    if not isinstance(error, str):
+        yield error
+    if isinstance(level.get("loc"), list):  # pydantic's, with the request as `input`
+        yield f"{'.'.join(map(str, level['loc']))}: {level.get('msg')}"
+    for name in _SENTENCES:
+        yield level.get(name)
+    yield error
+    yield level.get("errors")
+    yield level.get("title")
+
+
+def _written(text: str) -> Mapping[str, Any] | None:
+    """The error object that is written in a text, or None."""
+    start = text.find("{")
+    if start < 0 or len(text) > _MOST_CHARACTERS:
+        return None
+    value = _parsed(text, start)
+    return value if isinstance(value, dict) and _is_error(value) else None
+
+
+def _parsed(text: str, start: int) -> Any:
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        pass
+    try:
+        if quoted := _BYTES.search(text):
+            return json.loads(ast.literal_eval(f"b'{quoted[1]}'"))
+        return ast.literal_eval(text[start : text.rfind("}") + 1])
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _is_error(value: Mapping[str, Any]) -> bool:
+    """Whether an object in a text is an error, and not an example or part of the request."""
+    if "error" in value or "detail" in value or "errors" in value:
+        return True
+    return "message" in value and bool({"code", "type", "status", "statusCode"} & set(value))
