@@ -104,6 +104,6 @@ ROWS: list[Row] = [
     *on_all(
         "a page in place of a reply",
         sends(lambda _sent: Sent([b"<html>Sign in</html>"], "text/html")),
-        end=waits("unreadable reply", "Sign in"),
+        end=waits("a web page", "Sign in", "_BASE_URL"),
     ),
 ]
