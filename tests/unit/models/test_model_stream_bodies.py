@@ -135,7 +135,7 @@ def test_one_line_of_json_is_a_whole_reply_unless_it_is_a_stream_of_lines() -> N
     ],
 )
 def test_anything_else_is_unreadable(body: bytes, kind: str) -> None:
-    with pytest.raises(ModelUnavailable, match="unreadable reply|a web page"):
+    with pytest.raises(ModelUnavailable, match=r"unreadable reply|a web page"):
         read(body, kind)
 
 
