@@ -21,7 +21,7 @@ from agents.models.chains import Role
 from agents.models.error_mapping.describe import too_long
 from agents.models.errors import ContextExceeded
 from agents.models.provider import ProviderModel
-from agents.models.replies.fields import fields_size, without_foreign_fields
+from agents.models.replies.fields import fields_size, without_fields, without_foreign_fields
 from agents.prompts import trimmable_parts, without_marks
 from agents.texts import head_and_tail, weight
 
@@ -89,7 +89,9 @@ async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -
 def cut(messages: Messages, most: int | None) -> Messages:
     """The messages within `most` bytes, or as short as possible; None: unchanged.
 
-    All trimmable parts and tool outputs are cut alike, in the middle; the oldest exchanges go.
+    All trimmable parts and tool outputs are cut alike, in the middle; the oldest exchanges go. The
+    fields of a reply go as soon as they are longer than a part may be: a server that needs them
+    gets a placeholder.
     """
     if most is None or size(messages) <= most:
         return messages
@@ -117,6 +119,8 @@ def tool_bytes(tools: Sequence[BaseTool | dict[str, Any]]) -> int:
 
 
 def _shortened(message: AnyMessage, limit: int) -> AnyMessage:
+    if fields_size(message) > limit:
+        message = cast("AnyMessage", without_fields(message))
     text = text_of(message)
     parts = [(0, len(text))] if isinstance(message, ToolMessage) else trimmable_parts(message)
     if all(end - start <= limit for start, end in parts):

@@ -91,7 +91,12 @@ def fields_size(message: BaseMessage) -> int:
 
 def without_foreign_fields(message: BaseMessage, model: str) -> BaseMessage:
     """`message` without fields, unless `model` wrote it (`provider:model`)."""
-    if FIELDS not in message.additional_kwargs or answered_by(message) == model:
+    return message if answered_by(message) == model else without_fields(message)
+
+
+def without_fields(message: BaseMessage) -> BaseMessage:
+    """`message` without fields."""
+    if FIELDS not in message.additional_kwargs:
         return message
     kwargs = {key: value for key, value in message.additional_kwargs.items() if key != FIELDS}
     return message.model_copy(update={"additional_kwargs": kwargs})

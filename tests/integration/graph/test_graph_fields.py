@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def thoughts(message: Mapping[str, Any]) -> Sequence[str]:
 
 class Thinker:
     """Plays the turns, each with thoughts of its own, and refuses a request in which a reply has
-    none: neither its own nor a placeholder."""
+    none: neither its own nor a placeholder. Its template takes no two messages of the user."""
 
     def __init__(self, *turns: Reply) -> None:
         self.turns = list(turns)
@@ -45,6 +46,9 @@ class Thinker:
         self.sent_back: list[Sequence[str]] = []
 
     def __call__(self, request: Request) -> Turn:
+        roles = [each["role"] for each in request.body["messages"]]
+        if ("user", "user") in pairwise(roles):
+            return Refusal(400, "Conversation roles must alternate user/assistant/user/assistant.")
         own = [thoughts(each) for each in request.body["messages"] if each["role"] == "assistant"]
         if any(len(each) != 1 or each[0] not in {*self.said, NO_TEXT} for each in own):
             return Refusal(400, "The `reasoning_content` must be passed back to the API.")

@@ -21,9 +21,9 @@ from support.quirks.quirk import (
     second_call,
 )
 from support.quirks.row import Ran, Row, anthropic, gemini, ollama, on_all, openai
-from support.quirks.server import CODE, calls
+from support.quirks.server import CODE, calls, competent
 
-from benchmarks.provider import Refusal, Request, ToolCall
+from benchmarks.provider import Refusal, Reply, Request, ToolCall, Turn
 from benchmarks.provider.turn import SIGNATURE
 
 _THOUGHTS = "It wants a run of a program, so I call the tool that runs one."
@@ -151,6 +151,25 @@ def _fields_of_the_first_model(asked: Asked) -> bool:
     return _is_to_another_model(asked.request) and "reasoning_content" in json.dumps(replies)
 
 
+def _two_at_once(asked: Asked) -> Turn:
+    if asked.role != "executor" or asked.has_result:
+        return competent(asked)
+    return Reply(tool_calls=tuple(ToolCall("python", {"code": code}) for code in (CODE, _AGAIN)))
+
+
+def _sign_first(part: dict[str, Any]) -> None:
+    if "id" in part and part["index"] == 0:
+        part["extra_content"] = _SIGNED
+
+
+def _first_call_alone_is_unsigned(asked: Asked) -> bool:
+    signed = [
+        [call.get("extra_content") == _SIGNED for call in each.get("tool_calls") or ()]
+        for each in own_replies(asked.request)
+    ]
+    return any(each and (not each[0] or any(each[1:])) for each in signed)
+
+
 def _two_ids(ran: Ran) -> bool:
     ids = [
         call["id"]
@@ -272,6 +291,19 @@ ROWS: list[Row] = [
         model=_TWICE,
         programs=(CODE, _AGAIN),
         check=_two_ids,
+    ),
+    openai(
+        "the first of two calls has a signature, which is needed back",
+        each_call_part(_sign_first),
+        refuses(_first_call_alone_is_unsigned, 400, _GEMINI),
+        model=_two_at_once,
+        programs=(CODE, _AGAIN),
+    ),
+    openai(
+        "a call that is no JSON has a signature, which is needed back",
+        adds_to_calls({"extra_content": _SIGNED}),
+        refuses(lacks_in_a_call("extra_content", value=_SIGNED), 400, _GEMINI),
+        model=calls(ToolCall("python", '{"code": '), ToolCall("python", {"code": CODE})),
     ),
     openai(
         "a signature in a call's function is needed back",

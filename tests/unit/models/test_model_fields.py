@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from agents.calls.call_key import message_values
 from agents.calls.serializable import make_serializable
 from agents.calls.serializer import SERIALIZER
-from agents.context.overflow import size
+from agents.context.overflow import cut, size
 from agents.context.trimming import without_old_exchanges
 from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.fields import (
@@ -114,6 +114,17 @@ def test_fields_count_for_the_size_of_a_request_and_for_trimming() -> None:
     assert 18_000 < size([long]) < 18_100
     messages: list[AnyMessage] = [HumanMessage("task"), *[long] * 8]
     assert len(without_old_exchanges(messages, 40_000)) < len(messages)
+
+
+def test_in_a_small_context_long_fields_go_before_the_replies_do() -> None:
+    long, short = (
+        with_fields(AIMessage(f"Reply {n}."), Fields(message={"reasoning": "x" * n}, calls={}))
+        for n in (20_000, 10)
+    )
+    messages = [HumanMessage("task"), *[long, short] * 4]
+    left = cut(messages, 40_000)
+    assert [each.text for each in left] == [each.text for each in messages]
+    assert [fields_of(each) for each in left] == [None, *[None, fields_of(short)] * 4]
 
 
 TEXT = {"type": "reasoning.text", "index": 0}
