@@ -96,7 +96,7 @@ ROWS: list[Row] = [
         "heartbeats for longer than the limit on silence, within a reply",
         _alive(2 * SILENCE, place=2),
         options=_SHORT,
-        not_yet={"anthropic", "gemini", "ollama", "openai"},
+        not_yet={"anthropic", "openai"},
     ),
     *on_all(
         "heartbeats without end",
@@ -135,7 +135,6 @@ ROWS: list[Row] = [
         "the connection stays open after the end",
         _stays_open(SILENCE * 3),
         options=_SHORT,
-        not_yet={"anthropic", "gemini", "ollama", "openai"},
     ),
     *on_all(
         "a tool call that the server holds back",

@@ -21,7 +21,7 @@ Event = dict[str, Any]
 @dataclass(frozen=True)
 class Asked:
     """A request. `role` is planner, executor or critic; `count` numbers all requests of the server
-    from 1, `again` those of the same role after the same number of replies from 0."""
+    from 1, `again` those of the same role with the same number of tool results from 0."""
 
     request: Request
     role: str

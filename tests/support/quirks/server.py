@@ -72,7 +72,7 @@ class QuirkyServer:
 
     def _asked(self, request: Request) -> Asked:
         role = role_of(request.tools)
-        step = (role, request.replies_so_far)
+        step = (role, sum(message.speaker == "tool" for message in request.messages))
         again, self._steps[step] = self._steps[step], self._steps[step] + 1
         return Asked(request, role, next(self._numbers), again)
 
