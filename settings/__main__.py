@@ -111,7 +111,7 @@ def _row(name: str, field: FieldInfo) -> str:
 
 def _default(field: FieldInfo) -> str:
     default = field.get_default(call_default_factory=True, validated_data={})
-    if default is None or default == ():
+    if default is None or default in ((), {}):
         return ""
     if isinstance(default, SecretStr):
         return "a known one"

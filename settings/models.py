@@ -8,6 +8,7 @@ from pydantic import Field
 
 from settings.base import FettleSettings, Names
 from settings.providers import ProviderSettings
+from settings.reading.by_model import Headers, ModelBodies, ModelCapabilities, ModelHeaders
 
 Chain = Names
 """Models as `provider:model`, separated by commas. The order counts."""
@@ -74,6 +75,28 @@ class ModelSettings(ProviderSettings):
         "knows or its server names. The executor's instructions and tools take about 1,500 of "
         "them. Ollama is asked for a context of this size (`num_ctx`; else 32768)",
     )
+
+    model_headers: ModelHeaders = Field(
+        None,
+        description="HTTP headers that a gateway needs, as JSON by model: "
+        '`{"compatible:*": {"x-portkey-provider": "openai"}}`; null removes a header. Secret',
+    )
+    model_body: ModelBodies = Field(
+        {},
+        description="fields that are added to the JSON body of requests and replace those of "
+        'Fettle, by model: `{"compatible:qwen3": {"top_p": 0.8, "temperature": null}}`; null '
+        "removes a field",
+    )
+    model_capabilities: ModelCapabilities = Field(
+        {},
+        description="what the server of a model accepts, in place of the record that workers "
+        'learn: `{"compatible:*": {"drop": ["tool_choice"], "max_output_tokens": 4096}}`; see '
+        "[models.md](models.md#what-a-server-accepts)",
+    )
+
+    def headers(self) -> Headers:
+        """The headers by model."""
+        return self.model_headers.get_secret_value() if self.model_headers else {}
 
     def by_role(self, which: str) -> dict[str, tuple[str, ...]]:
         """Each role's chain, where one is set; `which` is `model` or `escalation`."""

@@ -13,7 +13,6 @@ from langchain_core.language_models import BaseChatModel
 
 from agents.extras import install_command
 from agents.models.capabilities.listing import ASK_SECONDS, ModelListing
-from agents.models.capabilities.server import ModelServer
 from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
 from agents.models.chains import Role
 from agents.models.errors import ModelNotConfigured
@@ -48,7 +47,7 @@ def build(
         return RecordedModel(recording=recording, role=role, redaction=options.redaction)
     ready(name, options)
     tls = tls or httpx.create_ssl_context()
-    server = ModelServer(str(name), capabilities or MemoryCapabilities())
+    server = options.server(name, capabilities or MemoryCapabilities())
     shipped = options.is_public(name)
     http = connect(tls, name.of.protocol, options.times, server, shipped=shipped)
     made = ModelConfig(
@@ -73,6 +72,7 @@ def build(
         listing=_listing(name, options, http),
         rate_limit=rate_limit or NoLimit(),
         meter=meter or NoMeter(),
+        redaction=options.redaction,
         caching=dict(name.of.caching),
     )
 

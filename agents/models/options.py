@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from agents.models.capabilities.record import Capabilities
+from agents.models.capabilities.server import ModelServer
+from agents.models.capabilities.store import CapabilityStore
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.retry import RetryPolicy
 from agents.models.transport.connection import Timeouts
 from agents.recordings.redaction import Redaction
 
+T = TypeVar("T")
+ByModel = Mapping[str, Mapping[str, T]]
+"""By `provider:model`, or `provider:*` for all models of a provider."""
 Profile = Mapping[str, Any]
 """What LangChain's library knows of a model: `max_output_tokens`, `image_inputs`, ..."""
 
@@ -36,6 +42,12 @@ class ModelOptions:
     max_wait_seconds: float = 10.0
     max_output_tokens: int = 8_192
     context_tokens: int | None = None
+    headers: ByModel[str | None] = field(default_factory=dict, repr=False)
+    """HTTP headers that are added to requests; None removes one."""
+    bodies: ByModel[Any] = field(default_factory=dict)
+    """Fields that are merged into the bodies of requests (RFC 7396)."""
+    capabilities: ByModel[Any] = field(default_factory=dict)
+    """Fields of `Capabilities` that count in place of those that were learned."""
     temperature: float = 0.0
     recordings: Path = SHIPPED_RECORDINGS
     redaction: Redaction = field(default_factory=Redaction)
@@ -80,6 +92,16 @@ class ModelOptions:
         """Whether the address is the provider's public one, which is https and surely right."""
         return self.base_url(name) == name.of.public and name.of.public.startswith("https://")
 
+    def server(self, name: ModelName, store: CapabilityStore) -> ModelServer:
+        """The server of a model, with what the operator has set for it."""
+        return ModelServer(
+            str(name),
+            store,
+            override=Capabilities(**_of_model(self.capabilities, name)),
+            headers=_of_model(self.headers, name),
+            body=_of_model(self.bodies, name),
+        )
+
     def context(self, name: ModelName, profile: Profile) -> int | None:
         """The tokens of a request with its reply; `profile` is what the model's library knows.
 
@@ -96,3 +118,9 @@ class ModelOptions:
         own: int | None = profile.get("max_output_tokens")
         half = context // 2 if context else None
         return min(filter(None, (asked, own, half)))
+
+
+def _of_model(settings: ByModel[T], name: ModelName) -> dict[str, T]:
+    """The settings of a model. Those for all models of its provider come first, and its own replace
+    them."""
+    return {**settings.get(f"{name.provider}:*", {}), **settings.get(str(name), {})}

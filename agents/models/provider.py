@@ -38,6 +38,7 @@ from agents.models.replies.fields import fields_of, with_fields
 from agents.models.replies.history import history_for
 from agents.models.replies.surrogates import fix_surrogates
 from agents.models.retry import RetryPolicy
+from agents.recordings.redaction import Redaction
 from agents.spending.meter import Meter
 from agents.spending.rate_limit import RateLimit
 from agents.spending.usage_bound import estimated_usage, max_usage
@@ -69,6 +70,7 @@ class ProviderModel(BaseChatModel):
     which the library knows."""
     rate_limit: RateLimit
     meter: Meter
+    redaction: Redaction
     caching: dict[str, Any]
     """Options for a request of a conversation; a forced tool means a single question."""
     _served_context: int | None = PrivateAttr(None)
@@ -254,7 +256,8 @@ class ProviderModel(BaseChatModel):
             if error is None:
                 raise
             if not isinstance(error, ReplyUnusable):  # its text is for the model, too
-                error.args = (describe_error(error, self.full_name),)
+                # A provider may repeat a header that holds a secret.
+                error.args = (self.redaction.text(describe_error(error, self.full_name)),)
             if error is raised:
                 raise
             raise error from raised

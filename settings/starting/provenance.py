@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import AliasChoices, SecretStr, ValidationError
+from pydantic import AliasChoices, Secret, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import EnvSettingsSource
 
@@ -89,8 +90,10 @@ def _origin(layers: tuple[tuple[Origin, Mapping[str, Any]], ...], names: set[str
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, SecretStr):
+    if isinstance(value, SecretStr | Secret):
         return MASK
+    if isinstance(value, dict):
+        return json.dumps(value) if value else ""
     if isinstance(value, tuple):
         return ", ".join(str(item) for item in value)
     if isinstance(value, str) and "://" in value:

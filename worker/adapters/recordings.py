@@ -54,7 +54,8 @@ def redaction(settings: WorkerSettings) -> Redaction:
     values = [getattr(settings, name) for name in type(settings).model_fields]
     secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
     passwords = [address.password for address in (settings.redis_url, settings.broker_url)]
-    return Redaction.of([*secrets, *passwords])
+    headers = [value or "" for each in settings.headers().values() for value in each.values()]
+    return Redaction.of([*secrets, *passwords, *headers])
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -29,6 +29,20 @@ def adapt(body: Mapping[str, Any], record: Capabilities) -> dict[str, Any]:
     return adapted if most is None else limit_output(adapted, most)
 
 
+def merge_patch(value: Any, patch: Any) -> Any:
+    """`value` with the fields of `patch`; None removes a field, and objects are merged (RFC
+    7396)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    merged = dict(value) if isinstance(value, Mapping) else {}
+    for name, each in patch.items():
+        if each is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge_patch(merged.get(name), each)
+    return merged
+
+
 def output_limit(body: Mapping[str, Any]) -> int | None:
     """The most output tokens that `body` asks for; None: it sets no limit."""
     limits = [value for name, value in _numbers(body) if plain(name) in OUTPUT_LIMITS]

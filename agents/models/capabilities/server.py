@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from agents.models.capabilities.adapt import adapt, limit_output
+from agents.models.capabilities.adapt import adapt, limit_output, merge_patch
 from agents.models.capabilities.learn import learn
 from agents.models.capabilities.record import Capabilities
 from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
@@ -22,12 +22,16 @@ MOST_FORMS = 8
 class ModelServer:
     """The server of `model`, which is written `provider:model`.
 
-    `override` is what the operator says of it; its fields count in place of what was learned.
+    The operator sets `override`, which counts in place of the same fields of the record, `headers`
+    for each request (None removes one), and `body`, a merge patch for each body (RFC 7396). A field
+    that the operator sets is sent even if the server refuses it.
     """
 
     model: str = ""
     store: CapabilityStore = field(default_factory=MemoryCapabilities)
     override: Capabilities = field(default_factory=Capabilities)
+    headers: Mapping[str, str | None] = field(default_factory=dict, repr=False)
+    body: Mapping[str, Any] = field(default_factory=dict)
 
     async def context(self, listed: int | None) -> int | None:
         """The model's context in tokens: the operator's number, the number `listed` in the server's
@@ -70,5 +74,5 @@ class ModelServer:
     def _form(
         self, body: Mapping[str, Any], record: Capabilities, remaining: int | None = None
     ) -> Mapping[str, Any]:
-        form = adapt(body, record.overridden(self.override))
+        form = merge_patch(adapt(body, record.overridden(self.override)), self.body)
         return form if remaining is None else limit_output(form, remaining)

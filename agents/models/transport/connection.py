@@ -79,6 +79,10 @@ class ProviderClient(httpx.AsyncClient):
     ) -> httpx.Response:
         """Send the request in the form that its server accepts (ADR 73)."""
         request = self._protocol.streamed(request)
+        for name, value in self._server.headers.items():
+            request.headers.pop(name, None)
+            if value is not None:
+                request.headers[name] = value
         if not (content := await request.aread()):
             return await self._send_once(request, **options)
         written, call = json.loads(content), CALL.get()

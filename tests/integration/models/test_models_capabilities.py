@@ -21,6 +21,7 @@ from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import PROVIDERS
 from agents.models.replies.structured import ask
+from agents.recordings.redaction import Redaction
 from benchmarks.provider import Garbled, ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 NAMES = (
@@ -94,6 +95,7 @@ def value_of(body: Mapping[str, Any], field: str) -> Any:
     return (body.get(section) or {}).get(name) if section else body.get(name)
 
 
+WIRES = {"google_genai": "gemini", "ollama": "ollama"}
 SAMPLING = {
     "gemini": "generationConfig.temperature",
     "ollama": "options.temperature",
@@ -211,6 +213,76 @@ async def test_an_error_that_comes_with_status_200_teaches_as_well(name: str) ->
     with learning(name, script, MemoryCapabilities()) as (model, server):
         assert (await model.ainvoke("hi")).text == "ok"
     assert len(server.requests) == 2
+
+
+@EACH
+async def test_a_gateway_gets_the_headers_and_fields_that_the_operator_sets(name: str) -> None:
+    provider = name.partition(":")[0]
+    field = SAMPLING.get(WIRES.get(provider, ""), "temperature")
+    section, _, option = field.rpartition(".")
+    patch: dict[str, Any] = {option: None, "top_p": 0.5}
+    settings = {
+        "headers": {
+            f"{provider}:*": {"x-gateway": "all", "x-own": "no"},
+            name: {"x-own": "yes", "user-agent": None},
+        },
+        "bodies": {name: {section: patch} if section else patch, "groq:other": {"x": 1}},
+    }
+    known = MemoryCapabilities()
+    with learning(name, lambda _: Reply("ok"), known, **settings) as (model, server):
+        assert (await model.ainvoke("hi")).text == "ok"
+    request = server.requests[0]
+    assert (request.headers["x-gateway"], request.headers["x-own"]) == ("all", "yes")
+    assert "user-agent" not in request.headers
+    assert value_of(request.body, field) is None
+    assert value_of(request.body, f"{section}.top_p" if section else "top_p") == 0.5
+    assert output_limit(request.body) is not None
+    assert "x" not in request.body
+
+
+@EACH
+async def test_an_operator_overrides_what_was_learned(name: str) -> None:
+    provider = name.partition(":")[0]
+    field = SAMPLING.get(WIRES.get(provider, ""), "temperature")
+    known = MemoryCapabilities()
+    await known.write(name, Capabilities(drop=frozenset({field}), max_output_tokens=100))
+    override = {"capabilities": {f"{provider}:*": {"drop": []}}}
+    with learning(name, lambda _: Reply("ok"), known, **override) as (model, server):
+        await model.ainvoke("hi")
+    assert value_of(server.requests[0].body, field) is not None
+    assert output_limit(server.requests[0].body) == 100
+    override = {"capabilities": {name: {"max_output_tokens": 200, "drop": [field]}}}
+    with learning(name, lambda _: Reply("ok"), known, **override) as (model, server):
+        await model.ainvoke("hi")
+    assert value_of(server.requests[0].body, field) is None
+    assert output_limit(server.requests[0].body) == 200
+
+
+async def test_a_field_that_the_operator_sets_is_sent_whatever_the_server_says() -> None:
+    known = MemoryCapabilities()
+    refusal = Refusal(400, "Unknown parameter: 'top_k'", fields={"param": "top_k"})
+    bodies = {"compatible:qwen": {"top_k": 3}}
+    with (
+        learning("compatible:qwen", lambda _: refusal, known, bodies=bodies) as (model, server),
+        pytest.raises(ModelRefused, match="top_k"),
+    ):
+        await model.ainvoke("hi")
+    assert len(server.requests) == 1
+
+
+async def test_no_error_repeats_a_secret_header() -> None:
+    headers = {"compatible:*": {"x-gateway-key": "hidden-key-1"}}
+    redaction = Redaction.of(["hidden-key-1"])
+    refusal = Refusal(403, "the key hidden-key-1 is unknown")
+    known = MemoryCapabilities()
+    more = {"headers": headers, "redaction": redaction}
+    with (
+        learning("compatible:qwen", lambda _: refusal, known, **more) as (model, _),
+        pytest.raises(ModelRefused) as caught,
+    ):
+        await model.ainvoke("hi")
+    assert "hidden-key-1" not in str(caught.value)
+    assert "hidden-key-1" not in repr(model)
 
 
 async def test_all_that_a_server_refuses_is_learned_in_one_call() -> None:

@@ -1,0 +1,103 @@
+"""Settings in JSON that apply to some models: by `provider:model`, or `provider:*` for all models
+of a provider."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Secret, ValidationError
+from pydantic_settings import NoDecode
+
+from settings.provider_rows import PROVIDERS
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+
+
+class _Capabilities(BaseModel):
+    """The fields of `agents.models.capabilities.record` that an operator may set."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+
+    drop: list[str] = Field(default_factory=list)
+    rename: dict[str, str] = Field(default_factory=dict)
+    max_output_tokens: int | None = Field(None, gt=0)
+    context_tokens: int | None = Field(None, gt=0)
+
+
+def _headers(headers: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name, value in headers.items():
+        if not _HEADER.fullmatch(name):
+            raise ValueError(f"{name!r} is not the name of an HTTP header")
+        if value is not None and not (isinstance(value, str) and _HEADER_VALUE.fullmatch(value)):
+            raise ValueError(f"the value of {name} has to be one line of ASCII text, or null")
+    return headers
+
+
+def _capabilities(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        return _Capabilities.model_validate(fields).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, fault["loc"]))
+        known = ", ".join(_Capabilities.model_fields)
+        raise ValueError(f"{place}: {fault['msg']} (the fields are {known})") from None
+
+
+def _by_model(
+    check: Callable[[Mapping[str, Any]], Mapping[str, Any]], empty: Any = None
+) -> BeforeValidator:
+    """Reads a setting from JSON or, in a file of settings, from a table. An error names the model,
+    and repeats no value: it may be a secret. `empty` is the value if nothing is set."""
+
+    def parse(value: Any) -> Any:
+        if not value:  # compose sends an empty text
+            return empty
+        if isinstance(value, str):
+            value = _parse_json(value)
+        if not isinstance(value, Mapping):
+            example = '{"compatible:*": {...}}'
+            raise ValueError(f"is not a JSON object such as {example}")  # noqa: TRY004 - for pydantic
+        parsed: dict[str, Any] = {}
+        for name, fields in value.items():
+            model = _pattern(name)
+            if not isinstance(fields, Mapping):
+                raise ValueError(f"the value of {name!r} is not a JSON object")  # noqa: TRY004
+            try:
+                parsed[model] = dict(check(fields))
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        return parsed
+
+    return BeforeValidator(parse)
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"is not valid JSON: {error}") from None
+
+
+def _pattern(name: str) -> str:
+    """`provider:model` or `provider:*`; a provider alone means all of its models."""
+    provider, _, model = name.partition(":")
+    known = [row.provider for row in PROVIDERS]
+    if provider not in known:
+        raise ValueError(
+            f"{name!r}: there is no provider {provider!r}; there are {', '.join(known)}"
+        )
+    return f"{provider}:{model or '*'}"
+
+
+Headers = dict[str, dict[str, str | None]]
+"""HTTP headers by model; null removes one."""
+Bodies = dict[str, dict[str, Any]]
+"""Fields of the JSON body by model, as a merge patch (RFC 7396)."""
+
+ModelHeaders = Annotated[Secret[Headers] | None, NoDecode, _by_model(_headers)]
+ModelBodies = Annotated[Bodies, NoDecode, _by_model(lambda body: body, {})]
+ModelCapabilities = Annotated[Bodies, NoDecode, _by_model(_capabilities, {})]
