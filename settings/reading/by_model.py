@@ -24,6 +24,8 @@ class _Capabilities(BaseModel):
 
     drop: list[str] = Field(default_factory=list)
     rename: dict[str, str] = Field(default_factory=dict)
+    add: dict[str, str] = Field(default_factory=dict)
+    short_ids: bool = False
     max_output_tokens: int | None = Field(None, gt=0)
     context_tokens: int | None = Field(None, gt=0)
 

@@ -66,7 +66,7 @@ class ProviderClient(httpx.AsyncClient):
         shipped: bool = False,
         **options: Any,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(event_hooks={"request": [self._set_headers]}, **options)
         self._protocol = protocol
         self._times = times
         self._server = server
@@ -79,10 +79,6 @@ class ProviderClient(httpx.AsyncClient):
     ) -> httpx.Response:
         """Send the request in the form that its server accepts (ADR 73)."""
         request = self._protocol.streamed(request)
-        for name, value in self._server.headers.items():
-            request.headers.pop(name, None)
-            if value is not None:
-                request.headers[name] = value
         if not (content := await request.aread()):
             return await self._send_once(request, **options)
         written, call = json.loads(content), CALL.get()
@@ -114,6 +110,13 @@ class ProviderClient(httpx.AsyncClient):
             return response.raise_for_status().json()
         except RecursionError as error:
             raise ValueError("JSON that is nested too deeply") from error
+
+    async def _set_headers(self, request: httpx.Request) -> None:
+        """Headers that the operator has set replace those of the client library."""
+        for name, value in self._server.headers.items():
+            request.headers.pop(name, None)
+            if value is not None:
+                request.headers[name] = value
 
     async def _send_once(self, request: httpx.Request, **options: Any) -> httpx.Response:
         # The clients have other time limits, or none.

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from agents.models.capabilities.record import Capabilities
 from settings.models import ModelSettings
 from settings.starting.provenance import complaints, trace
 from settings.worker import WorkerSettings
@@ -18,6 +19,8 @@ HEADERS, BODY, CAPABILITIES = (
     "FETTLE_MODEL_BODY",
     "FETTLE_MODEL_CAPABILITIES",
 )
+
+FIELDS = Capabilities.model_fields
 
 
 def test_they_are_json_by_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +60,7 @@ def test_nothing_is_set_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
         (HEADERS, '{"groq:*": {"x": 1}}', "the value of x has to be one line of ASCII text"),
         (HEADERS, '{"groq:*": {"x": "a\\nb"}}', "the value of x has to be one line"),
         (CAPABILITIES, '{"groq:*": {"drop": "x"}}', "groq:*: drop: Input should be a valid list"),
-        (CAPABILITIES, '{"groq:*": {"max_tokens": 1}}', "the fields are drop, rename, max_output"),
+        (CAPABILITIES, '{"groq:*": {"max_tokens": 1}}', "the fields are drop, rename, add"),
         (CAPABILITIES, '{"groq:*": {"context_tokens": 0}}', "context_tokens: Input should be grea"),
     ],
 )
@@ -81,3 +84,11 @@ def test_headers_are_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValidationError) as caught:
         ModelSettings()
     assert "hidden-key-1" not in str(caught.value)
+
+
+def test_an_operator_may_set_every_field_of_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = {name: field.get_default(call_default_factory=True) for name, field in FIELDS.items()}
+    del record["learned_at"]
+    record = {**record, "drop": []}
+    monkeypatch.setenv(CAPABILITIES, json.dumps({"groq:*": record}))
+    assert Capabilities(**ModelSettings().model_capabilities["groq:*"]) == Capabilities()
