@@ -24,6 +24,7 @@ from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
 from agents.calls.serializer import SERIALIZER
+from agents.context.overflow import MOST_BYTES_A_TOKEN, tool_bytes
 from agents.executor.agent_loop import build_agent
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.state import State
@@ -36,6 +37,7 @@ from agents.ports.memory import MemoryJournal, MemoryRecord, MemoryWorkspace, po
 from agents.runs.record import EXECUTOR
 from agents.spending.pricing import Usage
 from agents.texts import one_line
+from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS, Body
 from sandbox.protocol import Sandbox, SandboxUnavailable
 
@@ -48,9 +50,11 @@ TASK = (
 _FILES = {"notes.txt": b"one\n", "table.csv": b"a,b\n1,2\n"}
 _SHOWN_CHARACTERS = 120
 _ENDLESS = f"the model gives no answer: each of its {MOST_REPLIES} replies calls a tool"
+_PARSE = (
+    "start it with --jinja and a chat template for tools, or with a tool-call parser, or name "
+    "another model"
+)
 _NO_USAGE = "the server reports no tokens, so limits in tokens and money cannot be enforced"
-
-TrialGraph = CompiledStateGraph[State, Ports, State, State]
 
 
 class Step(StrEnum):
@@ -94,19 +98,28 @@ class TrialResult:
         return all(result.ok for result in self.steps if result.step in REQUIRED)
 
 
-def build_trial(tools: Sequence[Body] = TOOLS) -> TrialGraph:
-    """The compiled graph of trials, with the executor's tools."""
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """The compiled graph of trials. `tool_tokens` is the least number of tokens that the
+    descriptions of its tools take."""
+
+    graph: CompiledStateGraph[State, Ports, State, State]
+    tool_tokens: int
+
+
+def build_trials(tools: Sequence[Body] = TOOLS) -> Trials:
+    """Trials with the executor's tools."""
     graph = StateGraph(State, context_schema=Ports)
     graph.add_node("planner", planner)
     graph.add_node("executor", build_executor(build_agent(tools)))
     graph.add_edge(START, "planner")
     graph.add_edge("planner", "executor")
     graph.add_edge("executor", END)
-    return graph.compile()
+    return Trials(graph.compile(), tool_bytes(build_tools(tools)) // MOST_BYTES_A_TOKEN)
 
 
 async def run_trial(
-    graph: TrialGraph, models: RoleModels, sandbox: Sandbox, seconds: float
+    trials: Trials, models: RoleModels, sandbox: Sandbox, seconds: float
 ) -> TrialResult:
     """Try the model of `models` for `seconds` at most. A failure of the model is a result.
 
@@ -122,15 +135,15 @@ async def run_trial(
     started, error = time.monotonic(), None
     try:
         async with asyncio.timeout(seconds) as clock:
-            await graph.ainvoke(initial_state(job), context=context)
+            await trials.graph.ainvoke(initial_state(job), context=context)
     except (ModelError, SandboxUnavailable) as raised:
         error = str(raised)
     except TimeoutError:
         if not clock.expired():
             raise
-        error = f"the check was ended after {seconds:g} s"
+        error = f"no end of the model's reply within the {seconds:g} s of a check"
     plans = [event.data for event in record.events.values() if event.kind == "planned"]
-    judged = _judge(journal.calls, plans, error)
+    judged = _judge(journal.calls, plans, error, trials.tool_tokens)
     times = _seconds(journal.calls, started, time.monotonic(), planned=bool(plans))
     steps = [StepResult(step, ok, reason, times.get(step)) for step, ok, reason in judged]
     return TrialResult(steps, _replies(journal.calls))
@@ -162,7 +175,10 @@ class _Journal(MemoryJournal):
 
 
 def _judge(
-    calls: Sequence[_Call], plans: Sequence[Mapping[str, Any]], error: str | None
+    calls: Sequence[_Call],
+    plans: Sequence[Mapping[str, Any]],
+    error: str | None,
+    tool_tokens: int,
 ) -> Iterator[tuple[Step, bool | None, str | None]]:
     """For each step whether it worked, and the reason if it did not. `plans` is the data of the
     planner's event; empty if `error` ended the trial before it."""
@@ -176,7 +192,7 @@ def _judge(
         yield Step.TOOL_CALL, None, None
         yield Step.TOOL_RESULT, None, None
     elif not any(map(_is_result, calls)):
-        yield Step.TOOL_CALL, False, error or _without_call(calls)
+        yield Step.TOOL_CALL, False, error or _without_call(calls, tool_tokens)
         yield Step.TOOL_RESULT, None, None
     else:
         endless = _ENDLESS if isinstance(calls[-1].message, ToolMessage) else None
@@ -207,10 +223,15 @@ def _is_result(call: _Call) -> bool:
     return isinstance(call.message, ToolMessage) and call.message.status != "error"
 
 
-def _without_call(calls: Sequence[_Call]) -> str:
+def _without_call(calls: Sequence[_Call], tool_tokens: int) -> str:
     """The reason if no call has a result."""
     last = calls[-1].message
     text = one_line(str(last.text), _SHOWN_CHARACTERS)
     if isinstance(last, ToolMessage):
         return f"the model's calls of tools fail: {text}"
-    return f"the model calls no tool, although the task asks for a call: it answers {text!r}"
+    reason = f"the model calls no tool, although the task asks for a call: it answers {text!r}"
+    usage = Usage.of(last) if isinstance(last, AIMessage) else None
+    if usage is not None and usage.input_tokens < tool_tokens:
+        counted = f"counts {usage.input_tokens:,} tokens, and the tools alone take {tool_tokens:,}"
+        return f"{reason}. The server does not show the tools to the model: it {counted}; {_PARSE}"
+    return reason

@@ -28,6 +28,7 @@ from agents.models.capabilities.listing import AGAIN_SECONDS, FRESH_SECONDS, Mod
 from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.describe import describe_error
+from agents.models.error_mapping.from_transport import error_from_transport
 from agents.models.errors import ErrorKind, ModelError, ModelUnavailable, ReplyUnusable
 from agents.models.providers import PROVIDERS
 from agents.models.replies.arguments import Schema, as_meant, unwrapped
@@ -135,9 +136,9 @@ class ProviderModel(BaseChatModel):
         """The reason, with advice, if no server answered when its list was read last."""
         if self.listing is None or self.listing.error is None:
             return None
-        reason = f"no server answers at {self.listing.urls[0]} ({self.listing.error})"
-        advice = f"start it, or correct {PROVIDERS[self.provider].address} for the workers"
-        return f"{self.full_name}: {reason}; {advice}"
+        url = httpx.URL(self.listing.urls[0])
+        error = error_from_transport(self.listing.error, url, proven=False)
+        return None if error is None else describe_error(error, self.full_name)
 
     @property
     def most_input(self) -> int | None:

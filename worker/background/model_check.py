@@ -15,7 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from typing_extensions import override
 
-from agents.graph.trial import REQUIRED, StepResult, TrialGraph, build_trial, run_trial
+from agents.graph.trial import REQUIRED, StepResult, Trials, build_trials, run_trial
 from agents.models.call_context import calling
 from agents.models.errors import ModelError
 from agents.models.name import ModelName
@@ -68,17 +68,19 @@ CHECK_SECONDS = 120.0
 """How long the check of one model may take; all models are checked at the same time."""
 PATIENCE = RetryPolicy(retries=1, total_seconds=60.0)
 """The patience with each call of a check. A job tries longer."""
+MOST_OUTPUT = 2_048
+"""Output tokens of a reply: enough for a model that thinks first. Weak models find no end."""
 
 
 async def check(context: WorkerContext, names: Sequence[str]) -> list[dict[str, Any]]:
     """One result a model, in order: {name, ok, error, steps, seconds, first_token_seconds,
     input_tokens, output_tokens, cost_usd}. What is not known is null.
     """
-    graph = build_trial(context.tools)
-    return list(await asyncio.gather(*(_checked(context, graph, name) for name in names)))
+    trials = build_trials(context.tools)
+    return list(await asyncio.gather(*(_checked(context, trials, name) for name in names)))
 
 
-async def _checked(context: WorkerContext, graph: TrialGraph, text: str) -> dict[str, Any]:
+async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[str, Any]:
     result: dict[str, Any] = {
         **dict.fromkeys(("error", "seconds", "first_token_seconds", "cost_usd")),
         **dict.fromkeys(("input_tokens", "output_tokens")),
@@ -97,7 +99,7 @@ async def _checked(context: WorkerContext, graph: TrialGraph, text: str) -> dict
     ear = _Ear(begun)
     models = _PatientModels.alone(context.models, text)
     with calling(listener=ear):
-        trial = await run_trial(graph, models, context.sandboxes.own, CHECK_SECONDS)
+        trial = await run_trial(trials, models, context.sandboxes.own, CHECK_SECONDS)
     failed = [each.error for each in trial.steps if each.error and each.step in REQUIRED]
     log.info("model checked", model=text, passed=trial.passed, errors=failed)
     return {
@@ -131,12 +133,15 @@ def _used(name: ModelName, replies: Sequence[AIMessage], prices: Prices) -> dict
 
 @dataclass(frozen=True, slots=True)
 class _PatientModels(RoleModels):
-    """Models with PATIENCE."""
+    """Models with PATIENCE and shorter replies."""
 
     @override
     def named(self, name: str, role: str) -> BaseChatModel:
         model = RoleModels.named(self, name, role)
-        return model.model_copy(update={"retry_policy": PATIENCE})
+        limits: dict[str, Any] = {"retry_policy": PATIENCE}
+        if isinstance(model, ProviderModel):
+            limits["built_output"] = min(model.built_output, MOST_OUTPUT)
+        return model.model_copy(update=limits)
 
 
 class _Ear:

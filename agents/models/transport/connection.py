@@ -98,10 +98,13 @@ class ProviderClient(httpx.AsyncClient):
         Raises httpx.HTTPStatusError for a status of the client's fault, httpx.TransportError for a
         server that does not answer in time or cannot work now, ValueError for other content.
         """
-        request = self.build_request("GET", url, headers=headers)
+        try:
+            request = self.build_request("GET", url, headers=headers)
+        except httpx.InvalidURL as error:
+            raise ValueError(str(error)) from error
         try:
             async with asyncio.timeout(seconds):
-                response = await super().send(request)
+                response = await super().send(request, follow_redirects=False)
         except TimeoutError as error:
             raise httpx.ReadTimeout("no answer in time", request=request) from error
         if response.is_server_error:  # it still loads the model, for example

@@ -109,6 +109,7 @@ BROKEN = {
         CALL,
         "calls no tool, although the task asks for a call: it answers 'There are 2 files.'",
     ),
+    "never-sees-tools": (CALL, "does not show the tools to the model: it counts 400 tokens"),
     "names-unknown-tools": (CALL, "calls of tools fail: Error: look is not a valid tool"),
     "refuses-results": (RESULT, "tool messages are not supported"),
     "never-answers": (RESULT, "each of its 4 replies calls a tool"),
@@ -129,7 +130,9 @@ def breaks_down(request: Request) -> Turn:
         case "refuses-tools" if not forced:
             return Refusal(400, "this model does not support tools")
         case "only-talks" if not forced:
-            return Reply("There are 2 files.")
+            return Reply("There are 2 files.", tokens=Tokens(1_500, 5))
+        case "never-sees-tools" if not forced:
+            return Reply("There are 2 files.", tokens=Tokens(400, 5))
         case "names-unknown-tools" if not forced:
             return Reply(tool_calls=(ToolCall("look", {}),))
         case "refuses-results" if sent_back:
@@ -158,6 +161,9 @@ async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_pat
             failed = [name for name, each in steps.items() if each["ok"] is False]
             assert (model, failed) == (model, [failing])
             assert reason in steps[failing]["error"], result
+            assert ("--jinja" in steps[failing]["error"]) is (
+                model in {"never-sees-tools", "refuses-tools"}
+            )
             assert result["ok"] is (failing == USAGE)
             assert steps[failing]["required"] is (failing != USAGE)
             asked = [each for each in server.requests if each.model == model]
@@ -218,6 +224,6 @@ async def test_doctor_names_an_address_without_a_server(
 
         deployment.wait_until(lambda: errors() != [])
         (error,) = errors()
-        assert error.startswith(f"{LOCAL}: no server answers")
+        assert error.startswith(f"{LOCAL}: no server answers at its address (Connection refused")
         assert address in error
         assert "FETTLE_COMPATIBLE_BASE_URL" in error
