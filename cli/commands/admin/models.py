@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -22,6 +22,8 @@ _STEPS = {
     "usage": "reports tokens",
 }
 """The steps of a check, in words."""
+_FORCING = frozenset({"tool_choice", "toolConfig"})
+_UNFORCED = "its server does not let a tool be forced, so the model is only asked for the call"
 
 
 @click.command()
@@ -101,6 +103,8 @@ def _show_checks(screen: Screen, checks: Sequence[Mapping[str, Any]]) -> None:
             screen.line("no", printable(each["error"] or name), Tone.BAD)
         for step in each["steps"]:
             _show_step(screen, step)
+        for lesson in _lessons(each):
+            screen.line("  note", printable(lesson), Tone.QUIET)
 
 
 def _show_step(screen: Screen, step: Mapping[str, Any]) -> None:
@@ -113,6 +117,19 @@ def _show_step(screen: Screen, step: Mapping[str, Any]) -> None:
     else:
         tone = Tone.BAD if step["required"] else Tone.WARN
         screen.line(f"  {label}", printable(step["error"] or "failed"), tone)
+
+
+def _lessons(check: Mapping[str, Any]) -> Iterator[str]:
+    """What is known of a model's server."""
+    if check.get("context_tokens") is not None:
+        yield f"its context is {check['context_tokens']:,} tokens"
+    learned = check.get("capabilities", {})
+    for name in sorted(learned.get("drop", ())):
+        yield _UNFORCED if name in _FORCING else f"its server refuses {name}, which is not sent"
+    for name, other in sorted(learned.get("rename", {}).items()):
+        yield f"its server knows {name} as {other}"
+    if (most := learned.get("max_output_tokens")) is not None:
+        yield f"its server accepts at most {most:,} output tokens"
 
 
 def _row(model: Mapping[str, Any]) -> tuple[str, str, str, str, str]:

@@ -181,11 +181,20 @@ async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_pat
         assert "answers to its result: groq:refuses-results: " in broken.stdout
 
 
+def refuses_fields(request: Request) -> Turn:
+    """A server that refuses two optional fields."""
+    if "temperature" in request.body:
+        return Refusal(400, "Unsupported parameter: 'temperature' is not supported")
+    if "tool_choice" in request.body:
+        return Refusal(400, "tool_choice is not supported in thinking mode")
+    return obeys(request)
+
+
 async def test_the_context_of_a_model_and_a_server_that_is_away(
     deployment: Deployment, tmp_path: Path
 ) -> None:
-    with ProviderServer(obeys) as server, front(deployment) as api:
-        env = environment(tmp_path, FETTLE_URL=api.url)
+    with ProviderServer(refuses_fields) as server, front(deployment) as api:
+        env = environment(tmp_path, FETTLE_URL=api.url, FETTLE_MODELS="compatible:*")
         server.lists["/v1/models"] = {"data": [{"id": "my.gguf", "meta": {"n_ctx": 4_096}}]}
         deployment.worker(compatible_base_url=server.openai_url, model=f"{LOCAL}, {GOOD}")
         await deployment.ready()
@@ -203,6 +212,12 @@ async def test_the_context_of_a_model_and_a_server_that_is_away(
             ("warn", f"{LOCAL}: 4,096 tokens")
         ]
         assert server.requests == []
+
+        checked = fettle("models", LOCAL, cwd=tmp_path, env=env)
+        assert checked.returncode == 0
+        assert "note: its context is 4,096 tokens" in checked.stdout
+        assert "note: its server refuses temperature, which is not sent" in checked.stdout
+        assert "note: its server does not let a tool be forced" in checked.stdout
 
 
 async def test_doctor_names_an_address_without_a_server(
