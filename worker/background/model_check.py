@@ -124,7 +124,9 @@ def _plain(step: StepResult) -> dict[str, Any]:
 async def _learned(model: ProviderModel) -> dict[str, Any]:
     """What is known of the server, as fields of `Capabilities`; without those that are empty."""
     record = await model.server.known()
-    return record.model_dump(mode="json", exclude_defaults=True, exclude={"learned_at"})
+    return record.model_dump(
+        mode="json", exclude_defaults=True, exclude={"learned_at", "expires_at"}
+    )
 
 
 def _used(name: ModelName, replies: Sequence[AIMessage], prices: Prices) -> dict[str, Any]:

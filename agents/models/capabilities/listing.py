@@ -40,7 +40,7 @@ _NAMES = ("id", "name", "model", "model_name", "root", "key")
 
 Read = Callable[[str], Awaitable[Any]]
 """Reads the JSON at a URL. Raises httpx.HTTPStatusError for an error status, httpx.TransportError
-if no server answers in time, ValueError for other content."""
+if no server answers, ValueError for other content and for none in time."""
 
 
 class ModelListing:

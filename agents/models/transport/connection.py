@@ -95,18 +95,18 @@ class ProviderClient(httpx.AsyncClient):
     async def read_json(self, url: str, seconds: float, headers: Mapping[str, str]) -> Any:
         """The JSON at a URL that is no model call.
 
-        Raises httpx.HTTPStatusError for a status of the client's fault, httpx.TransportError for a
-        server that does not answer in time or cannot work now, ValueError for other content.
+        Raises httpx.HTTPStatusError for a status of the client's fault, httpx.TransportError if no
+        server answers or it cannot work now, ValueError for other content and for none in time.
         """
         try:
-            request = self.build_request("GET", url, headers=headers)
+            request = self.build_request("GET", url, headers=headers, timeout=seconds)
         except httpx.InvalidURL as error:
             raise ValueError(str(error)) from error
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(2 * seconds):  # a server may send byte by byte
                 response = await super().send(request, follow_redirects=False)
-        except TimeoutError as error:
-            raise httpx.ReadTimeout("no answer in time", request=request) from error
+        except (TimeoutError, httpx.ReadTimeout) as error:
+            raise ValueError("no whole answer in time") from error
         if response.is_server_error:  # it still loads the model, for example
             raise httpx.ReadError(f"status {response.status_code}", request=request)
         try:

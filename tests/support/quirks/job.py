@@ -50,6 +50,8 @@ async def run_row(row: Row, folder: Path) -> Ran:
     with ExitStack() as open_:
         script = QuirkyServer(row.quirks, row.model, strict=row.strict)
         server = open_.enter_context(ProviderServer(script))
+        if row.listed is not None:
+            server.lists["/v1/models"] = row.listed
         stand_in = open_.enter_context(ProviderServer(QuirkyServer(row.stand_in or ())))
         pool = _pool(row, server, stand_in)
         chain = (row.name,) if row.stand_in is None else (row.name, row.stand_in_name)

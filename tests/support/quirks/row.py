@@ -95,7 +95,7 @@ class Row:
     what else must be true of it. `plan` is the source of its plan: `model`, or `default` if the
     planner's reply could not be read. `attempts`: as often a worker tries the job. Without `strict`
     the server does not look at ids and names (`support.quirks.strict`). `not_yet`: the row is known
-    to differ; a release has none.
+    to differ; a release has none. `listed` is the server's list of models (`GET /v1/models`).
     """
 
     title: str
@@ -115,6 +115,7 @@ class Row:
     strict: bool = True
     check: Check = _true
     not_yet: bool = False
+    listed: Any = None
 
     @property
     def id(self) -> str:
