@@ -128,6 +128,11 @@ def _lessons(check: Mapping[str, Any]) -> Iterator[str]:
         yield _UNFORCED if name in _FORCING else f"its server refuses {name}, which is not sent"
     for name, other in sorted(learned.get("rename", {}).items()):
         yield f"its server knows {name} as {other}"
+    for path in sorted(learned.get("add", {})):
+        name = path.rpartition(".")[2]
+        yield f"its server needs {name} in each reply, and gets a placeholder if a reply has none"
+    if learned.get("short_ids"):
+        yield "its server accepts only ids of calls with nine letters and digits"
     if (most := learned.get("max_output_tokens")) is not None:
         yield f"its server accepts at most {most:,} output tokens"
 

@@ -182,11 +182,16 @@ async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_pat
 
 
 def refuses_fields(request: Request) -> Turn:
-    """A server that refuses two optional fields."""
+    """A server that refuses two optional fields, and needs a field and short ids in replies."""
     if "temperature" in request.body:
         return Refusal(400, "Unsupported parameter: 'temperature' is not supported")
     if "tool_choice" in request.body:
         return Refusal(400, "tool_choice is not supported in thinking mode")
+    replies = [each for each in request.body["messages"] if each["role"] == "assistant"]
+    if not all(each.get("reasoning_content") for each in replies):
+        return Refusal(400, "The `reasoning_content` in the thinking mode must be passed back")
+    if any(len(call["id"]) != 9 for each in replies for call in each["tool_calls"]):
+        return Refusal(400, "Tool call id must be a-z, A-Z, 0-9, with a length of 9.")
     return obeys(request)
 
 
@@ -218,6 +223,8 @@ async def test_the_context_of_a_model_and_a_server_that_is_away(
         assert "note: its context is 4,096 tokens" in checked.stdout
         assert "note: its server refuses temperature, which is not sent" in checked.stdout
         assert "note: its server does not let a tool be forced" in checked.stdout
+        assert "note: its server needs reasoning_content in each reply" in checked.stdout
+        assert "note: its server accepts only ids of calls with nine letters" in checked.stdout
 
 
 async def test_doctor_names_an_address_without_a_server(
