@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +16,7 @@ from api.http.answers import as_json
 from api.openapi import body_responses, responses, with_body
 from api.problems import Refused
 from api.schemas.deployment.models import (
+    AcceptedForm,
     Checked,
     CheckedModel,
     CheckRequest,
@@ -22,6 +25,7 @@ from api.schemas.deployment.models import (
 )
 from api.services import Services, ServicesDep
 from api.submission.job_requests import is_allowed, not_allowed
+from jobs.view.job import iso
 
 router = APIRouter(tags=["system"])
 
@@ -40,7 +44,8 @@ CHECK_MODELS = "check_models"
 async def models(services: ServicesDep, caller: Overseer) -> Response:
     """Models by role, their prices, and what is missing where one cannot be used.
 
-    Only the operator sees the number of workers, and which of them differ.
+    Only the operator sees the number of workers, which of them differ, and the learned forms of
+    models that no worker offers: jobs of another tenant may have named them.
     """
     workers = await _announcing(services)
     latest = workers[0]["models"] if workers else {}
@@ -52,6 +57,7 @@ async def models(services: ServicesDep, caller: Overseer) -> Response:
             roles=latest.get("roles", {}),
             offered=_offered(workers),
             providers=latest.get("providers", []),
+            accepted=await _accepted(services, latest, every=caller.operates),
             recordings=latest.get("recordings", []),
             allowed=list(services.settings.models),
         )
@@ -96,6 +102,28 @@ def _offered(workers: Sequence[Mapping[str, Any]]) -> list[OfferedModel]:
         OfferedModel(**model, context_tokens=servers.get(model["name"], {}).get("context_tokens"))
         for model in workers[0]["models"].get("offered", ())
     ]
+
+
+async def _accepted(
+    services: Services, latest: Mapping[str, Any], *, every: bool
+) -> list[AcceptedForm]:
+    """The forms in the settings of the latest worker, and those that the workers have learned: of
+    `every` model, or of offered models. Records that cannot be read or have expired do not count
+    for workers either."""
+    forms = [
+        AcceptedForm(model=model, source="setting", **fields)
+        for model, fields in latest.get("capabilities", {}).items()
+    ]
+    offered = {model["name"] for model in latest.get("offered", ())}
+    now = await services.store.now()
+    for model, text in sorted((await services.store.capabilities.all()).items()):
+        with contextlib.suppress(ValueError, TypeError, OverflowError, OSError):
+            fields = json.loads(text)
+            times = {name: int(fields[name] * 1_000) for name in ("learned_at", "expires_at")}
+            if times["expires_at"] > now and (every or model in offered):
+                written = {name: iso(ms) for name, ms in times.items()}
+                forms.append(AcceptedForm(**{**fields, **written}, model=model, source="learned"))
+    return forms
 
 
 def _refuse_unknown(names: Sequence[str], offered: Sequence[str], allowed: tuple[str, ...]) -> None:

@@ -34,7 +34,7 @@ async def test_a_model_has_the_record_that_was_learned_for_it(
     before = time.time()
     await capabilities.write(MODEL, LEARNED)
     record = await capabilities.read(MODEL)
-    assert record.changed(learned_at=0.0) == LEARNED
+    assert record.changed(learned_at=0.0, expires_at=0.0) == LEARNED
     assert before <= record.learned_at <= time.time()
     assert await capabilities.read(OTHER) == Capabilities()
 
@@ -75,7 +75,7 @@ async def test_a_damaged_record_is_learned_anew(store: RedisStore, stored: str) 
 async def test_a_record_of_a_newer_release_is_read_as_far_as_it_is_known(
     store: RedisStore,
 ) -> None:
-    text = f'{{"drop": ["seed"], "sings": true, "learned_at": {time.time()}}}'
+    text = f'{{"drop": ["seed"], "sings": true, "expires_at": {time.time() + 60}}}'
     await store.capabilities.put(MODEL, text)
     assert (await RedisCapabilities(store.capabilities).read(MODEL)).drop == {"seed"}
 

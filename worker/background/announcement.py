@@ -99,7 +99,7 @@ def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Fa
 
     `roles`: the chains of each role, by level. `offered`: each model in them, with its prices in
     USD per million tokens (null: unknown) and what it needs before it can be used (`missing`, null:
-    nothing). `providers`: likewise.
+    nothing). `providers`: likewise. `capabilities`: the operator's settings of what servers accept.
     """
     roles = {role: _levels(chains, role) for role in get_args(Role)}
     names = dict.fromkeys(name for levels in roles.values() for chain in levels for name in chain)
@@ -110,6 +110,7 @@ def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Fa
         "roles": roles,
         "offered": [_offered(name, options, prices) for name in names],
         "providers": list(_providers(options)),
+        "capabilities": options.capabilities,
     }
 
 

@@ -19,10 +19,13 @@ from agents.models.capabilities.wording import (
     refuses,
     refuses_value,
 )
-from agents.models.errors import ContextExceeded, ModelRefused
+from agents.models.errors import ContextExceeded, ErrorKind, ModelRefused
 
 REFUSED = frozenset({400, 404, 422})
 """The statuses of a refused form. OpenRouter answers 404 if no provider accepts a field."""
+_NOT_ABOUT_FORM = frozenset(
+    {ErrorKind.POLICY, ErrorKind.CREDIT, ErrorKind.ACCOUNT, ErrorKind.KEY, ErrorKind.ACCESS}
+)
 FORCING = frozenset({"toolchoice", "toolconfig"})
 """The fields that force a tool, as `plain` writes them."""
 _OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -43,7 +46,7 @@ class Lesson:
 def learn(refusal: ModelRefused, sent: Mapping[str, Any], record: Capabilities) -> Lesson:
     """The lesson of a refusal of the body that was sent. It has the same record and no limit if the
     refusal does not name the fault of the body."""
-    if refusal.status not in REFUSED:
+    if refusal.status not in REFUSED or refusal.kind in _NOT_ABOUT_FORM:
         return Lesson(record)
     items = complaints(refusal)
     limited = _limited(refusal, items, sent, record)

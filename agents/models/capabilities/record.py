@@ -38,7 +38,9 @@ class Capabilities(BaseModel):
     context_tokens: int | None = Field(None, gt=0)
     """The tokens of a request with its reply, as the server says."""
     learned_at: float = 0.0
-    """Seconds since 1970 of the last change; 0: nothing was learned."""
+    """Seconds since 1970 of the last change; 0: this is no stored record."""
+    expires_at: float = 0.0
+    """Seconds since 1970 until which the record counts."""
 
     @classmethod
     def parse(cls, text: str | bytes | None) -> Self:
@@ -48,11 +50,16 @@ class Capabilities(BaseModel):
             record = cls.model_validate_json(text or b"")
         except ValidationError:
             return cls()
-        return record if record.learned_at > time.time() - REMEMBERED_SECONDS else cls()
+        return record if record.expires_at > time.time() else cls()
 
     def changed(self, **fields: Any) -> Self:
         """The record with other values."""
         return self.model_copy(update=fields)
+
+    def dated(self) -> Self:
+        """The record as it is stored now."""
+        now = time.time()
+        return self.changed(learned_at=now, expires_at=now + REMEMBERED_SECONDS)
 
     def overridden(self, by: Capabilities) -> Capabilities:
         """The record, with the fields that `by` sets in place of its own."""
@@ -68,4 +75,5 @@ class Capabilities(BaseModel):
             max_output_tokens=newer.max_output_tokens or self.max_output_tokens,
             context_tokens=newer.context_tokens or self.context_tokens,
             learned_at=max(self.learned_at, newer.learned_at),
+            expires_at=max(self.expires_at, newer.expires_at),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Protocol, runtime_checkable
 
 from agents.models.capabilities.record import Capabilities
@@ -35,4 +34,4 @@ class MemoryCapabilities:
     async def write(self, model: str, learned: Capabilities) -> None:
         """See CapabilityStore."""
         known = await self.read(model)
-        self._records[model] = known.merged(learned.changed(learned_at=time.time()))
+        self._records[model] = known.merged(learned.dated())

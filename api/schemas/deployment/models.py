@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
 from api.schemas.patterns import MODEL
-from api.schemas.wire import RequestModel, ResponseModel
+from api.schemas.wire import RequestModel, ResponseModel, Time
 from jobs.model.event_data import Usd
 
 
@@ -34,6 +34,31 @@ class ProviderState(ResponseModel):
     missing: str | None = Field(description="what it needs to be usable; null: nothing")
 
 
+class AcceptedForm(ResponseModel):
+    """The form in which the server of a model accepts requests: learned from its refusals, or set
+    by the operator in `FETTLE_MODEL_CAPABILITIES`, which comes first."""
+
+    model: str = Field(description="`provider:model`; in a setting also `provider:*`")
+    source: Literal["learned", "setting"]
+    drop: list[str] = Field(
+        default_factory=list,
+        description="fields that are not sent; `section.name`: in the body's field `section`",
+    )
+    rename: dict[str, str] = Field(
+        default_factory=dict, description="fields that are sent by another name"
+    )
+    add: dict[str, str] = Field(
+        default_factory=dict, description="fields that each reply in the conversation has to have"
+    )
+    short_ids: bool = Field(
+        default=False, description="whether ids of calls have nine letters and digits"
+    )
+    max_output_tokens: int | None = Field(None, description="null: as the workers' settings say")
+    context_tokens: int | None = Field(None, description="null: not known")
+    learned_at: Time | None = Field(None, description="the last change; null: a setting")
+    expires_at: Time | None = Field(None, description="null: a setting, which does not expire")
+
+
 class Models(ResponseModel):
     """The report of the worker that was seen last; `differing` are workers with another report."""
 
@@ -48,6 +73,9 @@ class Models(ResponseModel):
     )
     offered: list[OfferedModel]
     providers: list[ProviderState]
+    accepted: list[AcceptedForm] = Field(
+        default_factory=list, description="by model, for models with a form of their own"
+    )
     recordings: list[str]
     allowed: list[str] = Field(description="patterns of the models that a job may name")
 

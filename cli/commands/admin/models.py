@@ -52,6 +52,7 @@ def command(
         else:
             screen = Screen()
             _show_models(screen, found)
+            _show_accepted(screen, found.get("accepted", ()))
             _show_checks(screen, found.get("checks", ()))
         answered = found["workers"] != 0 and all(each["ok"] for each in found.get("checks", ()))
         return FAILED if wanted and not answered else 0
@@ -83,6 +84,34 @@ def _show_models(screen: Screen, found: Mapping[str, Any]) -> None:
     if found["differing"]:
         others = ", ".join(map(printable, found["differing"]))
         screen.line("differing", f"other workers say otherwise: {others}", Tone.WARN)
+
+
+def _show_accepted(screen: Screen, forms: Sequence[Mapping[str, Any]]) -> None:
+    """The forms that servers accept, where they differ from Fettle's own."""
+    if forms:
+        screen.title("what servers accept")
+        rows = ((printable(each["model"]), _form(each), _source(each)) for each in forms)
+        screen.rows(("MODEL", "FORM", "SOURCE"), rows)
+
+
+def _form(accepted: Mapping[str, Any]) -> str:
+    parts = [f"without {', '.join(sorted(accepted['drop']))}"] if accepted["drop"] else []
+    parts += [f"{old} as {new}" for old, new in sorted(accepted["rename"].items())]
+    parts += [f"with {name}" for name in sorted(accepted["add"])]
+    if accepted["short_ids"]:
+        parts.append("short ids of calls")
+    if (tokens := accepted["max_output_tokens"]) is not None:
+        parts.append(f"at most {tokens:,} output tokens")
+    if (tokens := accepted["context_tokens"]) is not None:
+        parts.append(f"context of {tokens:,} tokens")
+    return printable("; ".join(parts)) or "as Fettle sends it"
+
+
+def _source(accepted: Mapping[str, Any]) -> str:
+    if accepted["source"] == "setting":
+        return "FETTLE_MODEL_CAPABILITIES"
+    learned, expires = (str(accepted[name])[:10] for name in ("learned_at", "expires_at"))
+    return f"learned {learned}, until {expires}"
 
 
 def _show_checks(screen: Screen, checks: Sequence[Mapping[str, Any]]) -> None:

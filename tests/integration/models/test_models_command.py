@@ -249,3 +249,41 @@ async def test_doctor_names_an_address_without_a_server(
         assert error.startswith(f"{LOCAL}: no server answers at its address (Connection refused")
         assert address in error
         assert "FETTLE_COMPATIBLE_BASE_URL" in error
+
+
+async def test_what_servers_accept_is_shown_and_shared_by_the_workers(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    def script(request: Request) -> Turn:
+        if "temperature" in request.body:
+            return Refusal(400, "Unsupported parameter: 'temperature'")
+        return obeys(request)
+
+    setting = {"groq:*": {"rename": {"max_tokens": "max_completion_tokens"}}}
+    with ProviderServer(script) as server, front(deployment) as api:
+        env = environment(tmp_path, FETTLE_URL=api.url)
+        deployment.worker(
+            groq_base_url=server.groq_url,
+            compatible_base_url=server.openai_url,
+            model=f"{LOCAL}, {GOOD}",
+            summary_model=LOCAL,
+            model_capabilities=json.dumps(setting),
+        )
+        await deployment.ready()
+        assert fettle("models", LOCAL, GOOD, cwd=tmp_path, env=env).returncode == 0
+        found = json.loads(fettle("models", "--json", cwd=tmp_path, env=env).stdout)
+        forms = {each["model"]: each for each in found["accepted"]}
+        assert set(forms) == {"groq:*", GOOD, LOCAL}
+        assert (forms["groq:*"]["source"], forms[LOCAL]["source"]) == ("setting", "learned")
+        assert forms[LOCAL]["drop"] == ["temperature"]
+        assert forms[LOCAL]["learned_at"] < forms[LOCAL]["expires_at"]
+        sent = [request.body for request in server.requests if request.model == "my-own"]
+        assert sum("temperature" in body for body in sent) == 1
+        assert all(
+            "max_completion_tokens" in request.body and "max_tokens" not in request.body
+            for request in server.requests
+            if request.model != "my-own"
+        )
+        shown = fettle("models", cwd=tmp_path, env=env).stdout
+        assert f"{LOCAL}\twithout temperature\tlearned 20" in shown
+        assert "groq:*\tmax_tokens as max_completion_tokens\tFETTLE_MODEL_CAPABILITIES" in shown

@@ -289,6 +289,7 @@ HARMLESS = [
     "messages[1].content: Invalid value, expected a string",
     "Invalid 'messages[1].content': string too long. The seed of the problem is its length.",
     "your credit balance is too low to access the API",
+    "Your credit balance is too low: temperature is not supported in the free plan",
     "This model does not support tools",
     "Invalid schema for function 'f': 'strict' was given where an object is expected",
     "max_tokens is too large",
@@ -483,6 +484,11 @@ ROOMS = [
         3_000,
     ),
     (
+        "Invalid request: Your request exceeded model token limit: 10000 (requested: 11192)",
+        10_000,
+        3_000,
+    ),
+    (
         (
             "the sum of prompt length (3000), max tokens (8192) should not exceed max_model_len "
             "(10000)"
@@ -549,7 +555,7 @@ def test_a_record_survives_json_and_an_operator_overrides_it() -> None:
         drop=frozenset({"seed", "tools.strict"}),
         rename={"a": "b"},
         max_output_tokens=5,
-        learned_at=4e9,
+        expires_at=4e9,
     )
     assert Capabilities.parse(record.model_dump_json()) == record
     assert record.overridden(Capabilities(drop=frozenset())).drop == frozenset()

@@ -38,8 +38,8 @@ class RedisCapabilities:
     async def write(self, model: str, learned: Capabilities) -> None:
         """See CapabilityStore."""
         await self._refresh()
-        record = self._known.get(model, Capabilities()).merged(learned)
-        record = self._known[model] = record.changed(learned_at=time.time())
+        record = self._known.get(model, Capabilities()).merged(learned.dated())
+        self._known[model] = record
         fields = record.model_dump(mode="json", exclude_defaults=True)
         log.info("learned what a model's server accepts", model=model, record=fields)
         try:
