@@ -57,7 +57,7 @@ class Capabilities(BaseModel):
         return self.model_copy(update=fields)
 
     def dated(self) -> Self:
-        """The record as it is stored now."""
+        """The record with the times of a change now."""
         now = time.time()
         return self.changed(learned_at=now, expires_at=now + REMEMBERED_SECONDS)
 

@@ -87,7 +87,7 @@ def _show_models(screen: Screen, found: Mapping[str, Any]) -> None:
 
 
 def _show_accepted(screen: Screen, forms: Sequence[Mapping[str, Any]]) -> None:
-    """The forms that servers accept, where they differ from Fettle's own."""
+    """The forms of requests that servers accept, if they differ from the usual form."""
     if forms:
         screen.title("what servers accept")
         rows = ((printable(each["model"]), _form(each), _source(each)) for each in forms)
