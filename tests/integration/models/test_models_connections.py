@@ -12,8 +12,8 @@ from agents.models.streams import OPENAI
 from agents.models.transport.connection import connect
 from agents.models.transport.sharded import WIDTH
 
-BODY = b'{"choices": [{}]}'
-ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n" + BODY
+BODY = b'{"choices": [{"message": {"content": "yes"}}]}'
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 46\r\n\r\n" + BODY
 
 
 class Server:
