@@ -49,10 +49,22 @@ class ModelSettings(ProviderSettings):
         10.0, gt=0, description="how long a connection to a provider may take"
     )
     model_first_token_seconds: float = Field(
-        60.0, gt=0, description="how long the first token of a reply may take, and each later one"
+        60.0,
+        gt=0,
+        description="how long the first token of a reply may take; longer for a request of more "
+        "than 4,000 tokens, in proportion",
     )
     model_timeout_seconds: float = Field(
-        120.0, gt=0, description="time limit of one whole model call, all tries included"
+        300.0,
+        gt=0,
+        description="time limit until a reply begins, all tries included; and of silence within a "
+        "reply, which may last three times as long while the server sends signs of life",
+    )
+    model_min_tokens_per_second: float = Field(
+        5.0,
+        gt=0,
+        description="the slowest speed of a model: a reply is cut when its most output tokens "
+        "would have come at this speed",
     )
     model_wait_seconds: float = Field(
         10.0,

@@ -305,6 +305,7 @@ def model_options(settings: WorkerSettings) -> ModelOptions:
         base_urls=settings.base_urls(),
         connect_seconds=settings.model_connect_seconds,
         first_token_seconds=settings.model_first_token_seconds,
+        tokens_per_second=settings.model_min_tokens_per_second,
         total_seconds=settings.model_timeout_seconds,
         max_retries=settings.model_max_retries,
         max_wait_seconds=settings.model_wait_seconds,

@@ -6,11 +6,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from agents.models.replies.fields import Fields
 from agents.models.streams import Chunk
+from agents.models.transport.time_limits import RequestSize
 from agents.spending.budget import BudgetGuard
 
 
@@ -33,18 +34,19 @@ class Listener(Protocol):
 @dataclass(slots=True)
 class CallContext:
     """`listener` receives the reply while the model generates it; `guard` checks each request
-    before it is sent, retries included. `history` has the fields of each of the model's replies in
-    the request, `fields` those of the reply. Any exception that a client raises after the reply was
-    `delivered` to it is about the reply: it knows no other shape than the one it was written for.
-    `most_output` bounds the output tokens that the request asks for.
+    before it is sent, retries included. `size` is that of the request, and `history` has the fields
+    of each of the model's replies in it. `fields` are those of the reply; `begun`: bytes of it have
+    come. Any exception that a client raises after the reply was `delivered` to it is about the
+    reply: it knows no other shape than the one it was written for.
     """
 
     listener: Listener | None = None
     guard: BudgetGuard | None = None
+    size: RequestSize = field(default_factory=RequestSize)
     history: Sequence[Fields | None] = ()
     fields: Fields | None = None
+    begun: bool = False
     delivered: bool = False
-    most_output: int | None = None
 
 
 CALL: ContextVar[CallContext] = ContextVar("call", default=CallContext())  # noqa: B039 - outside of a call nothing is read

@@ -62,6 +62,8 @@ class ModelError(AgentsError):
     ├── ModelRefused           the provider refuses the request for good: key, request, length
     │   └── ContextExceeded    the request is longer than the model's context: a shorter one may fit
     ├── ModelUnavailable       the provider is down, broken or too busy: a retry may work
+    │   └── ModelSilent        no token came within a time limit: a longer wait may work
+    ├── ReplyCut               Fettle cut a slow reply: the same request would be cut again
     ├── ReplyUnusable          the model replied, but not with an answer: another model may
     └── RecordingMismatch      a recording has no answer for a request
     """
@@ -133,6 +135,22 @@ class ModelUnavailable(ModelError):
         self.providers = providers
 
 
+class ModelSilent(ModelUnavailable):
+    """No token came within a time limit. `tokens` is about how many came before."""
+
+    def __init__(self, message: str, *, tokens: int = 0) -> None:
+        super().__init__(message)
+        self.tokens = tokens
+
+
+class ReplyCut(ModelError):
+    """Fettle cut a reply at a time limit while it came. It is not asked for again, because the same
+    request would be cut again; another model may be faster.
+
+    Why: docs/decisions/0075-limit-silence-not-length.md
+    """
+
+
 class ReplyUnusable(ModelError):
     """The model's reply is no answer: it is empty, has a bad ending or an invalid tool call.
 
@@ -175,7 +193,7 @@ def another_may_answer(error: ModelError) -> bool:
     """
     if isinstance(error, ModelRefused):
         return error.kind not in OF_THE_REQUEST
-    return isinstance(error, ModelUnavailable | ModelNotConfigured | ReplyUnusable)
+    return isinstance(error, ModelUnavailable | ModelNotConfigured | ReplyUnusable | ReplyCut)
 
 
 def describe_validation(error: ValidationError) -> str:

@@ -13,7 +13,7 @@ from agents.models.capabilities.store import CapabilityStore
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.retry import RetryPolicy
-from agents.models.transport.connection import Timeouts
+from agents.models.transport.time_limits import Timeouts
 from agents.recordings.redaction import Redaction
 
 T = TypeVar("T")
@@ -37,7 +37,8 @@ class ModelOptions:
     base_urls: Mapping[str, str] = field(default_factory=dict)
     connect_seconds: float = 10.0
     first_token_seconds: float = 60.0
-    total_seconds: float = 120.0
+    total_seconds: float = 300.0
+    tokens_per_second: float = 5.0
     max_retries: int = 4
     max_wait_seconds: float = 10.0
     max_output_tokens: int = 8_192
@@ -62,7 +63,12 @@ class ModelOptions:
     @property
     def times(self) -> Timeouts:
         """The time limits of one try."""
-        return Timeouts(self.connect_seconds, self.first_token_seconds)
+        return Timeouts(
+            self.connect_seconds,
+            self.first_token_seconds,
+            self.total_seconds,
+            self.tokens_per_second,
+        )
 
     def api_key(self, name: ModelName) -> str:
         """The key for this model, empty if none is needed.

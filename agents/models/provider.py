@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import httpx
@@ -23,13 +24,20 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 from typing_extensions import override
 
-from agents.models.call_context import CALL, calling
+from agents.models.call_context import CALL, CallContext, calling
 from agents.models.capabilities.listing import AGAIN_SECONDS, FRESH_SECONDS, ModelListing
 from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.describe import describe_error
 from agents.models.error_mapping.from_transport import error_from_transport
-from agents.models.errors import ErrorKind, ModelError, ModelUnavailable, ReplyUnusable
+from agents.models.errors import (
+    ErrorKind,
+    ModelError,
+    ModelSilent,
+    ModelUnavailable,
+    ReplyCut,
+    ReplyUnusable,
+)
 from agents.models.providers import PROVIDERS
 from agents.models.replies.arguments import Schema, as_meant, unwrapped
 from agents.models.replies.asking_again import ask_again
@@ -39,6 +47,7 @@ from agents.models.replies.fields import fields_of, with_fields
 from agents.models.replies.history import history_for
 from agents.models.replies.surrogates import fix_surrogates
 from agents.models.retry import RetryPolicy
+from agents.models.transport.time_limits import RequestSize
 from agents.recordings.redaction import Redaction
 from agents.spending.meter import Meter
 from agents.spending.rate_limit import RateLimit
@@ -52,8 +61,8 @@ class ProviderModel(BaseChatModel):
     `benchmarks.provider`): groq's honours Retry-After but has no total bound; google-genai's
     ignores Retry-After and gives up at the first cut connection; openrouter's retries for an hour.
 
-    Raises ModelUnavailable after all retries, ModelRefused at once. Its connections belong to the
-    event loop that first uses it; `aclose` closes them.
+    Raises ModelUnavailable after all retries, ModelRefused and ReplyCut at once. Its connections
+    belong to the event loop that first uses it; `aclose` closes them.
     """
 
     inner: BaseChatModel
@@ -181,40 +190,52 @@ class ProviderModel(BaseChatModel):
     ) -> ChatResult:
         """The first reply, if the provider is unavailable for a moment only."""
         guard = CALL.get().guard
-        started = time.monotonic()
+        spent = 0.0
         tries = 0
+        size = RequestSize(estimated_usage(messages, 0), self.most_output)
         while True:
             tries += 1
-            waiting = time.monotonic()
             await self.rate_limit.wait(self.full_name, estimated_usage(messages, self.most_output))
             if guard is not None:
                 await guard.before(
                     lambda: max_usage(self.full_name, messages, kwargs, self.most_output)
                 )
-            started += time.monotonic() - waiting  # the wait for the rate limit does not count
-            left = self.retry_policy.total_seconds - (time.monotonic() - started)
+            left = self.retry_policy.total_seconds * size.reading - spent
             asked_at = time.monotonic()
             try:
-                result = await self._try(left, messages, stop, run_manager, kwargs, offered)
+                with calling() as call:
+                    call.size = replace(size, within=left)
+                    result = await self._try(call, messages, stop, run_manager, kwargs, offered)
             except ModelError as error:
-                self.meter.record(self.provider, time.monotonic() - asked_at, error)
+                seconds = time.monotonic() - asked_at
+                self.meter.record(self.provider, seconds, error)
                 if guard is not None:
                     await guard.failed(error)
                 if not isinstance(error, ModelUnavailable):
                     raise
-                error.providers = (self.provider,)
-                if error.kind is ErrorKind.RATE and error.retry_after_seconds:
-                    await self.rate_limit.hold(self.full_name, error.retry_after_seconds)
-                spent = time.monotonic() - started
-                jitter = random.random()  # noqa: S311 - jitter
-                pause = self.retry_policy.wait(error, tries=tries, spent=spent, jitter=jitter)
-                if pause is None:
-                    error.add_note(f"{self.full_name}: {tries} tries in {spent:.1f} s")
-                    raise
+                spent += 0.0 if call.begun else seconds
+                pause = await self._pause(error, tries, spent)
+                if isinstance(error, ModelSilent):
+                    size = replace(size, patience=2 * size.patience)
             else:
                 self.meter.record(self.provider, time.monotonic() - asked_at, None)
                 return result
+            spent += pause
             await asyncio.sleep(pause)
+
+    async def _pause(self, error: ModelUnavailable, tries: int, spent: float) -> float:
+        """Seconds to wait before the next try. Raises the error of the call if there is none."""
+        error.providers = (self.provider,)
+        if error.kind is ErrorKind.RATE and error.retry_after_seconds:
+            await self.rate_limit.hold(self.full_name, error.retry_after_seconds)
+        jitter = random.random()  # noqa: S311 - jitter
+        pause = self.retry_policy.wait(error, tries=tries, spent=spent, jitter=jitter)
+        if pause is not None:
+            return pause
+        error.add_note(f"{self.full_name}: {tries} tries in {spent:.1f} s")
+        if isinstance(error, ModelSilent) and error.tokens and tries > 1:
+            raise ReplyCut(str(error)) from error
+        raise error
 
     def _no_answer(self, error: ReplyUnusable) -> ModelError:
         """The error after a second reply that is no answer."""
@@ -225,7 +246,7 @@ class ProviderModel(BaseChatModel):
 
     async def _try(
         self,
-        left: float,
+        call: CallContext,
         messages: list[BaseMessage],
         stop: list[str] | None,
         run_manager: AsyncCallbackManagerForLLMRun | None,
@@ -234,23 +255,16 @@ class ProviderModel(BaseChatModel):
     ) -> ChatResult:
         """One request, with any error mapped to Fettle's."""
         try:
-            with calling() as call:
-                replies = (each for each in messages if isinstance(each, AIMessage))
-                call.history = [fields_of(each) for each in replies]
-                call.most_output = self.most_output
-                if call.listener is not None:
-                    call.listener.begin()
-                async with asyncio.timeout(left) as clock:
-                    result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
-                        messages, stop=stop, run_manager=run_manager, **kwargs
-                    )
-                message = with_fields(_reply(result), call.fields)
-                checked = _checked(result, message, self.full_name, offered)
+            replies = (each for each in messages if isinstance(each, AIMessage))
+            call.history = [fields_of(each) for each in replies]
+            if call.listener is not None:
+                call.listener.begin()
+            result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
+                messages, stop=stop, run_manager=run_manager, **kwargs
+            )
+            message = with_fields(_reply(result), call.fields)
+            checked = _checked(result, message, self.full_name, offered)
         except Exception as raised:
-            if clock.expired():
-                total = self.retry_policy.total_seconds
-                reason = f"{self.full_name}: no whole reply within {total:g} s"
-                raise ModelUnavailable(reason) from raised
             error = classify(raised)
             if error is None and call.delivered:
                 error = ModelUnavailable(f"unreadable reply: {raised!r}", status=200)

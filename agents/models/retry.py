@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.models.errors import ModelUnavailable
+from agents.models.errors import ModelSilent, ModelUnavailable
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """The bounds of one model call. All times are in seconds.
 
-    `retries` are the tries after the first. `total_seconds` bounds all tries and waits together (a
-    try has its own limits, see `connection.Timeouts`). The waits grow from `first_wait_seconds` to
-    `longest_wait_seconds`, unless the provider asks for longer ones, up to `longest_asked_seconds`.
+    `retries` are the tries after the first. A reply has to begin within `total_seconds`, with all
+    tries and waits until then; each try has its own limits, see `time_limits`. The waits grow from
+    `first_wait_seconds` to `longest_wait_seconds`, unless the provider asks for longer ones, up to
+    `longest_asked_seconds`.
     """
 
     retries: int = 4
-    total_seconds: float = 120.0
+    total_seconds: float = 300.0
     first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 8.0
     longest_asked_seconds: float = 10.0
@@ -27,13 +28,14 @@ class RetryPolicy:
     ) -> float | None:
         """Seconds to wait before the next try, or None to give up.
 
-        `tries` were made, in `spent` seconds; `jitter` is a random number from 0 to 1. It never
-        waits less than the provider asks; if that is too long, it gives up: another model may
-        answer, and a job that waits should hold no worker. The waits double, with jitter over their
-        upper half, so that jobs that failed together do not retry together. They apply even if the
-        provider asks for no wait, because some always do.
+        `tries` were made; `spent` seconds of them went by before a reply began; `jitter` is a
+        random number from 0 to 1. It never waits less than the provider asks; if that is too long,
+        it gives up: another model may answer, and a job that waits should hold no worker. The waits
+        double, with jitter over their upper half, so that jobs that failed together do not retry
+        together. They apply even if the provider asks for no wait, because some always do. A silent
+        model is asked only once more.
         """
-        if tries > self.retries:
+        if tries > (min(self.retries, 1) if isinstance(error, ModelSilent) else self.retries):
             return None
         if (error.retry_after_seconds or 0.0) > self.longest_asked_seconds:
             return None

@@ -16,6 +16,7 @@ from agents.models.errors import (
     ContextExceeded,
     ModelError,
     ModelUnavailable,
+    ReplyCut,
     ReplyUnusable,
 )
 from jobs.model.record import Cause, Reason, Status
@@ -158,6 +159,8 @@ def outcome(error: ModelError | None) -> str:
             return "too_long"
         case ReplyUnusable():
             return "malformed"
+        case ReplyCut():
+            return "cut"
         case ModelUnavailable(status=status):
             return "rate_limited" if status == TOO_MANY_REQUESTS else "unavailable"
         case _:

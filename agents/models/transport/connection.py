@@ -9,7 +9,6 @@ import asyncio
 import json
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -20,11 +19,12 @@ from agents.models.capabilities.adapt import limit_output
 from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.from_response import at_address, error_from_response
 from agents.models.error_mapping.from_transport import error_from_transport
-from agents.models.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
+from agents.models.errors import ErrorKind, ModelError, ModelRefused
 from agents.models.replies.fields import add_fields, take_fields
 from agents.models.streams import StreamProtocol
 from agents.models.transport.reply_reader import ReplyReader, expected_shape
 from agents.models.transport.sharded import ShardedTransport
+from agents.models.transport.time_limits import RequestClock, Timeouts
 
 # A proxy in the environment has the same or a narrower pattern, comes before this one, and so is
 # still used.
@@ -35,15 +35,6 @@ _LIMITS = httpx.Limits(max_connections=1_000, max_keepalive_connections=1_000)
 _OF_THE_BODY = frozenset(
     {"content-length", "content-encoding", "content-type", "transfer-encoding"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Time limits in seconds: until there is a connection, and for the first token. No later token
-    may take longer than that either."""
-
-    connect: float = 10.0
-    first_token: float = 60.0
 
 
 class ProviderClient(httpx.AsyncClient):
@@ -83,8 +74,8 @@ class ProviderClient(httpx.AsyncClient):
             return await self._send_once(request, **options)
         written, call = json.loads(content), CALL.get()
         body = add_fields(written, call.history)
-        if call.most_output is not None:
-            body = limit_output(body, call.most_output)
+        if call.size.output_tokens:
+            body = limit_output(body, call.size.output_tokens)
 
         async def send_form(form: Mapping[str, Any]) -> httpx.Response:
             sent = request if form == written else _with_body(request, form)
@@ -125,15 +116,13 @@ class ProviderClient(httpx.AsyncClient):
         # The clients have other time limits, or none.
         wait = {"connect": self._times.connect, "read": None, "write": None, "pool": None}
         request.extensions = {**request.extensions, "timeout": wait}
+        clock = RequestClock(self._times, CALL.get().size, asyncio.get_running_loop().time())
         try:
-            async with asyncio.timeout(self._times.connect + self._times.first_token) as clock:
-                # A redirect would send the key to another server.
-                options["follow_redirects"] = False
-                response = await super().send(request, stream=True, **options)
-                try:
-                    return await self._whole(response, clock)
-                finally:
-                    await response.aclose()
+            response = await self._begin(request, clock, **options)
+            try:
+                return await self._whole(response, clock)
+            finally:
+                await response.aclose()
         except httpx.TransportError as error:
             proven = self._has_replied or self._shipped
             no_server = error_from_transport(error, request.url, proven=proven)
@@ -145,16 +134,28 @@ class ProviderClient(httpx.AsyncClient):
             if located is error:
                 raise
             raise located from error
-        except TimeoutError as error:
-            reason = f"no token within {self._times.first_token:g} s"
-            raise ModelUnavailable(reason) from error
 
-    async def _whole(self, response: httpx.Response, clock: asyncio.Timeout) -> httpx.Response:
-        if response.status_code != httpx.codes.OK:
-            raise error_from_response(await response.aread(), response)
-        clock.reschedule(None)
+    async def _begin(
+        self, request: httpx.Request, clock: RequestClock, **options: Any
+    ) -> httpx.Response:
+        """The response, before its body. Raises ModelError for a status that is no success."""
+        # A redirect would send the key to another server.
+        options["follow_redirects"] = False
+        try:
+            async with asyncio.timeout_at(clock.deadline):
+                response = await super().send(request, stream=True, **options)
+                if response.status_code == httpx.codes.OK:
+                    return response
+                try:
+                    raise error_from_response(await response.aread(), response)
+                finally:
+                    await response.aclose()
+        except TimeoutError as error:
+            raise clock.error() from error
+
+    async def _whole(self, response: httpx.Response, clock: RequestClock) -> httpx.Response:
         kind = response.headers.get("content-type", "")
-        reader = ReplyReader(self._protocol, CALL.get().listener, self._times.first_token, kind)
+        reader = ReplyReader(self._protocol, CALL.get(), clock, kind)
         body = await reader.read(response)
         with expected_shape(kind, body):
             if (why := self._protocol.declined(body)) is not None:

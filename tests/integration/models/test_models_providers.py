@@ -19,7 +19,13 @@ from langchain_core.tools import tool
 
 from agents.models.build import build
 from agents.models.call_context import calling
-from agents.models.errors import ModelRefused, ModelUnavailable, ReplyUnusable
+from agents.models.errors import (
+    ModelRefused,
+    ModelUnavailable,
+    ReplyCut,
+    ReplyUnusable,
+    another_may_answer,
+)
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -537,32 +543,69 @@ async def test_a_fault_is_tried_again_then_unavailable(name: str, fault: Turn) -
 
 
 @EACH_CLIENT
-async def test_a_silent_provider_is_left_and_asked_again(name: str) -> None:
-    bounds = {"first_token_seconds": 0.2, "connect_seconds": 0.1, "max_retries": 1}
-    for silence in (Hang(), Hang(after=Reply("so far so good " * 10))):
-        with asking(name, always(silence), **bounds) as (model, server):
-            started = time.monotonic()
-            with pytest.raises(ModelUnavailable, match=r"no token within 0\.2 s"):
-                await model.ainvoke("hi")
-            assert 0.4 < time.monotonic() - started < 5.0
-            assert len(server.requests) == 2
+async def test_a_silent_provider_is_left_and_asked_again_with_more_patience(name: str) -> None:
+    bounds = {"first_token_seconds": 0.2, "connect_seconds": 0.1}
+    with asking(name, always(Hang()), **bounds) as (model, server):
+        with pytest.raises(ModelUnavailable, match=r"no token within 0\.4 s") as caught:
+            await model.ainvoke("hi")
+        assert len(server.requests) == 2
+    assert "FETTLE_MODEL_FIRST_TOKEN_SECONDS" in str(caught.value)
 
 
 @EACH_CLIENT
-async def test_a_reply_that_takes_longer_than_the_first_token_may(name: str) -> None:
-    bounds = {"first_token_seconds": 0.6, "connect_seconds": 5.0}
-    # a machine that stands still between two of its chunks has it said again, not each time
-    with asking(name, always(Reply("word " * 15, pace_seconds=0.06)), **bounds) as (model, _):
-        assert (await model.ainvoke("hi")).text == "word " * 15
+async def test_a_reply_that_falls_silent_is_asked_for_once_more_and_then_given_up(
+    name: str,
+) -> None:
+    """It is no outage: the next model may be asked, and no later try."""
+    bounds = {"total_seconds": 0.5, "connect_seconds": 5.0}
+    stalls = Hang(after=Reply("so far so good " * 10))
+    with asking(name, [stalls, Reply("ok")], **bounds) as (model, _):
+        assert (await model.ainvoke("hi")).text == "ok"
+    with asking(name, always(stalls), **bounds) as (model, server):
+        with pytest.raises(ReplyCut, match=r"no token for 1 s, after about \d+ tokens") as caught:
+            await model.ainvoke("hi")
+        assert len(server.requests) == 2
+    assert "FETTLE_MODEL_TIMEOUT_SECONDS" in str(caught.value)
+    assert another_may_answer(caught.value)
 
 
 @EACH_CLIENT
-async def test_a_whole_call_is_bounded_however_it_goes_on(name: str) -> None:
-    endless = always(Reply("word " * 500, pace_seconds=0.05))
-    with asking(name, endless, total_seconds=0.4) as (model, server):
-        with pytest.raises(ModelUnavailable, match=r"no whole reply within 0\.4 s"):
+async def test_a_reply_has_to_begin_within_the_limit_of_a_call(name: str) -> None:
+    with asking(name, always(Hang()), total_seconds=0.3) as (model, server):
+        with pytest.raises(ModelUnavailable, match=r"no token within 0\.3 s") as caught:
             await model.ainvoke("hi")
         assert len(server.requests) == 1
+    assert "FETTLE_MODEL_TIMEOUT_SECONDS" in str(caught.value)
+
+
+@EACH_CLIENT
+async def test_signs_of_life_are_waited_for_up_to_a_limit(name: str) -> None:
+    bounds = {"total_seconds": 0.25, "connect_seconds": 5.0, "max_retries": 0}
+    with asking(name, always(Hang(alive_seconds=0.02)), **bounds) as (model, _):
+        started = time.monotonic()
+        with pytest.raises(ModelUnavailable, match=r"no token for 0\.75 s.* only signs of life"):
+            await model.ainvoke("hi")
+        assert time.monotonic() - started >= 0.75
+
+
+@EACH_CLIENT
+async def test_a_reply_that_takes_longer_than_any_limit_on_silence_may(name: str) -> None:
+    bounds = {"first_token_seconds": 0.2, "connect_seconds": 5.0, "total_seconds": 0.3}
+    with asking(name, always(Reply("word " * 40, pace_seconds=0.06)), **bounds) as (model, server):
+        assert (await model.ainvoke("hi")).text == "word " * 40
+        assert len(server.requests) == 1
+
+
+@EACH_CLIENT
+async def test_an_endless_reply_is_cut_and_not_asked_for_again(name: str) -> None:
+    endless = always(Reply("word " * 5_000, pace_seconds=0.01))
+    bounds = {"first_token_seconds": 1.0, "max_output_tokens": 20, "tokens_per_second": 5_000.0}
+    with asking(name, endless, **bounds) as (model, server):
+        with pytest.raises(ReplyCut, match=r"the reply was cut after .* tokens") as caught:
+            await model.ainvoke("hi")
+        assert len(server.requests) == 1
+    assert "FETTLE_MODEL_MIN_TOKENS_PER_SECOND" in str(caught.value)
+    assert "FETTLE_MAX_OUTPUT_TOKENS" in str(caught.value)
 
 
 @EACH

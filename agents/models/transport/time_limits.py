@@ -1,0 +1,146 @@
+"""The time limits of one request.
+
+A slow model is no dead one: the limits are on silence, and the limit on length follows from the
+most tokens that the reply may have. Servers are silent for good reasons. They read a long prompt
+before the first token. They hold a tool call back until it is complete, so that no token comes
+while the model writes it. While a request waits in their queue, they send signs of life.
+
+Why: docs/decisions/0075-limit-silence-not-length.md
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+from agents.models.errors import ModelError, ModelSilent, ReplyCut
+
+SHORT_PROMPT: Final = 4_000
+"""Tokens of a request up to which the limits until the reply begins hold. They grow with a longer
+one, because slow servers take minutes to read it."""
+KEPT_ALIVE: Final = 3
+"""How many times longer silence within a reply may last while the server sends signs of life."""
+_USAGE_SECONDS = 10.0
+"""How long usage figures may take after the end of the text. They come at once, if at all."""
+_CLOSE_SECONDS = 1.0
+"""How long a response may stay open after its last event. Its connection can be used again only if
+it ends."""
+
+_OF_FIRST = "FETTLE_MODEL_FIRST_TOKEN_SECONDS"
+_OF_SILENCE = "FETTLE_MODEL_TIMEOUT_SECONDS"
+_OF_SPEED = "FETTLE_MODEL_MIN_TOKENS_PER_SECOND"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """What the operator sets: seconds until there is a connection, until the first token after a
+    short prompt, and without a token within a reply; and the tokens a second of the slowest model.
+    """
+
+    connect: float = 10.0
+    first_token: float = 60.0
+    silence: float = 300.0
+    tokens_per_second: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSize:
+    """About the tokens of a request, and the most tokens of its reply. A request that is repeated
+    because the server was silent has twice the `patience`. The reply has to begin `within` so many
+    seconds, which are left of the whole call."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    patience: int = 1
+    within: float = math.inf
+
+    @property
+    def reading(self) -> float:
+        """The factor of limits until the reply begins."""
+        return max(1.0, self.input_tokens / SHORT_PROMPT)
+
+
+@dataclass(slots=True)
+class RequestClock:
+    """The limits of one request while it is under way. All times are in seconds, by the clock of
+    the event loop."""
+
+    times: Timeouts
+    size: RequestSize
+    started: float
+    tokens: int = field(default=0, init=False)
+    """About the tokens received so far."""
+    _bytes_at: float | None = field(default=None, init=False)
+    _token_at: float = field(default=0.0, init=False)
+    _ended_at: float | None = field(default=None, init=False)
+    _closed_at: float | None = field(default=None, init=False)
+
+    def receive(self, now: float, tokens: int, *, ended: bool, closed: bool) -> None:
+        """Bytes have come, with about so many tokens. `ended`: the text is complete; `closed`: and
+        nothing more will follow."""
+        if tokens or self._bytes_at is None:
+            self._token_at = now
+        self._bytes_at = now
+        self.tokens += tokens
+        if closed and self._closed_at is None:
+            self._closed_at = now
+        if ended and (tokens or self._ended_at is None):
+            self._ended_at = now
+
+    @property
+    def deadline(self) -> float:
+        """When the next limit is reached, unless more comes."""
+        if self._closed_at is not None:
+            return self._closed_at + _CLOSE_SECONDS
+        if self._ended_at is not None:
+            return self._ended_at + _USAGE_SECONDS
+        if self._bytes_at is None:
+            return self.started + min(self.times.connect + self._reading, self.size.within)
+        return min(
+            self._bytes_at + self._silence,
+            self._token_at + KEPT_ALIVE * self._silence,
+            self.started + self._whole,
+        )
+
+    def error(self) -> ModelError:
+        """The error for a limit that was reached."""
+        if self._bytes_at is None:
+            name = _OF_FIRST if self._reading < self.size.within else _OF_SILENCE
+            seconds = _rounded(min(self._reading, self.size.within))
+            return ModelSilent(f"no token within {seconds} s; for a slow server, raise {name}")
+        received = f"after about {self.tokens:,} tokens"
+        if self.deadline == self.started + self._whole:
+            reason = (
+                f"the reply was cut after {_rounded(self._whole)} s, {received}: it may have "
+                f"{self.size.output_tokens:,}, at {self.times.tokens_per_second:g} a second; "
+                f"lower {_OF_SPEED} or FETTLE_MAX_OUTPUT_TOKENS"
+            )
+            return ReplyCut(reason) if self.tokens else ModelSilent(reason)
+        is_alive = self.deadline != self._bytes_at + self._silence
+        silence, signs = (
+            (KEPT_ALIVE * self._silence, ", only signs of life")
+            if is_alive
+            else (self._silence, "")
+        )
+        reason = (
+            f"no token for {_rounded(silence)} s, {received}{signs}; for a slow server, raise "
+            f"{_OF_SILENCE}"
+        )
+        return ModelSilent(reason, tokens=self.tokens)
+
+    @property
+    def _reading(self) -> float:
+        return self.times.first_token * self.size.patience * self.size.reading
+
+    @property
+    def _silence(self) -> float:
+        return self.times.silence * self.size.patience
+
+    @property
+    def _whole(self) -> float:
+        return self._reading + self.size.output_tokens / self.times.tokens_per_second
+
+
+def _rounded(seconds: float) -> str:
+    return f"{round(seconds, 2 if seconds < 10 else 0):g}"
