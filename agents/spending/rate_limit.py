@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from agents.models.errors import ModelUnavailable
+from agents.models.errors import ErrorKind, ModelUnavailable
 
 LONGEST_HOLD_SECONDS = 24 * 3600.0
 SLOTS = 60
@@ -62,4 +62,10 @@ def too_long(model: str, seconds: float) -> ModelUnavailable:
     """The error of a wait beyond the bound."""
     said = f"{model} cannot be called for another {seconds:.0f} s: its rate limit is used up"
     provider = model.partition(":")[0]
-    return ModelUnavailable(said, status=429, retry_after_seconds=seconds, providers=(provider,))
+    return ModelUnavailable(
+        said,
+        status=429,
+        kind=ErrorKind.RATE,
+        retry_after_seconds=seconds,
+        providers=(provider,),
+    )

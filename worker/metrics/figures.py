@@ -14,6 +14,7 @@ from prometheus_client import (
 
 from agents.models.errors import (
     ContextExceeded,
+    ErrorKind,
     ModelError,
     ModelUnavailable,
     ReplyCut,
@@ -27,7 +28,6 @@ from sandbox.protocol import RunResult
 MOMENTS = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 CALLS = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0)
 WAITS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0)
-TOO_MANY_REQUESTS = 429
 _UNAPPROVED = {Status.FAILED: "failed", Status.SUCCEEDED: "accepted"}
 
 
@@ -161,7 +161,9 @@ def outcome(error: ModelError | None) -> str:
             return "malformed"
         case ReplyCut():
             return "cut"
-        case ModelUnavailable(status=status):
-            return "rate_limited" if status == TOO_MANY_REQUESTS else "unavailable"
+        case ModelUnavailable(kind=ErrorKind.RATE | ErrorKind.QUOTA):
+            return "rate_limited"
+        case ModelUnavailable():
+            return "unavailable"
         case _:
             return "refused"

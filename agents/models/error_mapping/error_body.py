@@ -22,10 +22,7 @@ _MOST_DEPTH = 6
 _MOST_ITEMS = 3
 _MOST_CHARACTERS = 20_000
 """A longer text is not read as an object."""
-_BYTES = re.compile(r"b'(\{.*\})'", re.DOTALL)
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-_PAGE = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
 _PAGE_CHARACTERS = 120
 # LiteLLM writes the name of its error before the provider's message, which may be an object.
 _NAMED_ERROR = re.compile(r"litellm\.(?:exceptions\.)?(\w+)")
@@ -50,12 +47,15 @@ def read_error(value: Any) -> ErrorBody:
 
 
 def page_title(text: str) -> str | None:
-    """The title of a web page, or how it begins; None if `text` is no page."""
-    if not _PAGE.match(text):
+    """The title of a web page or another document with tags, or its first words; None if `text` is
+    no such document."""
+    if not text.lstrip().startswith("<"):
         return None
-    titled = _TITLE.search(text)
-    words = " ".join((titled[1] if titled else _TAG.sub(" ", text[:_MOST_CHARACTERS])).split())
-    return words[:_PAGE_CHARACTERS]
+    start = text[:_MOST_CHARACTERS]
+    begin = start.lower().find("<title")
+    title = start[begin:].partition(">")[2].partition("<")[0]
+    words = title if begin >= 0 else _TAG.sub(" ", start)
+    return " ".join(words.split())[:_PAGE_CHARACTERS]
 
 
 def _levels(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
@@ -132,10 +132,11 @@ def _parsed(text: str, start: int) -> Any:
         return json.JSONDecoder().raw_decode(text, start)[0]
     except (ValueError, RecursionError):
         pass
+    written = text[start : text.rfind("}") + 1]
     try:
-        if quoted := _BYTES.search(text):
-            return json.loads(ast.literal_eval(f"b'{quoted[1]}'"))
-        return ast.literal_eval(text[start : text.rfind("}") + 1])
+        if text[:start].endswith("b'"):
+            return json.loads(ast.literal_eval(f"b'{written}'"))
+        return ast.literal_eval(written)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
 

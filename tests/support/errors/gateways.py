@@ -265,7 +265,7 @@ ADDRESSES = [
         308,
         "",
         K.ADDRESS,
-        ("to http://models.internal:8000/v2",),
+        ("/v2, from http://",),
         headers={"location": "/v2"},
     ),
     Body("plain HTTP to TLS", 400, "Client sent an HTTP request to an HTTPS server.", K.ADDRESS),

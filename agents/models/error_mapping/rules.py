@@ -1,0 +1,171 @@
+"""The wordings of providers by kind of error: the table of `kind_of`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from agents.models.errors import ErrorKind
+
+
+class Rule(NamedTuple):
+    """Errors with these `words` are of this `kind`, if their status is one of `statuses`; empty:
+    whatever their status."""
+
+    kind: ErrorKind
+    words: re.Pattern[str]
+    statuses: frozenset[int] = frozenset()
+
+
+_OF_A_LENGTH: Final = frozenset(range(200, 600)) - {401, 402, 403, 429}
+_OF_A_QUOTA: Final = frozenset({403, 429})
+_OF_AN_ADDRESS: Final = frozenset({200, 400, 404, 405, 500})
+
+RULES: Final[Sequence[Rule]] = (
+    Rule(
+        ErrorKind.POLICY,
+        re.compile(
+            r"content[_ ](?:management )?polic|content[_ ]filter|ContentPolicyViolation"
+            r"|ResponsibleAIPolicy|data_inspection_failed|inappropriate content"
+            r"|content exists risk|requires moderation|\bflagged\b|sensitive_words"
+            r"|violat\w{1,8} [^.]{0,60}\b(?:polic|guideline)|prohibited content"
+            r"|blocked by [^.]{0,40}(?:safety|guardrail|moderation)",
+            re.IGNORECASE,
+        ),
+    ),
+    # The limit on output is too high: the request itself is short enough.
+    Rule(
+        ErrorKind.REQUEST,
+        re.compile(
+            r"(?<!\+ )(?<!\+ `)\bmax_(?:completion_|output_|new_)?tokens\W{1,3}"
+            r"(?:or \W?max_completion_tokens\W{1,3})?"
+            r"(?:is too|must be|should be|exceeds|cannot|\d{1,9} >)"
+            r"|maximum allowed number of output tokens"
+            r"|at most \d{1,9} (?:completion|output) tokens",
+            re.IGNORECASE,
+        ),
+        _OF_A_LENGTH,
+    ),
+    Rule(
+        ErrorKind.TOO_LONG,
+        re.compile(
+            r"context[ _-]?(?:length|size|window|limit)|available context|ContextWindowExceeded"
+            r"|(?:prompt|input|message|request)s? (?:is |are |was )?too long|too many input tokens"
+            r"|maximum prompt length|input token count|prompt token count of \d{1,9} exceeds"
+            r"|max_prompt_tokens|`inputs` (?:tokens|must)|inputs must have less than"
+            r"|range of input length|longer than the (?:maximum )?(?:model|context)"
+            r"|model token limit|total tokens limit|too many tokens(?!,? please wait| per)"
+            r"|(?:input|prompt)(?: length| tokens?)? (?:\(?\d{1,9}\)? )?(?:exceeds|cannot exceed)"
+            r"|reduce the length of the (?:messages|input|prompt)|string_above_max_length"
+            r"|exceeds? (?:the )?(?:maximum|max) (?:allowed )?(?:number of )?(?:input )?tokens"
+            r"|maximum (?:allowed )?(?:input|sequence) length|max_model_len",
+            re.IGNORECASE,
+        ),
+        _OF_A_LENGTH,
+    ),
+    Rule(
+        ErrorKind.TOO_LARGE,
+        re.compile(
+            r"request too large|request_too_large|payload (?:is )?too large|tokens must be reduced",
+            re.IGNORECASE,
+        ),
+    ),
+    # A free account has a quota of 0 for this model: a later try changes nothing.
+    Rule(
+        ErrorKind.ACCESS,
+        re.compile(r"quota exceeded[^\n]{0,200}\blimit: 0\b", re.IGNORECASE),
+        _OF_A_QUOTA,
+    ),
+    Rule(
+        ErrorKind.CREDIT,
+        re.compile(
+            r"credit balance|insufficient[_ ](?:quota|balance|credits?|funds|account balance)"
+            r"|requires more credits|out of credits?\b|(?:no|any) credits|credit limit"
+            r"|used all [^.]{0,30}credits|negative balance|balance is too low|payment required"
+            r"|arrearage|overdue payment|recharge|API usage limits"
+            r"|billing[_ ](?:hard[_ ]limit|not[_ ]active|account|is disabled|disabled)"
+            r"|billing to be enabled|spend(?:ing)?[_ ](?:limit|cap)"
+            r"|budget (?:has been |was )?exceeded|budget_exceeded|exceeded_current_quota"
+            # Gemini begins a limit per minute with the same words.
+            r"|exceeded your current quota[^*]{0,160}platform\.openai\.com",
+            re.IGNORECASE,
+        ),
+    ),
+    Rule(
+        ErrorKind.ACCOUNT,
+        re.compile(
+            r"location is not supported|country, region,? or territory|unsupported_country"
+            r"|not (?:available|supported) in your (?:country|region|location)"
+            r"|organi[sz]ation has been (?:disabled|restricted|suspended)|organization_restricted"
+            r"|account[^.]{0,80} (?:not active|inactive|deactivated|suspended|disabled|locked)"
+            r"|account_deactivated|good standing|SERVICE_DISABLED|it is disabled\. Enable it"
+            r"|user has been (?:blocked|banned|disabled)|data policy|IP address is not",
+            re.IGNORECASE,
+        ),
+    ),
+    Rule(
+        ErrorKind.KEY,
+        re.compile(
+            r"api[ _-]?key (?:is )?(?:not valid|invalid|expired|required|missing)|api_key_invalid"
+            r"|(?:invalid|incorrect|malformed|missing|wrong|no|expired)[ _](?:x-)?api[ _-]?key"
+            r"|key was reported as leaked|unregistered callers|authentication fails"
+            r"|invalid proxy server token|invalid subscription key|invalid_authentication"
+            r"|security token (?:included )?[^.]{0,30}(?:invalid|expired)",
+            re.IGNORECASE,
+        ),
+    ),
+    Rule(
+        ErrorKind.TOOLS,
+        re.compile(
+            r"(?:does not|doesn't|not) support (?:tools|tool[ _]?(?:use|calls|calling)|function)"
+            r"|(?:tool|function)[ _](?:use|calling)\W{0,2} is not (?:supported|enabled)"
+            r"|support tool use|(?:requires?|start it with) [`'\"]?--jinja"
+            r"|--enable-auto-tool-choice",
+            re.IGNORECASE,
+        ),
+    ),
+    Rule(
+        ErrorKind.ACCESS,
+        re.compile(
+            r"key not allowed to access|key_model_access_denied|must be verified to use"
+            r"|terms acceptance|model_terms_required|model_permission|blocked at the (?:proj|org)"
+            r"|don't have access to the model|not authorized to (?:access|use) [^.]{0,40}model",
+            re.IGNORECASE,
+        ),
+    ),
+    Rule(
+        ErrorKind.MODEL,
+        re.compile(
+            r"model[_ ]?not[_ ]?(?:found|exist)|model[_ ]decommissioned|no such model"
+            r"|(?:invalid|unknown)[_ ]model(?!\w| (?:input|output|request|context))"
+            r"|not a valid model|model identifier is invalid|DeploymentNotFound"
+            r"|deployment [^.]{0,60}does not exist|no endpoints found|not a chat model"
+            r"|\bmodels?\b.{0,120}?(?:does not|doesn't) exist"
+            r"|\bmodels?\b[^,;]{0,120}? (?:is |was )?not found"
+            r"|\bmodels?\b.{0,120}? (?:is|has been|was) (?:now )?(?:decommissioned|deprecated)"
+            r"|\bmodels?\b.{0,120}? (?:has been|was) (?:retired|removed|shut ?down|discontinued)"
+            r"|\bmodels?\b.{0,120}? no longer (?:available|supported)"
+            r"|not supported for generateContent|not supported by any provider|param=model\b",
+            re.IGNORECASE,
+        ),
+    ),
+    Rule(
+        ErrorKind.QUOTA,
+        re.compile(
+            r"per[ _-]?day|daily (?:limit|quota|requests?)|\d ?/ ?day\b|\((?:RPD|TPD)\)",
+            re.IGNORECASE,
+        ),
+        _OF_A_QUOTA,
+    ),
+    Rule(
+        ErrorKind.ADDRESS,
+        re.compile(
+            r"unexpected endpoint|invalid url|(?:unknown|unrecognized) request url|cannot post /"
+            r"|HTTP request (?:was sent )?to an? HTTPS",
+            re.IGNORECASE,
+        ),
+        _OF_AN_ADDRESS,
+    ),
+)
+"""In this order: the first that fits decides."""
