@@ -13,7 +13,7 @@ mkdir -p requirements
 compile pyproject.toml --output-file requirements/base.lock
 # Nobody installs into an image: with every provider's library, 30 MB of 280, a model is a matter of its
 # key alone. Both images are made from one environment, and the API's runs Flower, too.
-extras=(openai anthropic deepseek ollama openrouter docker s3 flower)
+extras=(openai anthropic deepseek ollama openrouter mistral azure docker s3 flower)
 compile pyproject.toml "${extras[@]/#/--extra=}" --constraints requirements/base.lock --output-file requirements/images.lock
 # For `make demo` and `make up`: every extra, and the tools that install this checkout itself.
 compile pyproject.toml --all-extras --group build --constraints requirements/images.lock --output-file requirements/service.lock
