@@ -11,6 +11,16 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class OtherSetting:
+    """A setting that one provider has: `FETTLE_<PROVIDER>_<NAME>`."""
+
+    name: str
+    description: str
+    other_names: tuple[str, ...] = ()
+    """The names that the provider's library has for it."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderRow:
     """A provider. Its settings are `FETTLE_NAME_API_KEY`, `FETTLE_NAME_BASE_URL` and
     `FETTLE_RATE_NAME`."""
@@ -30,6 +40,7 @@ class ProviderRow:
     """Description of the key, if it is not always needed."""
     of_address: str = ""
     """Description of the address, if there is no public one."""
+    others: tuple[OtherSetting, ...] = ()
 
     @property
     def provider(self) -> str:
@@ -48,7 +59,12 @@ class ProviderRow:
 
     def variables(self) -> tuple[str, ...]:
         """The variables that do not begin with FETTLE_."""
-        return (*filter(None, (self.key,)), *self.other_addresses)
+        own_key = (self.key,) if self.key else ()
+        return (
+            *own_key,
+            *self.other_addresses,
+            *(name for other in self.others for name in other.other_names),
+        )
 
 
 PROVIDERS = (
@@ -82,6 +98,52 @@ PROVIDERS = (
         "OpenRouter",
         key="OPENROUTER_API_KEY",
         other_addresses=("OPENROUTER_API_BASE",),
+    ),
+    ProviderRow("mistral", "Mistral", key="MISTRAL_API_KEY", other_addresses=("MISTRAL_BASE_URL",)),
+    ProviderRow(
+        "azure",
+        "Azure OpenAI",
+        key="AZURE_OPENAI_API_KEY",
+        other_addresses=("AZURE_OPENAI_ENDPOINT",),
+        of_address="endpoint of Azure OpenAI, as `https://NAME.openai.azure.com`: it answers for "
+        "`azure:DEPLOYMENT`",
+        others=(
+            OtherSetting(
+                "api_version",
+                "API version of Azure OpenAI, if not `2025-04-01-preview`",
+                ("OPENAI_API_VERSION",),
+            ),
+            OtherSetting(
+                "token_file",
+                "file with a Microsoft Entra token for Azure OpenAI, in place of the key; it is "
+                "read before each request, and another process has to renew it",
+            ),
+        ),
+    ),
+    ProviderRow(
+        "vertex",
+        "Vertex AI",
+        other_addresses=("GOOGLE_VERTEX_BASE_URL",),
+        of_key="API key for Vertex AI, in place of credentials",
+        others=(
+            OtherSetting(
+                "credentials",
+                "file with Google Cloud credentials for Vertex AI (service account, workload "
+                "identity federation or `gcloud auth application-default login`), or `metadata`: "
+                "those of the machine or the pod",
+                ("GOOGLE_APPLICATION_CREDENTIALS",),
+            ),
+            OtherSetting(
+                "project",
+                "Google Cloud project for Vertex AI, if the file with credentials names none",
+                ("GOOGLE_CLOUD_PROJECT",),
+            ),
+            OtherSetting(
+                "location",
+                "location of Vertex AI, such as `europe-west4`, if not `global`",
+                ("GOOGLE_CLOUD_LOCATION",),
+            ),
+        ),
     ),
     ProviderRow(
         "ollama",

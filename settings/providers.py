@@ -23,7 +23,7 @@ from settings.starting.environment import library_variables, unusable_proxies
 
 OLLAMA_PORT = 11_434
 _BY_PROXY = "Set HTTPS_PROXY"
-_GEMINI = "Fettle asks the Gemini API: set FETTLE_GOOGLE_BASE_URL"
+_GEMINI = "google_genai: models are asked at the Gemini API: name vertex: models"
 NOT_READ = (
     ("groq", "GROQ_PROXY", _BY_PROXY),
     ("openai", "OPENAI_PROXY", _BY_PROXY),
@@ -57,6 +57,9 @@ def _keys_and_addresses() -> Iterator[tuple[str, tuple[Any, Any]]]:
     for row in PROVIDERS:
         yield row.key_field, (SecretStr | None, _key(row))
         yield f"{row.name}_base_url", (OptionalHttpUrl, _address(row))
+        for other in row.others:
+            name = f"{row.name}_{other.name}"
+            yield name, (str | None, _named(name, other.description, other.other_names))
 
 
 def _key(row: ProviderRow) -> Any:
@@ -66,12 +69,15 @@ def _key(row: ProviderRow) -> Any:
 
 
 def _address(row: ProviderRow) -> Any:
-    mine = f"{row.name}_base_url"
-    names = AliasChoices(f"FETTLE_{mine.upper()}", mine, *row.other_addresses)
     described = row.of_address or f"another address for {row.title}'s API"
-    if row.other_addresses:
-        described += f"; also read: {', '.join(f'`{other}`' for other in row.other_addresses)}"
-    return Field(None, validation_alias=names, description=described)
+    return _named(f"{row.name}_base_url", described, row.other_addresses)
+
+
+def _named(name: str, description: str, other_names: tuple[str, ...]) -> Any:
+    names = AliasChoices(f"FETTLE_{name.upper()}", name, *other_names)
+    if other_names:
+        description += f"; also read: {', '.join(f'`{other}`' for other in other_names)}"
+    return Field(None, validation_alias=names, description=description)
 
 
 def _ollama(value: Any) -> Any:
@@ -128,6 +134,18 @@ class ProviderSettings(FettleSettings):
         """The addresses that are set, by provider."""
         found = {row.provider: getattr(self, f"{row.name}_base_url") for row in PROVIDERS}
         return {name: url for name, url in found.items() if url}
+
+    def provider_settings(self) -> dict[str, dict[str, str]]:
+        """The other settings that are set, by provider and name."""
+        return {
+            row.provider: {
+                other.name: value.strip()
+                for other in row.others
+                if (value := getattr(self, f"{row.name}_{other.name}") or "").strip()
+            }
+            for row in PROVIDERS
+            if row.others
+        }
 
 
 def _rates() -> Iterator[tuple[str, tuple[Any, Any]]]:

@@ -303,6 +303,7 @@ def model_options(settings: WorkerSettings) -> ModelOptions:
     return ModelOptions(
         api_keys=settings.api_keys(),
         base_urls=settings.base_urls(),
+        provider_settings=settings.provider_settings(),
         connect_seconds=settings.model_connect_seconds,
         first_token_seconds=settings.model_first_token_seconds,
         tokens_per_second=settings.model_min_tokens_per_second,

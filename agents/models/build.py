@@ -59,6 +59,7 @@ def build(
         tls=tls,
         http=http,
         context=options.context(name, {}),
+        settings=options.settings(name),
     )
     inner, most_output = _within_its_limits(name, options, made)
     return ProviderModel(

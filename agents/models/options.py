@@ -12,6 +12,7 @@ from agents.models.capabilities.server import ModelServer
 from agents.models.capabilities.store import CapabilityStore
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
+from agents.models.providers import Provider
 from agents.models.retry import RetryPolicy
 from agents.models.transport.time_limits import Timeouts
 from agents.recordings.redaction import Redaction
@@ -27,7 +28,8 @@ SHIPPED_RECORDINGS = Path(__file__).parents[1] / "recordings"
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """Keys and base URLs are by provider (`groq`, `google_genai`); times in seconds.
+    """Keys, base URLs and other settings are by provider (`groq`, `google_genai`); times in
+    seconds.
 
     `context_tokens` bounds a request with its reply for every model. Without a base URL the
     provider's public one is used, whatever the environment says.
@@ -35,6 +37,7 @@ class ModelOptions:
 
     api_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     base_urls: Mapping[str, str] = field(default_factory=dict)
+    provider_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     connect_seconds: float = 10.0
     first_token_seconds: float = 60.0
     total_seconds: float = 300.0
@@ -73,17 +76,28 @@ class ModelOptions:
     def api_key(self, name: ModelName) -> str:
         """The key for this model, empty if none is needed.
 
-        Raises ModelNotConfigured naming the variable to set.
+        Raises ModelNotConfigured naming the variables, one of which has to be set.
         """
+        if not self.has_key(name.of) and name.of.key_is_needed:
+            raise ModelNotConfigured(
+                f"{name} needs a key: set {name.of.key_variables} where the workers run"
+            )
         key = self.api_keys.get(name.provider, "").strip()
-        if not key and name.of.key_is_needed:
-            raise ModelNotConfigured(f"{name} needs a key: set {name.of.key} where the workers run")
         if not (key.isascii() and key.isprintable()):
             raise ModelNotConfigured(
                 f"{name} cannot use its key, which has characters that no key has, such as a line "
                 f"break or a curly quote: correct {name.of.key} where the workers run"
             )
         return key
+
+    def has_key(self, provider: Provider) -> bool:
+        """Whether there is a key, or the setting that replaces it."""
+        instead = self.provider_settings.get(provider.name, {}).get(provider.instead_of_key)
+        return bool(instead or self.api_keys.get(provider.name, "").strip())
+
+    def settings(self, name: ModelName) -> Mapping[str, str]:
+        """The other settings of this model's provider that are set."""
+        return self.provider_settings.get(name.provider, {})
 
     def base_url(self, name: ModelName) -> str:
         """The address for this model. Raises ModelNotConfigured naming the variable to set."""

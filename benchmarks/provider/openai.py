@@ -13,7 +13,8 @@ from benchmarks.provider.pieces import CHARACTERS, pieces
 from benchmarks.provider.request import Message, Request
 from benchmarks.provider.turn import Refusal, Reply, Tokens, ToolCall
 
-_OF_GROQ = "/openai/"
+_OF_GROQ = "/openai/v1/"
+_OF_MISTRAL = "/mistral/"
 _MOST_CHUNKS = 4096
 """The most chunks of a text, so that even a huge one is sent within seconds."""
 
@@ -72,7 +73,7 @@ def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:
 def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
     """The same reply as the data of server-sent events.
 
-    Usage is sent on request; Groq always sends it, in its own field.
+    Usage is sent on request. Groq and Mistral always send it with the end; Groq in its own field.
     """
     head = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "model": request.model}
     of_groq = request.path.startswith(_OF_GROQ)
@@ -92,7 +93,12 @@ def chunks(turn: Reply, request: Request, number: int) -> Iterator[str]:
         for delta in _call_deltas(call):
             yield chunk({"tool_calls": [{"index": i, **delta}]})
     usage = _usage(turn.tokens) if turn.tokens else None
-    yield chunk({}, _finish(turn), **({"x_groq": {"usage": usage}} if usage and of_groq else {}))
+    with_end: dict[str, Any] = {}
+    if usage and of_groq:
+        with_end = {"x_groq": {"usage": usage}}
+    elif usage and request.path.startswith(_OF_MISTRAL):
+        with_end = {"usage": usage}
+    yield chunk({}, _finish(turn), **with_end)
     if usage and (request.body.get("stream_options") or {}).get("include_usage"):
         yield json.dumps({**head, "choices": [], "usage": usage})
     yield "[DONE]"

@@ -74,8 +74,12 @@ class ProviderServer:
     def base_urls(self) -> dict[str, str]:
         """The base URL of each provider, by its name in `agents.models`."""
         like_openai = ("openai", "compatible", "deepseek", "openrouter")
-        hosts = ("groq", "google_genai", "anthropic", "ollama")
-        return dict.fromkeys(hosts, self.url) | dict.fromkeys(like_openai, self.openai_url)
+        hosts = ("groq", "google_genai", "vertex", "anthropic", "azure", "ollama")
+        return {
+            **dict.fromkeys(hosts, self.url),
+            **dict.fromkeys(like_openai, self.openai_url),
+            "mistral": f"{self.url}/mistral/v1",
+        }
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -16,11 +16,15 @@ from benchmarks.provider.request import Message, Request, Wire
 from benchmarks.provider.turn import Refusal, Reply
 
 _GEMINI_PATH = re.compile(
-    r"/v1(?:beta)?/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)"
+    r"/v1(?:beta1?)?/(?:(?:projects/[^/]+/locations/[^/]+/)?publishers/google/)?"
+    r"models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)"
 )
+"""The Gemini API, and Vertex AI with a project or with a key."""
+_AZURE_PATH = re.compile(r"/openai/deployments/(?P<model>[^/]+)/chat/completions")
 _PATHS: Mapping[str, Wire] = {
     "/openai/v1/chat/completions": "openai",
     "/v1/chat/completions": "openai",
+    "/mistral/v1/chat/completions": "openai",
     "/v1/messages": "anthropic",
     "/api/chat": "ollama",
 }
@@ -75,10 +79,12 @@ def understand(incoming: Incoming) -> Request | None:
     """
     path = incoming.target.partition("?")[0]
     match = _GEMINI_PATH.fullmatch(path)
-    if incoming.method != "POST" or not (match or path in _PATHS):
+    wire: Wire | None = "gemini" if match else _PATHS.get(path)
+    if _AZURE_PATH.fullmatch(path):
+        wire = "openai"
+    if incoming.method != "POST" or wire is None:
         return None
     body = json.loads(incoming.body)
-    wire: Wire = "gemini" if match else _PATHS[path]
     dialect = DIALECTS[wire]
     return Request(
         wire=wire,

@@ -60,6 +60,7 @@ OF_LIBRARIES = (
     *TELEMETRY,
     *("LANGGRAPH_*", "OTEL_*", "CELERY_*", "KOMBU_*", "FLOWER_*", "PYDANTIC_*", "TIKTOKEN_*"),
     *("GROQ_*", "OPENAI_*", "ANTHROPIC_*", "GOOGLE_*", "GEMINI_*", "DEEPSEEK_*", "OPENROUTER_*"),
+    *("MISTRAL_*", "AZURE_*", "GCE_METADATA_*", "HF_*"),
     *("OLLAMA_*", "AWS_*", "FASTAPI_*", "PROMETHEUS_*", "LC_OUTPUT_VERSION", "SSLKEYLOGFILE"),
 )
 """Variables that a library of Fettle would read. Only these are named when they are dropped: a

@@ -105,7 +105,7 @@ def model_catalogue(chains: Chains, options: ModelOptions, prices: Prices) -> Fa
     names = dict.fromkeys(name for levels in roles.values() for chain in levels for name in chain)
     return {
         "default": ", ".join(chains.default) or None,
-        "keys": sorted(options.api_keys),
+        "keys": sorted(name for name, each in PROVIDERS.items() if options.has_key(each)),
         "recordings": sorted(path.stem for path in options.recordings.glob("*.yaml")),
         "roles": roles,
         "offered": [_offered(name, options, prices) for name in names],
@@ -141,7 +141,7 @@ def _providers(options: ModelOptions) -> Iterator[Facts]:
         yield {
             "name": provider.name,
             "key": provider.key,
-            "has_key": bool(options.api_keys.get(provider.name)),
+            "has_key": options.has_key(provider),
             "missing": _missing(name, options),
         }
 

@@ -92,7 +92,7 @@ def _described(full_name: str, kind: ErrorKind, reason: str) -> str:
         return text
     install = name.of.install.format(model=name.model)
     filled = advice.format(
-        key=name.of.key,
+        key=name.of.key_variables,
         address=name.of.address,
         example=name.of.public or _EXAMPLE,
         gateway="" if name.of.public else _GATEWAY,

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 
 from agents.models.providers import (
     anthropic,
+    azure,
     compatible,
     deepseek,
     google_genai,
     groq,
+    mistral,
     ollama,
     openai,
     openrouter,
+    vertex,
 )
 from agents.models.providers.kind import ModelConfig, Provider
 
@@ -25,6 +28,9 @@ PROVIDERS: Mapping[str, Provider] = {
         anthropic,
         deepseek,
         openrouter,
+        mistral,
+        azure,
+        vertex,
         ollama,
         compatible,
     )

@@ -17,26 +17,30 @@ _THINKING_TOKENS = 1_024
 
 
 def _make(it: ModelConfig) -> BaseChatModel:
+    return make_gemini(it, vertexai=False, api_key=it.api_key)
+
+
+def make_gemini(it: ModelConfig, **access: Any) -> BaseChatModel:
+    """A model of the Gemini API or of Vertex AI. `access` are the options that both clients,
+    LangChain's and Google's, have for this choice and for credentials."""
     from google.genai import Client  # noqa: PLC0415 - takes 0.4 s
     from google.genai.types import HttpOptions  # noqa: PLC0415
 
     chat: Any = init_chat_model(
         it.model,
         model_provider="google_genai",
-        api_key=it.api_key,
         base_url=it.base_url,
         temperature=it.temperature,
-        max_output_tokens=it.max_output_tokens + _thinking_tokens(it.model),
+        max_output_tokens=it.max_output_tokens + thinking_tokens(it.model),
         **_thinking(it.model),
         max_retries=1,  # counts the first try too
-        vertexai=False,
+        **access,
         client_args={"verify": it.tls},
     )
     # LangChain's own client lets GOOGLE_GENAI_USE_VERTEXAI choose another endpoint, and does not
     # take connections.
     chat.client = Client(
-        vertexai=False,
-        api_key=it.api_key,
+        **access,
         http_options=HttpOptions(
             base_url=it.base_url,
             httpx_async_client=it.http,
@@ -56,7 +60,8 @@ def _thinking(model: str) -> dict[str, Any]:
     return {}
 
 
-def _thinking_tokens(model: str) -> int:
+def thinking_tokens(model: str) -> int:
+    """See Provider."""
     return _THINKING_TOKENS if _thinking(model) else 0
 
 
@@ -71,5 +76,5 @@ PROVIDER = Provider(
     large="gemini-2.5-flash",
     small="gemini-2.5-flash-lite",
     models=IN_A_PATH,
-    thinking_tokens=_thinking_tokens,
+    thinking_tokens=thinking_tokens,
 )

@@ -23,6 +23,7 @@ class ModelConfig:
     """What a model is built from. `http` sends its requests; its own retries and limits are off.
 
     `context` is the size of its context in tokens, for servers that take it as an option.
+    `settings` are the provider's other settings that are set, by the names in `Provider.settings`.
     """
 
     model: str
@@ -33,6 +34,7 @@ class ModelConfig:
     tls: ssl.SSLContext
     http: httpx.AsyncClient
     context: int | None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def sync(self) -> httpx.Client:
         """For clients that require a synchronous one, which is never used. It shares the TLS
@@ -52,6 +54,8 @@ class Provider:
     configured to use; such a server silently cuts longer requests. `caching` is added to each
     request of a conversation, for providers that cache only on request. `lists` are the paths of
     the server's lists of models, relative to its address; they may name the models' contexts.
+    `settings` are the variables of its other settings, by name; the setting `instead_of_key` can
+    replace the key.
     """
 
     name: str
@@ -65,6 +69,8 @@ class Provider:
     context: int | None = None
     lists: Sequence[str] = ()
     key_is_needed: bool = True
+    settings: Mapping[str, str] = field(default_factory=dict)
+    instead_of_key: str = ""
     package: str | None = None
     extra: str = ""
     install: str = ""
@@ -72,3 +78,9 @@ class Provider:
     small: str | None = None
     models: re.Pattern[str] = PLAIN
     thinking_tokens: Callable[[str], int] = lambda _model: 0
+
+    @property
+    def key_variables(self) -> str:
+        """The variables of the key and of the setting that replaces it, in words."""
+        instead = self.settings.get(self.instead_of_key)
+        return f"{self.key} or {instead}" if instead else self.key

@@ -21,26 +21,33 @@ _THINKING_TOKENS = 4_096
 
 
 def _make(it: ModelConfig) -> BaseChatModel:
-    thinks = _REASONING.match(it.model) is not None
-    sampling: dict[str, Any] = {} if thinks else {"temperature": it.temperature}
     chat: BaseChatModel = init_chat_model(
         it.model,
         model_provider="openai",
         api_key=it.api_key,
         base_url=it.base_url,
-        **sampling,
-        max_tokens=it.max_output_tokens + _thinking_tokens(it.model),
-        max_retries=0,
-        use_responses_api=False,
-        extra_body=STREAMED,
-        http_async_client=it.http,
-        http_client=it.sync(),
-        openai_proxy=None,
+        **options(it),
     )
     return chat
 
 
-def _thinking_tokens(model: str) -> int:
+def options(it: ModelConfig) -> dict[str, Any]:
+    """The options of OpenAI's models, also if another provider runs them."""
+    thinks = _REASONING.match(it.model) is not None
+    return {
+        **({} if thinks else {"temperature": it.temperature}),
+        "max_tokens": it.max_output_tokens + thinking_tokens(it.model),
+        "max_retries": 0,
+        "use_responses_api": False,
+        "extra_body": STREAMED,
+        "http_async_client": it.http,
+        "http_client": it.sync(),
+        "openai_proxy": None,
+    }
+
+
+def thinking_tokens(model: str) -> int:
+    """See Provider."""
     return _THINKING_TOKENS if _REASONING.match(model) else 0
 
 
@@ -57,5 +64,5 @@ PROVIDER = Provider(
     extra="openai",
     large="gpt-5.4-mini",
     small="gpt-5.4-nano",
-    thinking_tokens=_thinking_tokens,
+    thinking_tokens=thinking_tokens,
 )

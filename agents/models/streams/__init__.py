@@ -4,6 +4,7 @@ Why: docs/decisions/0050-replies-stay-assembled.md
 """
 
 from dataclasses import replace
+from functools import partial
 
 from agents.models.streams import anthropic, gemini, ollama, openai
 from agents.models.streams.protocol import Chunk, StreamAssembler, StreamProtocol
@@ -29,11 +30,16 @@ OLLAMA = StreamProtocol(
     message=ollama.message,
     content_type="application/x-ndjson",
 )
-OPENROUTER = replace(OPENAI, streamed=openai.streamed)
+OPENROUTER = replace(
+    OPENAI, streamed=partial(openai.streamed, stream_options={"include_usage": True})
+)
+MISTRAL = replace(OPENAI, streamed=openai.streamed)
+"""Reports tokens in each stream, and refuses to be asked for them."""
 
 __all__ = [
     "ANTHROPIC",
     "GEMINI",
+    "MISTRAL",
     "OLLAMA",
     "OPENAI",
     "OPENROUTER",

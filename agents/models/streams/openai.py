@@ -165,13 +165,9 @@ def message(body: Mapping[str, Any]) -> dict[str, Any] | None:
     return known
 
 
-def streamed(request: httpx.Request) -> httpx.Request:
-    """See StreamProtocol."""
-    body = {
-        **json.loads(request.content),
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
+def streamed(request: httpx.Request, **options: Any) -> httpx.Request:
+    """See StreamProtocol; `options` are further fields of the body."""
+    body = {**json.loads(request.content), "stream": True, **options}
     headers = {k: v for k, v in request.headers.items() if k != "content-length"}
     return httpx.Request(
         request.method,

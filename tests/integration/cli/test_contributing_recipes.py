@@ -20,6 +20,7 @@ from agents.tools.registry import TOOLS
 from sandbox.protocol import Sandbox
 from settings.providers import ProviderSettings, RateSettings
 from settings.sandbox import Backend, SandboxSettings
+from settings.starting.provenance import variable
 from worker.adapters.backend import backend
 
 PAGE = REPOSITORY / "CONTRIBUTING.md"
@@ -81,11 +82,13 @@ async def test_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_a_provider_is_in_every_place_that_the_recipe_names(name: str) -> None:
     provider, spelled = PROVIDERS[name], SPELLED_IN_SETTINGS.get(name, name)
-    assert {f"{spelled}_api_key", f"{spelled}_base_url"} <= ProviderSettings.model_fields.keys()
-    assert f"rate_{spelled}" in RateSettings.model_fields
     compose = (REPOSITORY / "docker-compose.yml").read_text()
-    for variable in (provider.key, provider.address, f"FETTLE_RATE_{spelled.upper()}"):
-        assert f" {variable}:" in compose, variable
+    of_provider = (provider.key, provider.address, *provider.settings.values())
+    known = {variable(ProviderSettings, *each) for each in ProviderSettings.model_fields.items()}
+    assert {*of_provider} <= known
+    assert f"rate_{spelled}" in RateSettings.model_fields
+    for each in (*of_provider, f"FETTLE_RATE_{spelled.upper()}"):
+        assert f" {each}:" in compose, each
     if provider.extra:
         assert re.search(
             rf"^{provider.extra} = \[", (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE

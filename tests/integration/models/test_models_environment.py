@@ -13,17 +13,20 @@ from agents.models.providers import PROVIDERS
 from benchmarks.provider import ProviderServer, Refusal, Reply, always
 
 MODELS = {"google_genai": "gemini-2.5-flash", "anthropic": "claude-haiku-5-5", "openai": "gpt-4.1"}
+KEY_HEADERS = ("x-goog-api-key", "x-api-key", "api-key", "authorization")
 ADDRESSES = (
     *("GROQ_API_BASE", "GROQ_BASE_URL", "GROQ_PROXY"),
     *("GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"),
     *("OPENAI_API_BASE", "OPENAI_BASE_URL", "OPENAI_PROXY"),
     *("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL", "ANTHROPIC_PROXY"),
     *("DEEPSEEK_API_BASE", "OPENROUTER_API_BASE", "OLLAMA_HOST", "LANGSMITH_GATEWAY"),
+    *("MISTRAL_BASE_URL", "AZURE_OPENAI_ENDPOINT"),
 )
 KEYS = (
     *("GROQ_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
     *("ANTHROPIC_AUTH_TOKEN", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY", "OLLAMA_API_KEY"),
-    *("LANGSMITH_GATEWAY_API_KEY"),
+    *("LANGSMITH_GATEWAY_API_KEY", "MISTRAL_API_KEY"),
+    *("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
 )
 
 
@@ -50,7 +53,7 @@ async def test_a_given_base_url_and_key_are_used(provider: str, decoy: ProviderS
         assert (await build(name, options, "planner").ainvoke("hi")).text == "ok"
     assert decoy.requests == []
     headers = server.requests[0].headers
-    shown = headers.get("x-goog-api-key") or headers.get("x-api-key") or headers["authorization"]
+    shown = next(headers[name] for name in KEY_HEADERS if name in headers)
     assert shown.endswith("key-of-the-options")
     assert "key-of-the-environment" not in str(headers)
 

@@ -36,7 +36,16 @@ LIBRARIES = (
         "langchain_openai",
     ),
     *("langchain_anthropic", "langchain_deepseek", "langchain_openrouter", "langchain_ollama"),
-    *("langchain_google_genai", "groq", "openai", "anthropic", "ollama", "google/genai", "httpx"),
+    *(
+        "langchain_mistralai",
+        "langchain_google_genai",
+        "groq",
+        "openai",
+        "anthropic",
+        "ollama",
+        "google/genai",
+        "httpx",
+    ),
     *("celery", "kombu", "billiard", "flower", "redis", "fastapi", "uvicorn", "pydantic"),
 )
 CLEAN = """

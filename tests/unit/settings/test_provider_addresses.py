@@ -15,10 +15,13 @@ URL = "https://models.internal/v1"
 LIBRARIES = (
     *("langchain_groq", "langchain_openai", "langchain_anthropic", "langchain_deepseek"),
     *("langchain_openrouter", "langchain_ollama", "langchain_google_genai"),
+    "langchain_mistralai",
     *("groq", "openai", "anthropic", "ollama", "google.genai"),
 )
-_ADDRESS = re.compile(r"[\"']([A-Z_]+_(?:API_BASE|BASE_URL|API_URL|HOST|PROXY))[\"']")
-_OF_OTHERS = re.compile(r"AZURE|AWS|BEDROCK|FOUNDRY|VERTEX|GOOGLE_CLOUD|^(?:ALL|HTTPS?)_PROXY")
+_ADDRESS = re.compile(r"[\"']([A-Z_]+_(?:API_BASE|BASE_URL|API_URL|HOST|PROXY|ENDPOINT))[\"']")
+_OF_OTHERS = re.compile(
+    r"AWS|BEDROCK|FOUNDRY|ANTHROPIC_(?:VERTEX|GOOGLE)|MTLS|^(?:ALL|HTTPS?)_PROXY"
+)
 """Other services of the same libraries, which no provider of Fettle is, and what httpx reads."""
 
 

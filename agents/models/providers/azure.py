@@ -1,0 +1,68 @@
+"""Azure OpenAI. The name of a model is the name of its deployment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.errors import ModelNotConfigured
+from agents.models.providers.kind import ModelConfig, Provider
+from agents.models.providers.openai import options, thinking_tokens
+from agents.models.streams import OPENAI
+
+# The first versions do not know the models that think.
+# https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle
+_API_VERSION = "2025-04-01-preview"
+_DEPLOYMENT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63}")
+_TOKEN_FILE = "FETTLE_AZURE_TOKEN_FILE"  # noqa: S105 - the name of a variable
+
+
+def _make(it: ModelConfig) -> BaseChatModel:
+    token_file = None if it.api_key else it.settings["token_file"]
+    chat: BaseChatModel = init_chat_model(
+        it.model,
+        model_provider="azure_openai",
+        azure_endpoint=it.base_url,
+        api_version=it.settings.get("api_version", _API_VERSION),
+        api_key=it.api_key or None,
+        azure_ad_token=None,
+        azure_ad_token_provider=_read_token(token_file) if token_file else None,
+        **options(it),
+    )
+    return chat
+
+
+def _read_token(path: str) -> Callable[[], str]:
+    """Reads the Entra token before each request: another process renews it every hour."""
+
+    def read() -> str:
+        try:
+            token = Path(path).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelNotConfigured(f"{_TOKEN_FILE} cannot be read: {error}") from error
+        if not (token and token.isascii() and token.isprintable()):
+            raise ModelNotConfigured(f"{_TOKEN_FILE} names a file without a token: {path}")
+        return token
+
+    return read
+
+
+PROVIDER = Provider(
+    name="azure",
+    protocol=OPENAI,
+    make=_make,
+    key="AZURE_OPENAI_API_KEY",
+    address="FETTLE_AZURE_BASE_URL",
+    public=None,
+    settings={"api_version": "FETTLE_AZURE_API_VERSION", "token_file": _TOKEN_FILE},
+    instead_of_key="token_file",
+    priced_as="azure",
+    package="langchain_openai",
+    extra="azure",
+    models=_DEPLOYMENT,
+    thinking_tokens=thinking_tokens,
+)

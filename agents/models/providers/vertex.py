@@ -1,0 +1,117 @@
+"""Gemini, by Vertex AI of Google Cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+from langchain_core.language_models import BaseChatModel
+
+from agents.models.errors import ErrorKind, ModelNotConfigured, ModelRefused, ModelUnavailable
+from agents.models.providers.google_genai import make_gemini, thinking_tokens
+from agents.models.providers.kind import IN_A_PATH, ModelConfig, Provider
+from agents.models.streams import GEMINI
+
+METADATA = "metadata"
+"""In place of a file: the credentials of the machine or the pod, by Google's metadata server."""
+
+_GLOBAL = "https://aiplatform.googleapis.com"
+_MULTI_REGIONS = ("us", "eu")
+_SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+_CREDENTIALS, _PROJECT = "FETTLE_VERTEX_CREDENTIALS", "FETTLE_VERTEX_PROJECT"
+
+
+def _make(it: ModelConfig) -> BaseChatModel:
+    if it.api_key:
+        return make_gemini(it, vertexai=True, api_key=it.api_key)
+    credentials, own_project = _credentials(it.settings["credentials"])
+    project = it.settings.get("project", own_project)
+    if not project:
+        raise ModelNotConfigured(
+            f"vertex:{it.model} needs a project: set {_PROJECT} where the workers run"
+        )
+    _refresh_over(credentials, it.sync())
+    location = it.settings.get("location", "global")
+    return make_gemini(
+        replace(it, base_url=_address(it.base_url, location)),
+        vertexai=True,
+        project=project,
+        location=location,
+        credentials=credentials,
+    )
+
+
+def _address(base_url: str, location: str) -> str:
+    """Each location has an address of its own."""
+    if base_url != _GLOBAL or location == "global":
+        return base_url
+    if location in _MULTI_REGIONS:
+        return f"https://aiplatform.{location}.rep.googleapis.com"
+    return f"https://{location}-aiplatform.googleapis.com"
+
+
+def _credentials(source: str) -> tuple[Any, str | None]:
+    """Google's credentials, and the project that their file names."""
+    auth: Any = import_module("google.auth")
+    if source == METADATA:
+        return import_module("google.auth.compute_engine").Credentials(scopes=_SCOPES), None
+    try:
+        credentials, project = auth.load_credentials_from_file(source, scopes=_SCOPES)
+    except (auth.exceptions.GoogleAuthError, OSError, ValueError) as error:
+        raise ModelNotConfigured(f"{_CREDENTIALS} cannot be read: {error}") from error
+    return credentials, project
+
+
+def _refresh_over(credentials: Any, http: httpx.Client) -> None:
+    """Have the credentials get their tokens with our certificates. Google's client does that over
+    `requests`, which has its own."""
+    refresh: Callable[[Any], None] = credentials.refresh
+
+    def send(
+        url: str,
+        method: str = "GET",
+        body: Any = None,
+        headers: Any = None,
+        timeout: float | None = None,
+        **_options: Any,
+    ) -> SimpleNamespace:
+        reply = http.request(method, url, content=body, headers=headers, timeout=timeout or 10.0)
+        return SimpleNamespace(status=reply.status_code, headers=reply.headers, data=reply.content)
+
+    def refresh_over(_request: Any) -> None:
+        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
+
+        try:
+            refresh(send)
+        except GoogleAuthError as error:
+            text = f"no access token for {_CREDENTIALS}: {error.args[0] if error.args else error}"
+            if error.retryable:
+                raise ModelUnavailable(text) from error
+            raise ModelRefused(text, status=401, kind=ErrorKind.KEY) from error
+
+    credentials.refresh = refresh_over
+
+
+PROVIDER = Provider(
+    name="vertex",
+    protocol=GEMINI,
+    make=_make,
+    key="FETTLE_VERTEX_API_KEY",
+    address="FETTLE_VERTEX_BASE_URL",
+    public=_GLOBAL,
+    settings={
+        "project": _PROJECT,
+        "location": "FETTLE_VERTEX_LOCATION",
+        "credentials": _CREDENTIALS,
+    },
+    instead_of_key="credentials",
+    priced_as="google",
+    large="gemini-2.5-flash",
+    small="gemini-2.5-flash-lite",
+    models=IN_A_PATH,
+    thinking_tokens=thinking_tokens,
+)
