@@ -10,10 +10,10 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import EnvSettingsSource
 
 from settings.base import DEVELOPMENT_KEY, FettleSettings, Origin
-from settings.provider_rows import PROVIDERS
 from settings.reading.addresses import HttpUrl, http_origin, parse_http
 from settings.reading.config_file import VARIABLE, named_file, read_file, user_file
 from settings.starting.environment import allowed_environment
+from settings.starting.provider_rows import PROVIDERS
 
 ROLES = ("PLANNER", "EXECUTOR", "CRITIC", "TESTER", "SUMMARY", "ROUTER")
 ESCALATING = ("EXECUTOR", "CRITIC")

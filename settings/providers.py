@@ -17,13 +17,13 @@ from pydantic import (
 from pydantic_settings import SettingsConfigDict
 
 from settings.base import FettleSettings
-from settings.provider_rows import PROVIDERS, ProviderRow
 from settings.reading.addresses import OptionalHttpUrl, none_if_empty
 from settings.starting.environment import library_variables, unusable_proxies
+from settings.starting.provider_rows import PROVIDERS, ProviderRow
 
 OLLAMA_PORT = 11_434
 _BY_PROXY = "Set HTTPS_PROXY"
-_GEMINI = "google_genai: models are asked at the Gemini API: name vertex: models"
+_GEMINI = "To use Vertex AI, name vertex: models"
 NOT_READ = (
     ("groq", "GROQ_PROXY", _BY_PROXY),
     ("openai", "OPENAI_PROXY", _BY_PROXY),
@@ -57,9 +57,9 @@ def _keys_and_addresses() -> Iterator[tuple[str, tuple[Any, Any]]]:
     for row in PROVIDERS:
         yield row.key_field, (SecretStr | None, _key(row))
         yield f"{row.name}_base_url", (OptionalHttpUrl, _address(row))
-        for other in row.others:
-            name = f"{row.name}_{other.name}"
-            yield name, (str | None, _named(name, other.description, other.other_names))
+        for setting in row.settings:
+            name = f"{row.name}_{setting.name}"
+            yield name, (str | None, _named(name, setting.description, setting.other_names))
 
 
 def _key(row: ProviderRow) -> Any:
@@ -139,22 +139,22 @@ class ProviderSettings(FettleSettings):
         """The other settings that are set, by provider and name."""
         return {
             row.provider: {
-                other.name: value.strip()
-                for other in row.others
-                if (value := getattr(self, f"{row.name}_{other.name}") or "").strip()
+                setting.name: value.strip()
+                for setting in row.settings
+                if (value := getattr(self, f"{row.name}_{setting.name}") or "").strip()
             }
             for row in PROVIDERS
-            if row.others
+            if row.settings
         }
 
 
 def _rates() -> Iterator[tuple[str, tuple[Any, Any]]]:
     for row in PROVIDERS:
-        said = (
+        description = (
             f"requests that all workers together send to {row.title}, as `30/minute`, and if it "
             "counts tokens as `30/minute, 6000 tokens`"
         )
-        yield f"rate_{row.name}", (str | None, Field(None, pattern=_RATE, description=said))
+        yield f"rate_{row.name}", (str | None, Field(None, pattern=_RATE, description=description))
 
 
 @_with_fields(_rates())

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Secret, ValidationError
 from pydantic_settings import NoDecode
 
-from settings.provider_rows import PROVIDERS
+from settings.starting.provider_rows import PROVIDERS
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")

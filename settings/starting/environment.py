@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import NoReturn
 from urllib.parse import urlsplit
 
-from settings.provider_rows import PROVIDERS
+from settings.starting.provider_rows import PROVIDERS
 
 ALLOWED: Mapping[str, tuple[str, ...]] = {
     "Settings of Fettle": ("FETTLE_*",),

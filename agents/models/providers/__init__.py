@@ -1,4 +1,7 @@
-"""The providers, one file each. To add one: write its file, and name it here."""
+"""The providers, one file each. To add one: write its file, and name it here.
+
+Why others are missing: docs/decisions/0070-more-providers.md
+"""
 
 from __future__ import annotations
 

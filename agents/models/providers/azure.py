@@ -21,17 +21,17 @@ _DEPLOYMENT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63}")
 _TOKEN_FILE = "FETTLE_AZURE_TOKEN_FILE"  # noqa: S105 - the name of a variable
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
-    token_file = None if it.api_key else it.settings["token_file"]
+def _make(config: ModelConfig) -> BaseChatModel:
+    token_file = None if config.api_key else config.settings["token_file"]
     chat: BaseChatModel = init_chat_model(
-        it.model,
+        config.model,
         model_provider="azure_openai",
-        azure_endpoint=it.base_url,
-        api_version=it.settings.get("api_version", _API_VERSION),
-        api_key=it.api_key or None,
+        azure_endpoint=config.base_url,
+        api_version=config.settings.get("api_version", _API_VERSION),
+        api_key=config.api_key or None,
         azure_ad_token=None,
         azure_ad_token_provider=_read_token(token_file) if token_file else None,
-        **options(it),
+        **options(config),
     )
     return chat
 

@@ -9,20 +9,20 @@ from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import MISTRAL
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
+def _make(config: ModelConfig) -> BaseChatModel:
     # The client adds neither to connections that it is given.
-    it.http.base_url = it.base_url
-    it.http.headers["authorization"] = f"Bearer {it.api_key}"
+    config.http.base_url = config.base_url
+    config.http.headers["authorization"] = f"Bearer {config.api_key}"
     chat: BaseChatModel = init_chat_model(
-        it.model,
+        config.model,
         model_provider="mistralai",
-        api_key=it.api_key,
-        base_url=it.base_url,
-        temperature=it.temperature,
-        max_tokens=it.max_output_tokens,
+        api_key=config.api_key,
+        base_url=config.base_url,
+        temperature=config.temperature,
+        max_tokens=config.max_output_tokens,
         max_retries=1,  # counts the first try too
-        async_client=it.http,
-        client=it.sync(),
+        async_client=config.http,
+        client=config.sync(),
     )
     return chat
 

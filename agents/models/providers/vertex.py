@@ -25,19 +25,19 @@ _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _CREDENTIALS, _PROJECT = "FETTLE_VERTEX_CREDENTIALS", "FETTLE_VERTEX_PROJECT"
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
-    if it.api_key:
-        return make_gemini(it, vertexai=True, api_key=it.api_key)
-    credentials, own_project = _credentials(it.settings["credentials"])
-    project = it.settings.get("project", own_project)
+def _make(config: ModelConfig) -> BaseChatModel:
+    if config.api_key:
+        return make_gemini(config, vertexai=True, api_key=config.api_key)
+    credentials, own_project = _credentials(config.settings["credentials"])
+    project = config.settings.get("project", own_project)
     if not project:
         raise ModelNotConfigured(
-            f"vertex:{it.model} needs a project: set {_PROJECT} where the workers run"
+            f"vertex:{config.model} needs a project: set {_PROJECT} where the workers run"
         )
-    _refresh_over(credentials, it.sync())
-    location = it.settings.get("location", "global")
+    _refresh_over(credentials, config.sync())
+    location = config.settings.get("location", "global")
     return make_gemini(
-        replace(it, base_url=_address(it.base_url, location)),
+        replace(config, base_url=_address(config.base_url, location)),
         vertexai=True,
         project=project,
         location=location,

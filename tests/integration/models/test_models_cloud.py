@@ -1,4 +1,4 @@
-"""Tokens in place of keys: Microsoft Entra for Azure OpenAI, Google Cloud for Vertex AI."""
+"""Tokens in path of keys: Microsoft Entra for Azure OpenAI, Google Cloud for Vertex AI."""
 
 from __future__ import annotations
 
@@ -99,19 +99,19 @@ class TokenServer:
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """A server's TLS context, and a client's, which trusts this server alone."""
-    place, of_server = self_signed(tmp_path, "localhost")
-    return of_server, ssl.create_default_context(cafile=str(place))
+    path, of_server = self_signed(tmp_path, "localhost")
+    return of_server, ssl.create_default_context(cafile=str(path))
 
 
 @pytest.fixture
 def tokens(certificate: tuple[ssl.SSLContext, ssl.SSLContext]) -> Iterator[TokenServer]:
-    made = TokenServer()
+    server = TokenServer()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"])).decode()
-            made.grants += parse_qs(body)["grant_type"]
-            status, reply = made.answer
+            server.grants += parse_qs(body)["grant_type"]
+            status, reply = server.answer
             self.send_response(status)
             self.end_headers()
             self.wfile.write(json.dumps(reply).encode())
@@ -120,8 +120,8 @@ def tokens(certificate: tuple[ssl.SSLContext, ssl.SSLContext]) -> Iterator[Token
             """Tests have no use for a log."""
 
     with listening(Handler, certificate[0]) as port:
-        made.url = f"https://localhost:{port}/token"
-        yield made
+        server.url = f"https://localhost:{port}/token"
+        yield server
 
 
 @pytest.fixture
@@ -142,9 +142,9 @@ def credentials(tmp_path: Path, tokens: TokenServer) -> Path:
         "client_id": "1",
         "token_uri": tokens.url,
     }
-    place = tmp_path / "credentials.json"
-    place.write_text(json.dumps(account))
-    return place
+    path = tmp_path / "credentials.json"
+    path.write_text(json.dumps(account))
+    return path
 
 
 async def test_a_service_account_gets_its_token_over_the_worker_s_certificates(
@@ -228,11 +228,11 @@ def test_credentials_that_cannot_be_read_or_name_no_project_are_named(tmp_path: 
 async def test_the_metadata_server_of_the_machine_gives_a_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
+    paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            paths.append(self.path)
             account = {"email": "a@b.c", "scopes": ["https://scope"], "aliases": ["default"]}
             token = {"access_token": "of-the-pod", "expires_in": 3_600, "token_type": "Bearer"}
             self.send_response(200)
@@ -251,7 +251,7 @@ async def test_the_metadata_server_of_the_machine_gives_a_token(
         options = options_for(server, "vertex", credentials="metadata", project="p")
         await build(VERTEX_MODEL, options, "executor").ainvoke("hi")
     assert server.requests[0].headers["authorization"] == "Bearer of-the-pod"
-    assert any("service-accounts/default/token" in each for each in asked)
+    assert any("service-accounts/default/token" in each for each in paths)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import re
 
 from support.quirks.edits import each_delta, finish
 from support.quirks.quirk import Asked, Event, always, answers, each_event, has, refuses, role
-from support.quirks.row import Ran, Row, fails, gemini, openai
+from support.quirks.row import Ran, Row, anthropic, fails, gemini, openai
 
 AZURE = "azure:my-deployment"
 MISTRAL = "mistral:mistral-medium-latest"
@@ -37,6 +37,13 @@ def _asked_azure(ran: Ran) -> bool:
     path = "/openai/deployments/my-deployment/chat/completions?api-version="
     return all(
         each.path.startswith(path) and each.headers["api-key"] == "azure-key"
+        for each in ran.requests
+    )
+
+
+def _asked_with_a_token_alone(ran: Ran) -> bool:
+    return all(
+        each.headers["authorization"] == "Bearer bedrock-key" and "x-api-key" not in each.headers
         for each in ran.requests
     )
 
@@ -248,5 +255,13 @@ ROWS: list[Row] = [
         ),
         name=VERTEX,
         end=fails("no such model", "was not found or your project does not have access to it"),
+    ),
+    anthropic(
+        "Claude on Amazon Bedrock takes its key as a bearer token",
+        name="anthropic:anthropic.claude-haiku-4-5",
+        options={
+            "headers": {"anthropic:*": {"authorization": "Bearer bedrock-key", "x-api-key": None}}
+        },
+        check=_asked_with_a_token_alone,
     ),
 ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class OtherSetting:
+class ExtraSetting:
     """A setting that one provider has: `FETTLE_<PROVIDER>_<NAME>`."""
 
     name: str
@@ -40,7 +40,7 @@ class ProviderRow:
     """Description of the key, if it is not always needed."""
     of_address: str = ""
     """Description of the address, if there is no public one."""
-    others: tuple[OtherSetting, ...] = ()
+    settings: tuple[ExtraSetting, ...] = ()
 
     @property
     def provider(self) -> str:
@@ -63,7 +63,7 @@ class ProviderRow:
         return (
             *own_key,
             *self.other_addresses,
-            *(name for other in self.others for name in other.other_names),
+            *(name for setting in self.settings for name in setting.other_names),
         )
 
 
@@ -107,13 +107,13 @@ PROVIDERS = (
         other_addresses=("AZURE_OPENAI_ENDPOINT",),
         of_address="endpoint of Azure OpenAI, as `https://NAME.openai.azure.com`: it answers for "
         "`azure:DEPLOYMENT`",
-        others=(
-            OtherSetting(
+        settings=(
+            ExtraSetting(
                 "api_version",
                 "API version of Azure OpenAI, if not `2025-04-01-preview`",
                 ("OPENAI_API_VERSION",),
             ),
-            OtherSetting(
+            ExtraSetting(
                 "token_file",
                 "file with a Microsoft Entra token for Azure OpenAI, in place of the key; it is "
                 "read before each request, and another process has to renew it",
@@ -125,20 +125,20 @@ PROVIDERS = (
         "Vertex AI",
         other_addresses=("GOOGLE_VERTEX_BASE_URL",),
         of_key="API key for Vertex AI, in place of credentials",
-        others=(
-            OtherSetting(
+        settings=(
+            ExtraSetting(
                 "credentials",
                 "file with Google Cloud credentials for Vertex AI (service account, workload "
                 "identity federation or `gcloud auth application-default login`), or `metadata`: "
                 "those of the machine or the pod",
                 ("GOOGLE_APPLICATION_CREDENTIALS",),
             ),
-            OtherSetting(
+            ExtraSetting(
                 "project",
                 "Google Cloud project for Vertex AI, if the file with credentials names none",
                 ("GOOGLE_CLOUD_PROJECT",),
             ),
-            OtherSetting(
+            ExtraSetting(
                 "location",
                 "location of Vertex AI, such as `europe-west4`, if not `global`",
                 ("GOOGLE_CLOUD_LOCATION",),
