@@ -92,8 +92,7 @@ class _Choice:
             elif name == "content" and isinstance(value, list):
                 chunks += self._add_parts(value)
             else:
-                known = self._message.get(name) if delta else None
-                self._message[name] = joined(known, value)
+                self._message[name] = joined(self._message.get(name), value) if delta else value
         return chunks
 
     def _add_text(self, name: str, text: str, *, is_whole: bool = False) -> list[Chunk]:

@@ -2,7 +2,7 @@
 
 A list comes as pieces of its items: pieces with the same `type` and `index` belong to one item, as
 OpenRouter documents for `reasoning_details`. Without an index, an item ends with its signature or
-its data.
+its data, and only the first item of a list can go on with an earlier one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def joined(known: Any, piece: Any) -> Any:
     """`known`, or None, with the next piece. Values that have no pieces are replaced."""
     if isinstance(piece, list) and isinstance(known, list | None):
         items = list(known or ())
-        for item in piece:
-            if items and _continues(items[-1], item):
+        for number, item in enumerate(piece):
+            if items and _continues(items[-1], item, is_first=number == 0):
                 items[-1] = _joined_item(items[-1], item)
             else:
                 items.append(item)
@@ -30,12 +30,15 @@ def joined(known: Any, piece: Any) -> Any:
     return known if piece is None else piece
 
 
-def _continues(item: Any, piece: Any) -> bool:
+def _continues(item: Any, piece: Any, *, is_first: bool) -> bool:
+    """Whether `piece` belongs to `item`, the one before it. `is_first`: it begins its list."""
     if not (isinstance(item, dict) and isinstance(piece, dict)):
         return False
     if any(_differ(item.get(name), piece.get(name)) for name in ("type", "index", "id")):
         return False
-    return item.get("index") is not None or not any(item.get(name) for name in _ENDS)
+    if piece.get("index") is not None:
+        return True
+    return is_first and not any(item.get(name) for name in _ENDS)
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -24,6 +24,7 @@ from agents.models.replies.fields import (
     with_fields,
     with_fields_of,
 )
+from agents.models.streams.openai import OpenAIAssembler
 from agents.models.streams.pieces import joined
 from agents.prompts import past_reply, trimmable_parts
 
@@ -130,6 +131,14 @@ def test_in_a_small_context_long_fields_go_before_the_replies_do() -> None:
 TEXT = {"type": "reasoning.text", "index": 0}
 
 
+def test_a_complete_message_has_no_pieces() -> None:
+    blocks = [{"type": "thinking", "thinking": text, "index": 0} for text in ("a", "b")]
+    assembler = OpenAIAssembler()
+    received = {"role": "assistant", "content": "ok", "thinking_blocks": blocks}
+    assembler.feed({"choices": [{"index": 0, "message": received, "finish_reason": "stop"}]})
+    assert assembler.result()["choices"][0]["message"]["thinking_blocks"] == blocks
+
+
 @pytest.mark.parametrize(
     ("pieces", "whole"),
     [
@@ -158,6 +167,13 @@ TEXT = {"type": "reasoning.text", "index": 0}
         (
             [[{"type": "x", "data": "a"}], [{"type": "x", "data": "b"}]],
             [{"type": "x", "data": "a"}, {"type": "x", "data": "b"}],
+        ),
+        (
+            [
+                [{"type": "x", "text": "a"}],
+                [{"type": "x", "text": "b"}, {"type": "x", "text": "c"}],
+            ],
+            [{"type": "x", "text": "ab"}, {"type": "x", "text": "c"}],
         ),
         ([{"a": {"b": 1}}, {"a": {"c": "x"}}, {"a": {"c": "y"}}], {"a": {"b": 1, "c": "y"}}),
         ([[1], ["a"]], [1, "a"]),
