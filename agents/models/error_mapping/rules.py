@@ -47,6 +47,12 @@ RULES: Final[Sequence[Rule]] = (
         ),
         _OF_A_LENGTH,
     ),
+    # OpenAI has not stored a part of an earlier reply, which is named by its id.
+    Rule(
+        ErrorKind.REQUEST,
+        re.compile(r"\bitem with id .{0,80} not found", re.IGNORECASE),
+        frozenset({404}),
+    ),
     Rule(
         ErrorKind.TOO_LONG,
         re.compile(
