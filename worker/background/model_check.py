@@ -74,7 +74,7 @@ MOST_OUTPUT = 2_048
 
 async def check(context: WorkerContext, names: Sequence[str]) -> list[dict[str, Any]]:
     """One result a model, in order: {name, ok, error, steps, seconds, first_token_seconds,
-    input_tokens, output_tokens, cost_usd, context_tokens, capabilities}. What is not known is null.
+    input_tokens, output_tokens, cost_usd, context_tokens}. What is not known is null.
     """
     trials = build_trials(context.tools)
     return list(await asyncio.gather(*(_checked(context, trials, name) for name in names)))
@@ -88,7 +88,6 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
         "ok": False,
         "steps": [],
         "context_tokens": None,
-        "capabilities": {},
     }
     try:
         name = ModelName.parse(text)
@@ -111,7 +110,6 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
         "error": failed[0] if failed else None,
         "steps": [_plain(step) for step in trial.steps],
         "context_tokens": model.context,
-        "capabilities": await _learned(model),
         "seconds": round(time.monotonic() - begun, 3),
         "first_token_seconds": ear.first,
     }
@@ -119,14 +117,6 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
 
 def _plain(step: StepResult) -> dict[str, Any]:
     return {**asdict(step), "required": step.step in REQUIRED}
-
-
-async def _learned(model: ProviderModel) -> dict[str, Any]:
-    """What is known of the server, as fields of `Capabilities`; without those that are empty."""
-    record = await model.server.known()
-    return record.model_dump(
-        mode="json", exclude_defaults=True, exclude={"learned_at", "expires_at"}
-    )
 
 
 def _used(name: ModelName, replies: Sequence[AIMessage], prices: Prices) -> dict[str, Any]:

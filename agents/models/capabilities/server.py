@@ -33,10 +33,6 @@ class ModelServer:
     headers: Mapping[str, str | None] = field(default_factory=dict, repr=False)
     body: Mapping[str, Any] = field(default_factory=dict)
 
-    async def known(self) -> Capabilities:
-        """The record, with the operator's fields in place of its own."""
-        return (await self.store.read(self.model)).overridden(self.override)
-
     async def context(self, listed: int | None) -> int | None:
         """The model's context in tokens: the operator's number, the number `listed` in the server's
         list of models, or the number that was learned from a refusal."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -113,11 +113,6 @@ class CheckedModel(ResponseModel):
         description="in order; empty if no request could be sent, and for recordings",
     )
     context_tokens: int | None = Field(None, description="see the field of GET /models")
-    capabilities: dict[str, Any] = Field(
-        default_factory=dict,
-        description="the forms of requests that differ for this model's server, as Fettle has "
-        "learned them or the operator has set them",
-    )
     seconds: float | None = Field(description="of the whole check")
     first_token_seconds: float | None
     input_tokens: int | None = Field(description="of all requests of the check")

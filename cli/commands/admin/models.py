@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -23,7 +23,7 @@ _STEPS = {
 }
 """The steps of a check, in words."""
 _FORCING = frozenset({"tool_choice", "toolConfig"})
-_UNFORCED = "its server does not let a tool be forced, so the model is only asked for the call"
+"""The fields that force a tool, in the wire formats."""
 
 
 @click.command()
@@ -46,7 +46,8 @@ def command(
         found = dict(service.models())
         if wanted and found["workers"] != 0:
             with Screen(stderr=as_json).waiting("a worker checks the models"):
-                found["checks"] = service.check_models(names)
+                checks = service.check_models(names)
+            found = {**service.models(), "checks": checks}  # with the forms that it has learned
         if as_json:
             print_json(found)
         else:
@@ -95,7 +96,9 @@ def _show_accepted(screen: Screen, forms: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _form(accepted: Mapping[str, Any]) -> str:
-    parts = [f"without {', '.join(sorted(accepted['drop']))}"] if accepted["drop"] else []
+    dropped = sorted({*accepted["drop"]} - _FORCING)
+    parts = ["no tool is forced"] if _FORCING & {*accepted["drop"]} else []
+    parts += [f"without {', '.join(dropped)}"] if dropped else []
     parts += [f"{old} as {new}" for old, new in sorted(accepted["rename"].items())]
     parts += [f"with {name}" for name in sorted(accepted["add"])]
     if accepted["short_ids"]:
@@ -132,8 +135,8 @@ def _show_checks(screen: Screen, checks: Sequence[Mapping[str, Any]]) -> None:
             screen.line("no", printable(each["error"] or name), Tone.BAD)
         for step in each["steps"]:
             _show_step(screen, step)
-        for lesson in _lessons(each):
-            screen.line("  note", printable(lesson), Tone.QUIET)
+        if each.get("context_tokens") is not None:
+            screen.line("  context", f"{each['context_tokens']:,} tokens", Tone.QUIET)
 
 
 def _show_step(screen: Screen, step: Mapping[str, Any]) -> None:
@@ -146,24 +149,6 @@ def _show_step(screen: Screen, step: Mapping[str, Any]) -> None:
     else:
         tone = Tone.BAD if step["required"] else Tone.WARN
         screen.line(f"  {label}", printable(step["error"] or "failed"), tone)
-
-
-def _lessons(check: Mapping[str, Any]) -> Iterator[str]:
-    """What is known of a model's server."""
-    if check.get("context_tokens") is not None:
-        yield f"its context is {check['context_tokens']:,} tokens"
-    learned = check.get("capabilities", {})
-    for name in sorted(learned.get("drop", ())):
-        yield _UNFORCED if name in _FORCING else f"its server refuses {name}, which is not sent"
-    for name, other in sorted(learned.get("rename", {}).items()):
-        yield f"its server knows {name} as {other}"
-    for path in sorted(learned.get("add", {})):
-        name = path.rpartition(".")[2]
-        yield f"its server needs {name} in each reply, and gets a placeholder if a reply has none"
-    if learned.get("short_ids"):
-        yield "its server accepts only ids of calls with nine letters and digits"
-    if (most := learned.get("max_output_tokens")) is not None:
-        yield f"its server accepts at most {most:,} output tokens"
 
 
 def _row(model: Mapping[str, Any]) -> tuple[str, str, str, str, str]:

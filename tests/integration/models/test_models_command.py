@@ -220,11 +220,15 @@ async def test_the_context_of_a_model_and_a_server_that_is_away(
 
         checked = fettle("models", LOCAL, cwd=tmp_path, env=env)
         assert checked.returncode == 0
-        assert "note: its context is 4,096 tokens" in checked.stdout
-        assert "note: its server refuses temperature, which is not sent" in checked.stdout
-        assert "note: its server does not let a tool be forced" in checked.stdout
-        assert "note: its server needs reasoning_content in each reply" in checked.stdout
-        assert "note: its server accepts only ids of calls with nine letters" in checked.stdout
+        assert "context: 4,096 tokens" in checked.stdout
+        (form,) = [line for line in checked.stdout.splitlines() if "learned" in line]
+        parts = (
+            "no tool is forced",
+            "without temperature",
+            "with messages.reasoning_content",
+            "short ids of calls",
+        )
+        assert form.startswith(f"{LOCAL}\t{'; '.join(parts)}\tlearned ")
 
 
 async def test_doctor_names_an_address_without_a_server(
