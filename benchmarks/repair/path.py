@@ -10,7 +10,8 @@ from benchmarks.provider import Refusal, Reply, Tokens, ToolCall, Turn
 
 PLAN = Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write it.", "Run it.", "Check it."]}),))
 DOWN = Refusal(503)
-REFUSED = Refusal(401)
+NO_KEY = Refusal(401)
+REFUSED = Refusal(400)
 RETRIES = 3
 """The retries of a walk: more of them show nothing else."""
 

@@ -8,6 +8,7 @@ from benchmarks.repair.path import (
     DOWN,
     GOOD,
     KEY,
+    NO_KEY,
     PLAN,
     REFUSED,
     RETRIES,
@@ -60,7 +61,12 @@ TROUBLE = (
         "unapproved: the critic's model could not be reached",
     ),
     Path(
-        "a critic that refuses to be asked approves nothing, and is not asked again",
+        "a critic without a valid key approves nothing, and fails the job",
+        (PLAN, runs(GOOD), DONE, NO_KEY),
+        "failed: model_unavailable",
+    ),
+    Path(
+        "a critic that refuses the request approves nothing, and is not asked again",
         (PLAN, runs(GOOD), DONE, REFUSED),
         "unapproved: the critic's model refuses the request",
     ),
