@@ -29,6 +29,8 @@ from jobs.model.spec import JobSpec
 from worker.outcome import Fail, Retry, classify_failure, why_unapproved
 
 TASK = "Print six times seven."
+FILES = {"note.txt": b"one\ntwo\n"}
+"""The files that the job begins with."""
 LONGEST_SECONDS = 20.0
 _certificates = functools.cache(httpx.create_ssl_context)
 
@@ -56,7 +58,7 @@ async def run_row(row: Row, folder: Path) -> Ran:
         pool = _pool(row, server, stand_in)
         chain = (row.name,) if row.stand_in is None else (row.name, row.stand_in_name)
         sandbox = PlannedSandbox(defaultdict(lambda: printed("42\n")))
-        journey = Journey.plan(folder, [], sandbox)
+        journey = Journey.plan(folder, [], sandbox, files=FILES)
         journey.ports = journey.with_ports(models=RoleModels(pool, Chains(chain)))
         ended, state, message = await _tried(row, journey)
         await pool.aclose()
@@ -79,7 +81,7 @@ async def _tried(row: Row, journey: Journey) -> tuple[Outcome | None, str, str]:
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
                 if left == row.attempts - 1:
-                    await journey.begin(JobInput(TASK, max_revisions=1))
+                    await journey.begin(JobInput(TASK, max_revisions=1, files=tuple(FILES)))
                 else:
                     await journey.go_on()
         except Exception as error:  # noqa: BLE001 - every end is a result
@@ -98,7 +100,12 @@ def _pool(row: Row, server: ProviderServer, stand_in: ProviderServer) -> ModelPo
     addresses = {name: each.base_urls()[name] for name, each in second.items()}
     keys = {provider: f"{provider}-key" for provider in PROVIDERS}
     base_urls = {**addresses, first: server.base_urls()[first]}
-    pool = ModelPool(QuickOptions(**{"api_keys": keys, "base_urls": base_urls, **row.options}))
+    options = {"api_keys": keys, "base_urls": base_urls, **row.options}
+    if row.address is not None:
+        tls_url = server.url.replace("http:", "https:")
+        address = row.address.format(url=server.url, tls_url=tls_url)
+        options["base_urls"] = {**base_urls, first: address}
+    pool = ModelPool(QuickOptions(**options))
     pool._tls = _certificates()
     return pool
 

@@ -94,7 +94,7 @@ def answers(
         [body.encode() if isinstance(body, str) else body],
         content_type,
         status,
-        {name.replace("_", "-"): value for name, value in headers.items()},
+        {name if "-" in name else name.replace("_", "-"): headers[name] for name in headers},
     )
     return Quirk(refuse=lambda asked: raw if when(asked) else None)
 

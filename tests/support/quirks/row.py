@@ -91,11 +91,13 @@ class Row:
 
     `name` is the model that is configured, `stand_in` the quirks of a second server, with the model
     `stand_in_name`, that comes next in the chain; None: there is none. `options` are fields of
-    `ModelOptions`. A job that succeeds has the answer `answer` and has run `programs`; `check` is
-    what else must be true of it. `plan` is the source of its plan: `model`, or `default` if the
-    planner's reply could not be read. `attempts`: as often a worker tries the job. Without `strict`
-    the server does not look at ids and names (`support.quirks.strict`). `not_yet`: the row is known
-    to differ; a release has none. `listed` is the server's list of models (`GET /v1/models`).
+    `ModelOptions`, and `address` is another base URL for `name`, in which `{url}` is the server's
+    (`{tls_url}` with https). A job that succeeds has the answer `answer` and has run `programs`;
+    `check` is what else must be true of it. `plan` is the source of its plan: `model`, or `default`
+    if the planner's reply could not be read. `attempts`: as often a worker tries the job. Without
+    `strict` the server does not look at ids and names (`support.quirks.strict`). `not_yet`: the row
+    is known to differ; a release has none. `listed` is the server's list of models (`GET
+    /v1/models`).
     """
 
     title: str
@@ -107,6 +109,7 @@ class Row:
     stand_in: Sequence[Quirk] | None = None
     stand_in_name: str = "groq:llama-3.3-70b-versatile"
     options: Mapping[str, Any] = field(default_factory=dict)
+    address: str | None = None
     most_requests: int = 12
     answer: str = ANSWER
     programs: Sequence[str] = (CODE,)
