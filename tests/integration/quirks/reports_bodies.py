@@ -179,7 +179,6 @@ ROWS: list[Row] = [
     openai(
         "the prefix data: comes twice",
         in_bytes(lambda s: s.replace(b"data: ", b"data: data: ")),
-        not_yet=True,
     ),
     openai(
         "Azure's first event has no choices",
@@ -234,6 +233,5 @@ ROWS: list[Row] = [
     *on_all(
         "a status in the class of success that is not 200",
         sends(lambda sent: replace(sent, status=201)),
-        not_yet={"anthropic", "gemini", "ollama", "openai"},
     ),
 ]

@@ -403,13 +403,10 @@ ROWS: list[Row] = [
     ),
     openai("two calls have one id", _id("call_0"), model=two_calls, programs=_BOTH),
     openai("two calls have an empty id", _id(""), model=two_calls, programs=_BOTH),
-    openai(
-        "ids have characters that a strict server refuses", _id("functions.python:0"), not_yet=True
-    ),
+    openai("ids have characters that a strict server refuses", _id("functions.python:0")),
     openai(
         "ids are too long for a strict server",
         _id("x" * 200),
-        not_yet=True,
     ),
     openai(
         "a long id with a signature is sent back to its own server as it was",

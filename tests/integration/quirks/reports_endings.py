@@ -258,7 +258,6 @@ ROWS: list[Row] = [
             second_call,
         ),
         end=fails("the key is not accepted", "FETTLE_COMPATIBLE_API_KEY"),
-        not_yet=True,
     ),
     openai(
         "OpenRouter ends with the reason error and an error object, once",

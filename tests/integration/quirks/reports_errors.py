@@ -44,7 +44,7 @@ _SHARED: list[tuple[Any, str, int, str, dict[str, Any], tuple[str, ...]]] = [
         "no credit is left",
         400,
         (
-            "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to "
+            "Your credit balance is too low to access the Anthropic API. Go to Plans & Billing to "
             "upgrade or purchase credits."
         ),
         {},
@@ -212,7 +212,7 @@ _SHARED: list[tuple[Any, str, int, str, dict[str, Any], tuple[str, ...]]] = [
         openai,
         "the key is wrong at LiteLLM, with status 400",
         400,
-        "Authentication Error, Invalid proxy server token passed.",
+        "Authentication Error, Invalid proxy server token passed. Received API Key = sk-x.",
         {"type": "auth_error", "code": "400"},
         ("Authentication Error", "FETTLE_COMPATIBLE_API_KEY"),
     ),
@@ -221,7 +221,7 @@ _SHARED: list[tuple[Any, str, int, str, dict[str, Any], tuple[str, ...]]] = [
         "the organization is restricted (Groq)",
         400,
         (
-            "Organization has been restricted. Please reach out to support if you believe this was in "
+            "Organization has been restricted. Reach out to support if you believe this was in "
             "error."
         ),
         {"code": "organization_restricted"},

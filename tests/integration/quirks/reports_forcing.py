@@ -199,7 +199,6 @@ ROWS: list[Row] = [
         _refused("No endpoints found that support tool use.", has("tools"), 404),
         name="openrouter:some/model",
         end=fails("support tool use").but_not("there is no such model"),
-        not_yet=True,
     ),
     anthropic(
         "a model that thinks refuses a forced tool",

@@ -36,7 +36,8 @@ def _hermes(call: ToolCall) -> str:
 def _qwen_coder(call: ToolCall) -> str:
     assert not isinstance(call.args, str)
     parameters = "".join(
-        f"<parameter={name}>\n{value if isinstance(value, str) else json.dumps(value)}\n</parameter>\n"
+        f"<parameter={name}>\n"
+        f"{value if isinstance(value, str) else json.dumps(value)}\n</parameter>\n"
         for name, value in call.args.items()
     )
     return f"<tool_call>\n<function={call.name}>\n{parameters}</function>\n</tool_call>"
@@ -60,6 +61,11 @@ def _claude(call: ToolCall) -> str:
     return (
         f'<function_calls>\n<invoke name="{call.name}">\n{parameters}</invoke>\n</function_calls>'
     )
+
+
+def _wide(text: str) -> str:
+    """With the bars of DeepSeek's tokens."""
+    return text.replace("<|", "<\uff5c").replace("|>", "\uff5c>")
 
 
 def _pythonic(call: ToolCall) -> str:
@@ -90,9 +96,9 @@ _NAMED: dict[str, Write] = {
     ),
     "harmony with thoughts": (
         lambda call: (
-            "<|channel|>analysis<|message|>I run it.<|end|><|start|>assistant<|channel|>"
-            f"commentary to=functions.{call.name} <|constrain|>json<|message|>{arguments_json(call)}"
-            "<|call|>"
+            "<|channel|>analysis<|message|>I run it.<|end|><|start|>assistant"
+            f"<|channel|>commentary to=functions.{call.name} <|constrain|>json<|message|>"
+            f"{arguments_json(call)}<|call|>"
         )
     ),
 }
@@ -106,11 +112,9 @@ _OTHERS: dict[str, Write] = {
     "<|python_tag|> (Llama)": lambda call: f"<|python_tag|>{_json(call, 'parameters')}",
     "<|tool_call|> (Phi, Granite)": lambda call: f"<|tool_call|>[{_json(call)}]",
     "functools (Phi)": lambda call: f"functools[{_json(call)}]",
-    "DeepSeek's tokens": (
-        lambda call: (
-            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>"
-            f"{call.name}\n```json\n{arguments_json(call)}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
-        )
+    "DeepSeek's tokens": lambda call: _wide(
+        "<|tool▁calls▁begin|><|tool▁call▁begin|>function<|tool▁sep|>"
+        f"{call.name}\n```json\n{arguments_json(call)}\n```<|tool▁call▁end|><|tool▁calls▁end|>"
     ),
     "Kimi's tokens": (
         lambda call: (

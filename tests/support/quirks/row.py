@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -95,9 +95,8 @@ class Row:
     (`{tls_url}` with https). A job that succeeds has the answer `answer` and has run `programs`;
     `check` is what else must be true of it. `plan` is the source of its plan: `model`, or `default`
     if the planner's reply could not be read. `attempts`: as often a worker tries the job. Without
-    `strict` the server does not look at ids and names (`support.quirks.strict`). `not_yet`: the row
-    is known to differ; a release has none. `listed` is the server's list of models (`GET
-    /v1/models`).
+    `strict` the server does not look at ids and names (`support.quirks.strict`). `listed` is the
+    server's list of models (`GET /v1/models`).
     """
 
     title: str
@@ -117,7 +116,6 @@ class Row:
     attempts: int = 1
     strict: bool = True
     check: Check = _true
-    not_yet: bool = False
     listed: Any = None
 
     @property
@@ -141,7 +139,6 @@ ollama = _of("ollama", "ollama:qwen3:8b")
 WIRES = (openai, anthropic, gemini, ollama)
 
 
-def on_all(title: str, *quirks: Quirk, not_yet: Collection[Wire] = (), **more: Any) -> list[Row]:
-    """The same row for all four wire formats; `not_yet` names formats."""
-    rows = [row(title, *quirks, **more) for row in WIRES]
-    return [replace(row, not_yet=row.wire in not_yet) for row in rows]
+def on_all(title: str, *quirks: Quirk, **more: Any) -> list[Row]:
+    """The same row for all four wire formats."""
+    return [row(title, *quirks, **more) for row in WIRES]
