@@ -20,7 +20,7 @@ from agents.ports import Bounds, Finished
 from agents.ports.memory import MemoryJournal, MemoryRecord
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
-NAMES = ("compatible:m", "deepseek:m", "groq:m", "openrouter:m", "ollama:m")
+NAMES = ("compatible:m", "deepseek:m", "groq:m", "openrouter:m", "mistral:m", "azure:m", "ollama:m")
 CODES = [f"print({n})" for n in range(12)]
 PLAN = Reply(tool_calls=(ToolCall("Plan", {"steps": ["Run it."]}),))
 RUNS = [Reply(tool_calls=(ToolCall("python", {"code": code}),)) for code in CODES]
@@ -76,7 +76,9 @@ async def run(
 ) -> Journey:
     sandbox = PlannedSandbox({code: printed(f"ran {code}\n") for code in CODES})
     journey = Journey.plan(folder, [], sandbox, bounds=bounds)
-    keys = dict.fromkeys(("groq", "deepseek", "openrouter", "compatible"), "key")
+    keys = dict.fromkeys(
+        ("groq", "deepseek", "openrouter", "compatible", "mistral", "azure"), "key"
+    )
     with ProviderServer(thinker) as server:
         for attempt in range(2 if crash_at else 1):
             options = ModelOptions(keys, server.base_urls(), max_retries=0)
