@@ -10,7 +10,6 @@ Why: docs/decisions/0074-fields-go-back-to-their-model.md
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -18,6 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from agents.models.replies.author import ANSWERED_BY, answered_by
 from agents.models.replies.call_ids import unique_ids
+from agents.texts import weight
 
 FIELDS = "fields"
 """Where a reply has its `Fields` in its `additional_kwargs`."""
@@ -84,9 +84,17 @@ def with_fields_of(reply: AIMessage, message: AIMessage) -> AIMessage:
 
 
 def fields_size(message: BaseMessage) -> int:
-    """Bytes of the fields in a request."""
+    """Bytes of the texts in the fields."""
     fields = fields_of(message)
-    return len(json.dumps(fields, ensure_ascii=False).encode(errors="replace")) if fields else 0
+    return _texts_size(fields) if fields else 0
+
+
+def _texts_size(value: Any) -> int:
+    if isinstance(value, str):
+        return weight(value)
+    if isinstance(value, Mapping):
+        return sum(map(_texts_size, value.values()))
+    return sum(map(_texts_size, value)) if isinstance(value, list) else 0
 
 
 def without_foreign_fields(message: BaseMessage, model: str) -> BaseMessage:

@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from agents.models.replies.author import answered_by
 from agents.models.replies.call_ids import short_id, valid_name
 from agents.models.replies.fields import FIELDS, Fields
+from agents.texts import is_blank
 
 NO_TEXT = "(no text)"
 """Replaces blank content: Anthropic refuses blank texts, and Mistral an empty reply."""
@@ -147,8 +148,11 @@ def _no_result(call: _Call) -> ToolMessage:
 def _with_text(message: BaseMessage) -> BaseMessage:
     """`message` with a placeholder for blank content."""
     calls = isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls)
-    blocks = not isinstance(message.content, str)
-    if str(message.text).strip() or (blocks and (calls or not isinstance(message, AIMessage))):
+    if isinstance(message.content, str):
+        valid = not is_blank(message.content)
+    else:  # blocks beside calls may be signed, and those of a user may be images
+        valid = bool(calls) or not isinstance(message, AIMessage) or not is_blank(message.text)
+    if valid:
         return message
     return message.model_copy(update={"content": "" if calls else NO_TEXT})
 
