@@ -158,8 +158,8 @@ def _unsendable(model: ProviderModel, taken: int) -> str | None:
         return None
     if model.cuts:
         at = f"of {model.context:,} tokens, at {BYTES_A_TOKEN} bytes each"
-        return f"{at}; it silently cuts what is longer"
-    return f"of {model.context:,} tokens, as far as is known"
+        return f"{at}, with {USEFUL_TOKENS} for the reply; it silently cuts what is longer"
+    return f"of {model.context:,} tokens, as far as is known, with {USEFUL_TOKENS} for the reply"
 
 
 def _error(role: Role, given: Messages, draft: Draft, why: object) -> str:

@@ -19,8 +19,8 @@ _MEANINGS: Final[Mapping[ErrorKind, tuple[str, str]]] = {
     ErrorKind.TOO_LONG: (
         "the request is longer than its context",
         (
-            "give the job less to read, set FETTLE_CONTEXT_TOKENS for the workers, "
-            "or name another model"
+            "give the job less to read, start the server with a larger context, "
+            "set FETTLE_CONTEXT_TOKENS for the workers, or name another model"
         ),
     ),
     ErrorKind.TOO_LARGE: (
