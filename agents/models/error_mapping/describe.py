@@ -10,8 +10,6 @@ from agents.models.name import ModelName
 
 _SHOWN_CHARACTERS = 500
 _SHOWN_FROM_STATUS = 300
-_EXAMPLE = "http://127.0.0.1:8000/v1"
-"""An address of a provider that has no public one."""
 _GATEWAY = ", or correct the gateway's own key, if it is the gateway's that the message names"
 _MEANINGS: Final[Mapping[ErrorKind, tuple[str, str]]] = {
     ErrorKind.REQUEST: ("the request is not accepted", ""),
@@ -94,8 +92,8 @@ def _described(full_name: str, kind: ErrorKind, reason: str) -> str:
     filled = advice.format(
         key=name.of.key_variables,
         address=name.of.address,
-        example=name.of.public or _EXAMPLE,
-        gateway="" if name.of.public else _GATEWAY,
+        example=name.of.public or name.of.example,
+        gateway="" if name.of.public or name.of.key_is_needed else _GATEWAY,
         install=f"{install}, or " if install else "",
     )
     return f"{text}; {filled}"

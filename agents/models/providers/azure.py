@@ -18,6 +18,8 @@ from agents.models.streams import OPENAI
 # https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle
 _API_VERSION = "2025-04-01-preview"
 _DEPLOYMENT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,63}")
+# Azure's portal also shows addresses with these ends. The client adds its own.
+_END_OF_ADDRESS = re.compile(r"/openai(?:/v1|/deployments/.*)?/?$")
 _TOKEN_FILE = "FETTLE_AZURE_TOKEN_FILE"  # noqa: S105 - the name of a variable
 
 
@@ -26,7 +28,7 @@ def _make(config: ModelConfig) -> BaseChatModel:
     chat: BaseChatModel = init_chat_model(
         config.model,
         model_provider="azure_openai",
-        azure_endpoint=config.base_url,
+        azure_endpoint=_END_OF_ADDRESS.sub("", config.base_url),
         api_version=config.settings.get("api_version", _API_VERSION),
         api_key=config.api_key or None,
         azure_ad_token=None,
@@ -58,6 +60,7 @@ PROVIDER = Provider(
     key="AZURE_OPENAI_API_KEY",
     address="FETTLE_AZURE_BASE_URL",
     public=None,
+    example="https://NAME.openai.azure.com",
     settings={"api_version": "FETTLE_AZURE_API_VERSION", "token_file": _TOKEN_FILE},
     instead_of_key="token_file",
     priced_as="azure",

@@ -35,6 +35,7 @@ PROVIDER = Provider(
     key="FETTLE_COMPATIBLE_API_KEY",
     address="FETTLE_COMPATIBLE_BASE_URL",
     public=None,
+    example="http://127.0.0.1:8000/v1",
     lists=("models", "/api/v0/models"),  # the second one is LM Studio's
     key_is_needed=False,
     package="langchain_openai",

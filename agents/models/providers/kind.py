@@ -44,40 +44,48 @@ class ModelConfig:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider; `key` and `address` name the variables that an operator sets.
-
-    `public` is its address by default; None: `address` has to be set. `thinking_tokens` is what a
-    model may use beyond the limit on output tokens. `large` and `small` are the default models.
-    `package` is the library that it needs beyond the base install, and `extra` what installs it.
-    `install` says how to get a model that its server lacks, with `{model}`.
-    `priced_as` is its name in genai-prices. `context` is the context in tokens that the server is
-    configured to use; such a server silently cuts longer requests. `caching` is added to each
-    request of a conversation, for providers that cache only on request. `lists` are the paths of
-    the server's lists of models, relative to its address; they may name the models' contexts.
-    `settings` are the variables of its other settings, by name; the setting `instead_of_key` can
-    replace the key.
-    """
+    """A provider of models."""
 
     name: str
+    """In `name:model`."""
     protocol: StreamProtocol
     make: Callable[[ModelConfig], BaseChatModel]
     key: str
+    """The variable of the key."""
     address: str
+    """The variable of the address."""
     public: str | None
+    """The address by default; None: an operator has to set one."""
+    example: str = ""
+    """An address for messages, if there is no public one."""
     priced_as: str | None = None
+    """The name in genai-prices."""
     caching: Mapping[str, Any] = field(default_factory=dict)
+    """Added to each request of a conversation, for providers that cache only on request."""
     context: int | None = None
+    """The tokens of the context that the server is configured to use; such a server silently cuts
+    longer requests."""
     lists: Sequence[str] = ()
+    """The paths of the server's lists of models, relative to its address; they may name the models'
+    contexts."""
     key_is_needed: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
+    """The variables of the other settings, by name."""
     instead_of_key: str = ""
+    """The name of the setting that can replace the key."""
     package: str | None = None
+    """The library that it needs beyond the base install."""
     extra: str = ""
+    """The extra that installs the library."""
     install: str = ""
+    """How to get a model that the server lacks, with `{model}`."""
     large: str | None = None
+    """The default model."""
     small: str | None = None
+    """The default model for light work."""
     models: re.Pattern[str] = PLAIN
     thinking_tokens: Callable[[str], int] = lambda _model: 0
+    """The tokens that a model may use beyond the limit on output tokens."""
 
     @property
     def key_variables(self) -> str:

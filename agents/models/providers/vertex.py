@@ -92,6 +92,8 @@ def _refresh_over(credentials: Any, http: httpx.Client) -> None:
             if error.retryable:
                 raise ModelUnavailable(text) from error
             raise ModelRefused(text, status=401, kind=ErrorKind.KEY) from error
+        except httpx.TransportError as error:
+            raise ModelUnavailable(f"no access token for {_CREDENTIALS}: {error}") from error
 
     credentials.refresh = refresh_over
 

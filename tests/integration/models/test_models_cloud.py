@@ -73,6 +73,19 @@ async def test_a_key_comes_before_a_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "end",
+    ["", "/", "/openai", "/openai/v1/", "/openai/deployments/x/chat/completions"],
+)
+async def test_the_portal_s_addresses_of_azure_are_understood(end: str) -> None:
+    with ProviderServer(always(Reply("ok"))) as server:
+        options = ModelOptions(
+            api_keys={"azure": "key"}, base_urls={"azure": f"{server.url}{end}"}, max_retries=0
+        )
+        await build(AZURE_MODEL, options, "executor").ainvoke("hi")
+    assert server.requests[0].path.startswith("/openai/deployments/my-deployment/chat")
+
+
+@pytest.mark.parametrize(
     ("name", "words"),
     [
         (AZURE_MODEL, "a key: set AZURE_OPENAI_API_KEY or FETTLE_AZURE_TOKEN_FILE"),
@@ -208,7 +221,7 @@ async def test_a_token_endpoint_that_is_away_is_tried_again_later(credentials: P
     with ProviderServer(always(Reply("ok"))) as server:
         options = options_for(server, "vertex", credentials=str(credentials))
         model = build(VERTEX_MODEL, options, "executor", httpx.create_ssl_context())
-        with pytest.raises(ModelUnavailable, match="certificate"):
+        with pytest.raises(ModelUnavailable, match=r"FETTLE_VERTEX_CREDENTIALS: .*certificate"):
             await model.ainvoke("hi")
 
 

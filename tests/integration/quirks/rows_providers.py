@@ -110,7 +110,15 @@ ROWS: list[Row] = [
             ),
         ),
         name=AZURE,
-        end=fails("the key is not accepted", "invalid subscription key", "AZURE_OPENAI_API_KEY"),
+        end=fails(
+            "the key is not accepted", "invalid subscription key", "AZURE_OPENAI_API_KEY"
+        ).but_not("gateway"),
+    ),
+    openai(
+        "Azure OpenAI does not know the address",
+        answers(always, 404, _azure_error("404", "Resource not found")),
+        name=AZURE,
+        end=fails("FETTLE_AZURE_BASE_URL", "https://NAME.openai.azure.com"),
     ),
     openai(
         "Azure OpenAI does not know the deployment",

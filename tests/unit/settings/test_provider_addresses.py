@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from settings.providers import NOT_READ, ProviderSettings
+from settings.starting.provider_rows import PROVIDERS
 
 URL = "https://models.internal/v1"
 LIBRARIES = (
@@ -99,6 +100,32 @@ def test_ollama_is_named_as_its_server_names_it(
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", host)
     assert ProviderSettings().ollama_base_url == url
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "variable"),
+    [
+        (row.provider, setting.name, variable)
+        for row in PROVIDERS
+        for setting in row.settings
+        for variable in (f"FETTLE_{row.name}_{setting.name}".upper(), *setting.other_names)
+    ],
+)
+def test_a_provider_s_other_settings_have_the_names_of_its_library_too(
+    monkeypatch: pytest.MonkeyPatch, provider: str, name: str, variable: str
+) -> None:
+    monkeypatch.setenv(variable, " ")
+    assert ProviderSettings().provider_settings()[provider] == {}
+    monkeypatch.setenv(variable, "some-value")
+    assert ProviderSettings().provider_settings()[provider] == {name: "some-value"}
+
+
+def test_a_key_with_the_provider_s_own_name_has_it_in_the_file_too(tmp_path: Path) -> None:
+    text = 'azure_openai_api_key = "k"\nvertex_api_key = "v"\nazure_token_file = "/run/token"\n'
+    (tmp_path / "fettle.toml").write_text(text)
+    settings = ProviderSettings()
+    assert settings.api_keys() == {"azure": "k", "vertex": "v"}
+    assert settings.provider_settings()["azure"] == {"token_file": "/run/token"}
 
 
 @pytest.mark.parametrize(("provider", "name", "instead"), NOT_READ)
