@@ -54,7 +54,9 @@ def _read(value: Any, depth: int) -> Iterator[Complaint]:
 
 def _of_object(value: Mapping[str, Any], depth: int) -> Iterator[Complaint]:
     location = value.get("loc") or value.get("param")
-    if location and location not in ("None", "null"):
+    if isinstance(location, str) and " " in location:  # a sentence in place of a name
+        yield Complaint(location[:_READ_CHARACTERS])
+    elif location and location not in ("None", "null"):
         sentence = str(value.get("msg") or value.get("message") or "")
         yield Complaint(f"{sentence} {value.get('type', '')}"[:_READ_CHARACTERS], _path(location))
         if value.get("loc"):

@@ -40,7 +40,7 @@ _ABOUT_OUTPUT = re.compile(
 # Numbers that are no maximum: a smallest value, a status.
 _NO_LIMIT = re.compile(
     r"(?:(?:must|should|has to) be (?:greater|more|larger) than|at least|minimum)"
-    rf"{_BETWEEN}{_NUMBER}|(?:>=|from|\[|code:?|status|error|<)\W{{0,3}}{_NUMBER}",
+    rf"{_BETWEEN}{_NUMBER}|(?:>=|from|\[|code:?|status|error)\W{{0,3}}{_NUMBER}|<{_NUMBER}>",
     re.IGNORECASE,
 )
 _EXCLUSIVE = re.compile(rf"{_NUMBER}`? ?\(exclusive\)|(?:less|lower) than `?{_NUMBER}")

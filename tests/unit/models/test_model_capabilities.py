@@ -107,6 +107,14 @@ REFUSED = [
     ("Input validation error: `temperature` must be strictly positive", "temperature"),
     ("Invalid 'temperature': decimal above maximum value.", "temperature"),
     ("temperature: Extra inputs are not permitted", "temperature"),
+    ("invalid temperature: only 0.6 is allowed for this model", "temperature"),
+    ("temperature can only be 0.6", "temperature"),
+    ("Validation error at #/stream_options: Extra inputs are not permitted", "stream_options"),
+    (
+        "13 request validation errors: Extra inputs are not permitted, field: 'tools[0].strict', value: True; Extra inputs are not permitted, field: 'tools[1].strict', value: True",
+        "tools.strict",
+    ),
+    ("*.cache_control: Extra inputs are not permitted", "messages.cache_control"),
     ("body.temperature: extra fields not permitted", "temperature"),
     (
         (
@@ -294,6 +302,9 @@ HARMLESS = [
     "Invalid schema for function 'f': 'strict' was given where an object is expected",
     "max_tokens is too large",
     "top_k is not supported",
+    "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+    "`max_tokens` must be greater than `thinking.budget_tokens`",
+    "max_tokens must be at least 1, got -186.",
     "no such thing",
 ]
 
@@ -388,6 +399,16 @@ OUTPUT_LIMITS = [
     ),
     ("The maximum tokens you requested exceeds the model limit of 4096.", 4_096),
     ("Error code: 400 - max_tokens exceeds 4096", 4_096),
+    (
+        "The parameter max_tokens specified in the request is not valid: integer above maximum value, expected a value <= 4096, but got 8192 instead. Request id: 0217724325966514087",
+        4_096,
+    ),
+    ("[#/InferenceConfiguration/Text/MaxTokens: 8192 is not less or equal to 4096]", 4_096),
+    (
+        "The maximum tokens you requested exceed the model limit of 4096. Try again with a maximum tokens value lower than 4096.",
+        4_095,
+    ),
+    ("'max_new_tokens' must be <= 4096", 4_096),
 ]
 
 
@@ -409,6 +430,12 @@ def test_a_limit_of_the_model_is_remembered(message: str, most: int) -> None:
 )
 def test_a_number_that_is_no_limit_is_none(message: str) -> None:
     assert learn(refusal(message), OPENAI, NONE) == Lesson(NONE)
+
+
+def test_a_sentence_in_the_place_of_a_field() -> None:
+    sentence = "max_tokens is too large: 8192. This model supports at most 4096 completion tokens"
+    body = {"error": {"message": "Param Incorrect", "param": sentence, "code": "400"}}
+    assert learn(refusal(body), OPENAI, NONE).record.max_output_tokens == 4_096
 
 
 def test_a_field_of_fastapi_that_is_too_large() -> None:
