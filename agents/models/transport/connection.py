@@ -81,7 +81,13 @@ class ProviderClient(httpx.AsyncClient):
             sent = request if form == written else _with_body(request, form)
             return await self._send_once(sent, **options)
 
-        return await self._server.send(body, send_form)
+        try:
+            return await self._server.send(body, send_form)
+        except ModelError as error:
+            located = at_address(error, request.url, proven=self._has_replied)
+            if located is error:
+                raise
+            raise located from error
 
     async def read_json(self, url: str, seconds: float, headers: Mapping[str, str]) -> Any:
         """The JSON at a URL that is no model call.
@@ -129,11 +135,6 @@ class ProviderClient(httpx.AsyncClient):
             if no_server is None:
                 raise
             raise no_server from error
-        except ModelError as error:
-            located = at_address(error, request.url, proven=self._has_replied)
-            if located is error:
-                raise
-            raise located from error
 
     async def _begin(
         self, request: httpx.Request, clock: RequestClock, **options: Any
