@@ -157,7 +157,8 @@ class ReplyUnusable(ModelError):
     The message completes the sentence "The reply ...". `text` is what the model wrote, and `reply`
     the reply itself with its usage; None if the provider withheld the reply. The same model is
     asked once more, then the next model. `transient`: the server broke off, so the job may try
-    again later; otherwise the model made a mistake, which it would repeat.
+    again later; otherwise the model made a mistake, which it would repeat. `advice` is for the
+    operator.
 
     Why: docs/decisions/0076-endings-that-count.md
     """
@@ -169,11 +170,13 @@ class ReplyUnusable(ModelError):
         text: str = "",
         reply: AIMessage | None = None,
         transient: bool = False,
+        advice: str = "",
     ) -> None:
         super().__init__(message)
         self.text = text
         self.reply = reply
         self.transient = transient
+        self.advice = advice
 
 
 class RecordingMismatch(ModelError):

@@ -39,13 +39,11 @@ from agents.models.errors import (
     ReplyUnusable,
 )
 from agents.models.providers import PROVIDERS
-from agents.models.replies.arguments import Schema, as_meant, unwrapped
+from agents.models.replies.arguments import Schema
 from agents.models.replies.asking_again import ask_again
-from agents.models.replies.author import ANSWERED_BY
-from agents.models.replies.ending import require_answer, separate_broken_calls
-from agents.models.replies.fields import fields_of, with_fields
+from agents.models.replies.fields import fields_of
 from agents.models.replies.history import history_for
-from agents.models.replies.surrogates import fix_surrogates
+from agents.models.replies.reading import read_reply, read_withheld
 from agents.models.retry import RetryPolicy
 from agents.models.transport.time_limits import RequestSize
 from agents.recordings.redaction import Redaction
@@ -240,6 +238,9 @@ class ProviderModel(BaseChatModel):
     def _no_answer(self, error: ReplyUnusable) -> ModelError:
         """The error after a second reply that is no answer."""
         message = f"{self.full_name}: two replies in a row are no answer: the last one {error}"
+        if error.advice:
+            message = f"{message}; {error.advice}"
+        message = self.redaction.text(message)
         if error.transient:
             return ModelUnavailable(message, status=200, providers=(self.provider,))
         return ReplyUnusable(message, text=error.text, reply=error.reply)
@@ -262,21 +263,26 @@ class ProviderModel(BaseChatModel):
             result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
                 messages, stop=stop, run_manager=run_manager, **kwargs
             )
-            message = with_fields(_reply(result), call.fields)
-            checked = _checked(result, message, self.full_name, offered)
+            message = read_reply(result, call.fields, self.full_name, offered)
         except Exception as raised:
             error = classify(raised)
             if error is None and call.delivered:
                 error = ModelUnavailable(f"unreadable reply: {raised!r}", status=200)
             if error is None:
                 raise
-            if not isinstance(error, ReplyUnusable):  # its text is for the model, too
+            if isinstance(error, ReplyUnusable):  # its text is for the model, too
+                withheld = read_withheld(error, offered)
+                if withheld is not None:
+                    return ChatResult(generations=[ChatGeneration(message=withheld)])
+            else:
                 # A provider may repeat a header that holds a secret.
                 error.args = (self.redaction.text(describe_error(error, self.full_name)),)
             if error is raised:
                 raise
             raise error from raised
-        return checked
+        return ChatResult(
+            generations=[ChatGeneration(message=message)], llm_output=result.llm_output
+        )
 
     @override
     def _generate(
@@ -299,38 +305,3 @@ class ProviderModel(BaseChatModel):
     @property
     def _identifying_params(self) -> dict[str, Any]:
         return {"model": self.full_name, **dict(self.inner._identifying_params)}  # noqa: SLF001
-
-
-def _reply(result: ChatResult) -> AIMessage:
-    generations = result.generations
-    if not (generations and isinstance(generations[0].message, AIMessage)):
-        raise ModelUnavailable("unreadable reply: it has no message of the model's", status=200)
-    return generations[0].message
-
-
-def _checked(
-    result: ChatResult, message: AIMessage, model: str, offered: Mapping[str, Schema]
-) -> ChatResult:
-    """The result, with its finish reason and its model, with its broken calls separated, and with
-    the arguments of the others as the model meant them.
-
-    Raises ReplyUnusable for a reply that is no answer, and ModelRefused if the model declined.
-
-    Most clients parse a call's arguments from a text: half a surrogate pair can be in it as an
-    ASCII escape, which the reply's body does not show.
-    """
-    information = {**(result.llm_output or {}), **(result.generations[0].generation_info or {})}
-    update = {
-        "response_metadata": {**information, **message.response_metadata, ANSWERED_BY: model},
-        "tool_calls": [
-            {**call, "args": fix_surrogates(unwrapped(call["args"]))} for call in message.tool_calls
-        ],
-    }
-    checked = separate_broken_calls(message.model_copy(update=update))
-    calls = [
-        {**call, "args": as_meant(call["args"], offered.get(call["name"], {}))}
-        for call in checked.tool_calls
-    ]
-    checked = checked.model_copy(update={"tool_calls": calls})
-    require_answer(checked)
-    return ChatResult(generations=[ChatGeneration(message=checked)], llm_output=result.llm_output)

@@ -49,7 +49,7 @@ def as_object(arguments: Any) -> dict[str, Any]:
     value = _decoded(arguments)
     if isinstance(value, list) and len(value) == 1:
         value = _decoded(value[0])
-    if value is None or value in ("", []):
+    if value is None or value == [] or (isinstance(value, str) and not value.strip()):
         return {}
     if isinstance(value, dict):
         return value

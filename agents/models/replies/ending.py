@@ -91,21 +91,22 @@ def malformed(message: AIMessage) -> bool:
     return broken and not message.tool_calls
 
 
-def require_answer(message: AIMessage) -> None:
+def require_answer(message: AIMessage, *, has_thoughts: bool = False) -> None:
     """Raise ReplyUnusable unless the reply is an answer; ModelRefused if the model declined.
 
-    A text that was cut off, and a call with broken arguments, are for the caller.
+    `has_thoughts`: thoughts were removed from its text. A text that was cut off, and a call with
+    broken arguments, are for the caller.
     """
     reason, text = _reason(message), str(message.text)
     if reason in _DECLINED:
         raise ModelRefused(f"the model declined to answer: {text or reason}", status=200)
     if _BROKE_OFF.search(reason):
         raise ReplyUnusable(f"ended with `{reason}`", text=text, reply=message, transient=True)
-    if mistake := _mistake(message, reason, text):
+    if mistake := _mistake(message, reason, text, has_thoughts or _has_thoughts(message)):
         raise ReplyUnusable(mistake, text=text, reply=message)
 
 
-def _mistake(message: AIMessage, reason: str, text: str) -> str | None:
+def _mistake(message: AIMessage, reason: str, text: str, has_thoughts: bool) -> str | None:
     """What the model did wrong; completes "The reply ..."."""
     if reason in _MISTAKES:
         return f"ended with `{reason}`"
@@ -118,7 +119,7 @@ def _mistake(message: AIMessage, reason: str, text: str) -> str | None:
     if reason in _CUT_OFF:
         tokens = f" ({count} tokens)" if (count := output_tokens(message)) else ""
         return f"was cut off at the limit on its length{tokens} before it had an answer"
-    return "has thoughts, and no answer" if _has_thoughts(message) else "is empty"
+    return "has thoughts, and no answer" if has_thoughts else "is empty"
 
 
 def _has_thoughts(message: AIMessage) -> bool:

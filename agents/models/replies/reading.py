@@ -1,0 +1,95 @@
+"""Reads a reply as its client library returns it: the calls, the answer, the reason of its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.outputs import ChatResult
+
+from agents.models.errors import ModelUnavailable, ReplyUnusable
+from agents.models.replies.arguments import Schema, as_meant, unwrapped
+from agents.models.replies.author import ANSWERED_BY
+from agents.models.replies.ending import cut_off, require_answer, separate_broken_calls
+from agents.models.replies.fields import Fields, with_fields
+from agents.models.replies.surrogates import fix_surrogates
+from agents.models.replies.text_calls import TextCalls, offered_name, read_text_calls
+from agents.models.replies.thoughts import without_thoughts
+from agents.texts import is_blank
+
+Tools = Mapping[str, Schema]
+"""The parameters of each offered tool, by its name."""
+_ADVICE = "the model's tool calls come as text: start the server with --jinja / a tool-call parser"
+
+
+def read_reply(result: ChatResult, fields: Fields | None, model: str, tools: Tools) -> AIMessage:
+    """The reply of `model` (`provider:model`), with `fields` that its client has lost.
+
+    Raises ReplyUnusable for a reply that is no answer, and ModelRefused if the model declined.
+    """
+    generations = result.generations
+    if not (generations and isinstance(generations[0].message, AIMessage)):
+        raise ModelUnavailable("unreadable reply: it has no message of the model's", status=200)
+    message = with_fields(generations[0].message, fields)
+    information = {**(result.llm_output or {}), **(generations[0].generation_info or {})}
+    metadata = {**information, **message.response_metadata, ANSWERED_BY: model}
+    # Most clients parse a call's arguments from a text: half a surrogate pair can be in it as an
+    # ASCII escape, which the reply's body does not show.
+    calls = [
+        {**call, "args": fix_surrogates(unwrapped(call["args"]))} for call in message.tool_calls
+    ]
+    update = {"response_metadata": metadata, "tool_calls": calls}
+    return _read(separate_broken_calls(message.model_copy(update=update)), tools)
+
+
+def read_withheld(error: ReplyUnusable, tools: Tools) -> AIMessage | None:
+    """The reply that a provider has withheld because it could not read the tool call, if its text
+    has a call that can be read."""
+    if error.reply is not None or not read_text_calls(error.text, tools).calls:
+        return None
+    return _read(AIMessage(error.text), tools)
+
+
+def _read(message: AIMessage, tools: Tools) -> AIMessage:
+    text = str(message.text)
+    plain = without_thoughts(text)
+    text_calls = read_text_calls(plain, tools)
+    if message.tool_calls or message.invalid_tool_calls:
+        text_calls = TextCalls(plain if text_calls.calls or text_calls.unread else text_calls.text)
+    if text_calls.unread and tools and not cut_off(message):
+        reason = f"has a tool call as text ({text_calls.unread}), which was not run"
+        raise ReplyUnusable(reason, text=text, reply=message, advice=_ADVICE)
+    calls = [
+        _with_meant_arguments(call, tools) for call in [*message.tool_calls, *_new(text_calls)]
+    ]
+    update: dict[str, Any] = {"tool_calls": calls}
+    if text_calls.text != text:
+        update["content"] = _with_text(message.content, text_calls.text)
+    read = message.model_copy(update=update)
+    require_answer(read, has_thoughts=is_blank(plain) and not is_blank(text))
+    return read
+
+
+def _new(text_calls: TextCalls) -> list[ToolCall]:
+    return [
+        ToolCall(name=name, args=arguments, id=f"call_{uuid4().hex[:24]}", type="tool_call")
+        for name, arguments in text_calls.calls
+    ]
+
+
+def _with_meant_arguments(call: ToolCall, tools: Tools) -> ToolCall:
+    name = offered_name(call["name"], tools) or call["name"]
+    return {**call, "name": name, "args": as_meant(call["args"], tools.get(name, {}))}
+
+
+def _with_text(content: str | list[str | dict[str, Any]], text: str) -> Any:
+    """The content with another text; its other blocks stay."""
+    if isinstance(content, str):
+        return text
+    others = [
+        each for each in content if isinstance(each, dict) and each.get("type", "text") != "text"
+    ]
+    return [*others, {"type": "text", "text": text}] if text else others

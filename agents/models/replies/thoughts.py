@@ -1,0 +1,43 @@
+"""Thoughts in the text of a reply. Pure.
+
+A server without a reasoning parser leaves them in the text: between tags at its beginning, or only
+with the closing tag, if its chat template has written the opening one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agents.models.replies.code_spans import find, outside_code
+
+_NAMES = r"(?:think|thinking|thought|reasoning|seed:think)"
+_OPENING = re.compile(
+    rf"\s*(?:<{_NAMES}>|\[THINK\]|◁think▷|<\|START_THINKING\|>|<\|begin_of_thought\|>)"
+)
+_CLOSING = rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>"
+_CLOSED = re.compile(_CLOSING)
+_ALONE = outside_code(rf"(?:^|(?<=\n))(?:{_CLOSING})|(?:{_CLOSING})(?=\s*(?:\n|\Z|[\[{{<]))")
+"""A closing tag as servers leave it: at the beginning or the end of a line, or before a value. In
+a sentence that explains the tag, it is neither."""
+_TOKENS = (
+    r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|call|eos|assistant)\|>"
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>|</s>|<eos>|<end_of_turn>"
+)
+_LAST_TOKENS = re.compile(rf"\s*(?:(?:{_TOKENS})\s*)+\Z")
+_FIRST_TOKENS = re.compile(r"\A\s*<\|im_start\|>\s*assistant\s*")
+
+
+def without_thoughts(text: str) -> str:
+    """The text after its thoughts, without the tokens of a chat template at its ends.
+
+    Empty if the thoughts are not closed: all of the text belongs to them.
+    """
+    text = _LAST_TOKENS.sub("", _FIRST_TOKENS.sub("", text))
+    while opening := _OPENING.match(text):
+        closing = _CLOSED.search(text, opening.end())
+        if closing is None:
+            return ""
+        text = text[closing.end() :].lstrip()
+    if alone := find(_ALONE, text):
+        return text[alone.end() :].lstrip()
+    return text
