@@ -10,7 +10,7 @@ from agents.models.name import ModelName
 
 _SHOWN_CHARACTERS = 500
 _SHOWN_FROM_STATUS = 300
-_GATEWAY = ", or correct the gateway's own key, if it is the gateway's that the message names"
+_GATEWAY = " (a gateway may mean its own key)"
 _MEANINGS: Final[Mapping[ErrorKind, tuple[str, str]]] = {
     ErrorKind.REQUEST: ("the request is not accepted", ""),
     ErrorKind.POLICY: ("the provider's content policy blocks the request", ""),

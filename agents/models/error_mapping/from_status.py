@@ -40,7 +40,7 @@ def error_of(
 ) -> ModelError:
     """The error for a body that was read, which came with `http_status`."""
     message = replace_surrogates(body.sentence)
-    if details.get("code") == "tool_use_failed":
+    if details.get("code") == "tool_use_failed" or "failed_generation" in details:
         text = replace_surrogates(str(details.get("failed_generation") or ""))
         return ReplyUnusable(f"has a tool call that is not valid: {message}", text=text)
     status = status_of(http_status, body)

@@ -15,7 +15,10 @@ LONGEST_SECONDS = 86_400.0
 """A longer wait counts as a day: limits of providers are per day or shorter."""
 
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_UNIT = r"(\d{1,12}(?:\.\d{1,12})?) ?(d|h|ms|m|s)(?:ays?|ours?|in(?:ute)?s?|ec(?:ond)?s?)?"
+_UNIT = (
+    r"(\d{1,12}(?:\.\d{1,12})?) ?(d|h|ms|m|s)"
+    r"(?:ays?|ours?|in(?:ute)?s?|ec(?:ond)?s?)?(?![a-zA-Z])"
+)
 _PARTS = re.compile(_UNIT)
 _DURATION = re.compile(rf"(?:{_UNIT} ?)+")
 _IN_MESSAGE = re.compile(
@@ -24,6 +27,7 @@ _IN_MESSAGE = re.compile(
 # LiteLLM repeats the provider's headers under this prefix.
 _PREFIXES = ("", "llm_provider-")
 _PAIRS = (
+    ("x-ratelimit-remaining", "x-ratelimit-reset"),
     ("x-ratelimit-remaining-{}", "x-ratelimit-reset-{}"),
     ("anthropic-ratelimit-{}-remaining", "anthropic-ratelimit-{}-reset"),
 )
@@ -48,6 +52,7 @@ def retry_after_seconds(
 def _waits(
     headers: Mapping[str, str], details: Mapping[str, Any], message: str
 ) -> Iterator[float | None]:
+    headers = {**_headers_in(details), **headers}
     for prefix in _PREFIXES:
         milliseconds = _number(headers.get(f"{prefix}retry-after-ms", ""))
         yield None if milliseconds is None else milliseconds / 1_000
@@ -63,6 +68,14 @@ def _waits(
     yield _from_details(details.get("details"))
     match = _IN_MESSAGE.search(message)
     yield _duration(match[1].strip()) if match else None
+
+
+def _headers_in(details: Mapping[str, Any]) -> Mapping[str, str]:
+    """Headers that OpenRouter repeats in an error object."""
+    metadata = details.get("metadata")
+    headers = metadata.get("headers") if isinstance(metadata, dict) else None
+    items = headers.items() if isinstance(headers, dict) else ()
+    return {name.lower(): str(value) for name, value in items}
 
 
 def _from_header(value: str) -> float | None:

@@ -20,7 +20,7 @@ class Rule(NamedTuple):
 
 _OF_A_LENGTH: Final = frozenset(range(200, 600)) - {401, 402, 403, 429}
 _OF_A_QUOTA: Final = frozenset({403, 429})
-_OF_AN_ADDRESS: Final = frozenset({200, 400, 404, 405, 500})
+_OF_AN_ADDRESS: Final = frozenset({200, 400, 403, 404, 405, 500})
 
 RULES: Final[Sequence[Rule]] = (
     Rule(
@@ -147,6 +147,7 @@ RULES: Final[Sequence[Rule]] = (
             r"|(?:invalid|unknown)[_ ]model(?!\w| (?:input|output|request|context))"
             r"|not a valid model|model identifier is invalid|DeploymentNotFound"
             r"|deployment [^.]{0,60}does not exist|no endpoints found|not a chat model"
+            r"|inference profile"
             r"|\bmodels?\b.{0,120}?(?:does not|doesn't) exist"
             r"|\bmodels?\b[^,;]{0,120}? (?:is |was )?not found"
             r"|\bmodels?\b.{0,120}? (?:is|has been|was) (?:now )?(?:decommissioned|deprecated)"
@@ -168,7 +169,8 @@ RULES: Final[Sequence[Rule]] = (
         ErrorKind.ADDRESS,
         re.compile(
             r"unexpected endpoint|invalid url|(?:unknown|unrecognized) request url|cannot post /"
-            r"|HTTP request (?:was sent )?to an? HTTPS",
+            # Cloudflare's firewall in plain text
+            r"|HTTP request (?:was sent )?to an? HTTPS|\berror code: 1\d\d\d\b",
             re.IGNORECASE,
         ),
         _OF_AN_ADDRESS,

@@ -37,7 +37,7 @@ GATEWAYS = [
             "401",
         ),
         K.KEY,
-        ("the gateway's own key",),
+        ("a gateway may mean its own key",),
     ),
     Body(
         "LiteLLM, 500 with the status in `code`",

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from typing import Any
 
 import groq
 import httpx
@@ -9,7 +11,7 @@ import pytest
 
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.from_status import error_from_status
-from agents.models.error_mapping.retry_after import LONGEST_SECONDS
+from agents.models.error_mapping.retry_after import LONGEST_SECONDS, retry_after_seconds
 from agents.models.errors import ContextExceeded, ModelRefused, ModelUnavailable
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/")
@@ -102,3 +104,51 @@ def test_no_provider_is_imported_for_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("headers", "details", "message", "seconds"),
+    [
+        ({"retry-after-ms": "1500", "retry-after": "2"}, {}, "", 1.5),
+        ({"llm_provider-retry-after": "12"}, {}, "", 12),
+        (
+            {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m26.4s"},
+            {},
+            "",
+            86.4,
+        ),
+        (
+            {"x-ratelimit-remaining-tokens": "7", "x-ratelimit-reset-tokens": "1m26.4s"},
+            {},
+            "",
+            None,
+        ),
+        (
+            {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "60ms"},
+            {},
+            "",
+            0.06,
+        ),
+        ({}, {}, "Please try again in 2h3m4.5s.", 7_384.5),
+        ({}, {}, "Please retry after 26 seconds.", 26),
+        ({}, {}, "Try again in 5 minutes", 300),
+        ({}, {}, "Retry after 500 milliseconds", None),
+        ({}, {}, "slow down", None),
+        ({"retry-after": "3"}, {}, "Please try again in 20s", 3),
+    ],
+)
+def test_a_wait_is_read_wherever_a_provider_says_it(
+    headers: dict[str, str], details: dict[str, Any], message: str, seconds: float | None
+) -> None:
+    found = retry_after_seconds(headers, details, message)
+    assert found == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_a_time_as_a_number_is_read_in_an_error_as_openrouter_sends_it() -> None:
+    reset = str(int((time.time() + 90) * 1_000))
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
+    found = retry_after_seconds({}, {"metadata": {"headers": headers}})
+    assert found is not None
+    assert 80 < found <= 90
+    for odd in ({"headers": [1]}, "text", None):
+        assert retry_after_seconds({}, {"metadata": odd}) is None
