@@ -21,8 +21,9 @@ from agents.models.capabilities.wording import (
 )
 from agents.models.errors import ContextExceeded, ErrorKind, ModelRefused
 
-REFUSED = frozenset({400, 404, 422})
-"""The statuses of a refused form. OpenRouter answers 404 if no provider accepts a field."""
+REFUSED = frozenset({400, 404, 422, 424})
+"""The statuses of a refused form. OpenRouter answers 404 if no provider accepts a field. Azure's
+machine learning answers 424 if the server behind it answers 400."""
 _NOT_ABOUT_FORM = frozenset(
     {ErrorKind.POLICY, ErrorKind.CREDIT, ErrorKind.ACCOUNT, ErrorKind.KEY, ErrorKind.ACCESS}
 )

@@ -7,7 +7,6 @@ other numbers can be recognised.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 USEFUL_TOKENS = 256
@@ -18,7 +17,7 @@ MARGIN_TOKENS = 16
 
 # `8,192` is one number, and `[1,8192]` has two. Numbers in names and dates do not count.
 _NUMBER = r"(?<![\w.-])(\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?!\w|-(?!tok)|\.\d)"
-_BETWEEN = r"[^.\d]{0,40}?"
+_BETWEEN = r"(?:(?! by )[^.\d]){0,40}?"
 _CONTEXT = re.compile(
     rf"(?:context[ _-]?(?:length|window|size|limit)?|max_model_len|token limit|while limit)"
     rf"{_BETWEEN}{_NUMBER}|{_NUMBER}(?:[ -]\w+)? (?:maximum )?context"
@@ -65,26 +64,24 @@ def read_limits(sentence: str, sent: int) -> Limits:
     """The limits in a sentence about the length of a request or of its reply. `sent` is the limit
     on output tokens that was sent."""
     if summed := _SUM.search(sentence):
-        used, _, context = map(_value, summed.groups())
-        return Limits(context=context, remaining=_remaining(context, used))
-    if match := _CONTEXT.search(sentence):
-        context = next(_values(match))
-        return Limits(
-            context=context, remaining=_remaining(context, _used(sentence, context, sent))
-        )
-    ignored = {next(_values(each)) for each in _NO_LIMIT.finditer(sentence)}
-    numbers = [next(_values(each)) for each in re.finditer(_NUMBER, sentence)]
-    below = [each for each in numbers if each < sent and each not in ignored]
-    exclusive = {next(_values(each)) for each in _EXCLUSIVE.finditer(sentence)}
-    most = max(below, default=None)
+        used, _, total = map(_value, summed.groups())
+        return Limits(context=total, remaining=_remaining(total, used))
+    context = next(filter(_is_plausible, map(_first, _CONTEXT.finditer(sentence))), None)
+    if context is not None:
+        remaining = _remaining(context, _used(sentence, context, sent))
+        return Limits(context=context, remaining=remaining)
+    ignored = set(map(_first, _NO_LIMIT.finditer(sentence)))
+    numbers = filter(_is_plausible, map(_first, re.finditer(_NUMBER, sentence)))
+    most = max((each for each in numbers if each < sent and each not in ignored), default=None)
+    exclusive = set(map(_first, _EXCLUSIVE.finditer(sentence)))
     return Limits(output=most - 1 if most in exclusive and most else most)
 
 
 def _used(sentence: str, context: int, sent: int) -> int | None:
     """The tokens of the request itself, without the reply."""
-    labelled = [next(_values(each)) for each in _INPUT.finditer(sentence)]
+    labelled = map(_first, _INPUT.finditer(sentence))
     known = next((each for each in labelled if each not in (context, sent)), None)
-    numbers = [next(_values(each)) for each in re.finditer(_NUMBER, sentence)]
+    numbers = map(_first, re.finditer(_NUMBER, sentence))
     totals = [each - sent for each in numbers if each > max(context, sent)]
     if known is not None and known >= context:
         return known
@@ -98,8 +95,13 @@ def _remaining(context: int, used: int | None) -> int | None:
     return remaining if remaining >= USEFUL_TOKENS else None
 
 
-def _values(match: re.Match[str]) -> Iterator[int]:
-    return (_value(each) for each in match.groups() if each)
+def _is_plausible(limit: int) -> bool:
+    """Whether the number can be a limit on tokens. Smaller numbers are versions, counts, ..."""
+    return limit >= USEFUL_TOKENS
+
+
+def _first(match: re.Match[str]) -> int:
+    return next(_value(each) for each in match.groups() if each)
 
 
 def _value(number: str) -> int:

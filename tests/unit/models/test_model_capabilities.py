@@ -426,6 +426,8 @@ def test_a_limit_of_the_model_is_remembered(message: str, most: int) -> None:
         "max_tokens is too large. Error code: 400",
         "max_tokens must be greater than the thinking budget of 1024",
         "invalid max_tokens for gpt-4-0613",
+        "max_tokens is too large for Claude 3",
+        "max_tokens must be in (0, 8192]",
     ],
 )
 def test_a_number_that_is_no_limit_is_none(message: str) -> None:
@@ -555,6 +557,9 @@ def test_a_limit_of_this_request_is_for_this_request(
         ),
         ("request (10100 tokens) exceeds the available context size (10000 tokens)", 10_000),
         ("the request exceeds the available context size, try increasing it", None),
+        ("the request exceeds the context window by 5000 tokens", None),
+        ("context length exceeded in message 3", None),
+        ("Requested tokens (20000) exceed context window of 10000", 10_000),
         ("prompt is too long: 210000 tokens > 200000 maximum", None),
         (
             "The input token count (9021) exceeds the maximum number of tokens allowed (8000).",
