@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, TypeVar, cast
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -29,7 +30,7 @@ from agents.models.name import ModelName
 from agents.models.replies.author import ANSWERED_BY
 from agents.ports import CallKey, Charge, Event, Finished, Ports
 from agents.recordings.dump import dump_turn, record_turn
-from agents.spending.budget import BudgetGuard
+from agents.spending.budget import BudgetGuard, LostReply
 from agents.spending.pricing import Usage
 
 M = TypeVar("M", bound=BaseMessage)
@@ -110,7 +111,15 @@ async def model_call(
 
     async def ask(name: str, model: Any) -> AIMessage:
         nonlocal guard
-        guard = BudgetGuard(ports.budget, ports.prices, name, ports.cancel.check)
+
+        async def charge(lost: LostReply, reservation: str | None) -> None:
+            cost = ports.prices.of(ModelName.parse(name), lost.usage)
+            call_id = lost.call or f"{at.key()}|{uuid4()}"
+            await ports.journal.paid(
+                _charge(call_id, lost.usage, role, name, cost, reservation),
+            )
+
+        guard = BudgetGuard(ports.budget, ports.prices, name, ports.cancel.check, charge)
         with calling(guard=guard), _noting(ports.unanswered, name):
             return await ask_within_context(model, role, drawn, partial(call, model))
 
@@ -122,8 +131,10 @@ async def model_call(
             got = await ask_first_available(models, role, level, ask)
         message = _signed(make_serializable(got.message), got.model)
         seconds = time.monotonic() - started
-        cost = ports.prices.of(ModelName.parse(got.model), Usage.of(message))
-        charge = _charge(message, role, got.model, at, cost, guard.reservation)
+        usage = Usage.of(message)
+        cost = ports.prices.of(ModelName.parse(got.model), usage)
+        call_id = message.id or at.key()
+        charge = _charge(call_id, usage, role, got.model, cost, guard.reservation)
         fields = {**_fields(charge, seconds), **got.fields()}
         if ports.redaction is not None:
             turn = record_turn(
@@ -157,19 +168,18 @@ def _signed(message: AIMessage, model: str) -> AIMessage:
 
 
 def _charge(
-    message: AIMessage,
+    call_id: str,
+    usage: Usage | None,
     role: str,
-    name: str,
-    at: CallKey,
+    model: str,
     cost: Decimal | None,
     reservation: str | None,
 ) -> Charge:
-    """`call` identifies this very call: if two workers both paid for it, both are charged."""
-    usage = Usage.of(message)
+    """`call_id` identifies this very call: if two workers both paid for it, both are charged."""
     return Charge(
-        call=message.id or at.key(),
+        call=call_id,
         role=role,
-        model=name,
+        model=model,
         input_tokens=usage.input_tokens if usage else 0,
         output_tokens=usage.output_tokens if usage else 0,
         cost_usd=None if cost is None else format(cost, "f"),

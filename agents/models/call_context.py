@@ -11,6 +11,7 @@ from typing import Protocol
 
 from agents.models.replies.fields import Fields
 from agents.models.streams import Chunk
+from agents.models.streams.reported import ReportedTokens
 from agents.models.transport.time_limits import RequestSize
 from agents.spending.budget import BudgetGuard
 
@@ -36,8 +37,9 @@ class CallContext:
     """`listener` receives the reply while the model generates it; `guard` checks each request
     before it is sent, retries included. `size` is that of the request, and `history` has the fields
     of each of the model's replies in it. `fields` are those of the reply; `begun`: bytes of it have
-    come. Any exception that a client raises after the reply was `delivered` to it is about the
-    reply: it knows no other shape than the one it was written for.
+    come; `received` is about the number of its tokens, and `usage` the tokens that it reports. Any
+    exception that a client raises after the reply was `delivered` to it is about the reply: it
+    knows no other shape than the one it was written for.
     """
 
     listener: Listener | None = None
@@ -46,6 +48,8 @@ class CallContext:
     history: Sequence[Fields | None] = ()
     fields: Fields | None = None
     begun: bool = False
+    received: int = 0
+    usage: ReportedTokens | None = None
     delivered: bool = False
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
+from uuid import uuid4
 
 import httpx
 from langchain_core.callbacks import (
@@ -47,7 +48,9 @@ from agents.models.replies.reading import read_reply, read_withheld
 from agents.models.retry import RetryPolicy
 from agents.models.transport.time_limits import RequestSize
 from agents.recordings.redaction import Redaction
+from agents.spending.budget import LostReply
 from agents.spending.meter import Meter
+from agents.spending.pricing import Usage
 from agents.spending.rate_limit import RateLimit
 from agents.spending.usage_bound import estimated_usage, max_usage
 
@@ -208,13 +211,17 @@ class ProviderModel(BaseChatModel):
                 seconds = time.monotonic() - asked_at
                 self.meter.record(self.provider, seconds, error)
                 if guard is not None:
-                    await guard.failed(error)
+                    await guard.failed(error, _lost(call, error))
                 if not isinstance(error, ModelUnavailable):
                     raise
                 spent += 0.0 if call.begun else seconds
                 pause = await self._pause(error, tries, spent)
                 if isinstance(error, ModelSilent):
                     size = replace(size, patience=2 * size.patience)
+            except asyncio.CancelledError:
+                if guard is not None:
+                    await guard.cut(_lost(call))
+                raise
             else:
                 self.meter.record(self.provider, time.monotonic() - asked_at, None)
                 return result
@@ -305,3 +312,16 @@ class ProviderModel(BaseChatModel):
     @property
     def _identifying_params(self) -> dict[str, Any]:
         return {"model": self.full_name, **dict(self.inner._identifying_params)}  # noqa: SLF001
+
+
+def _lost(call: CallContext, error: ModelError | None = None) -> LostReply:
+    """What is known of the reply of a request that failed.
+
+    An unusable reply gets an id, because its text may still be read, and charged, as an answer.
+    """
+    usage = call.usage and Usage(*call.usage)
+    reply = error.reply if isinstance(error, ReplyUnusable) else None
+    if reply is None:
+        return LostReply(usage, call.received)
+    reply.id = reply.id or f"lc_run--{uuid4()}"
+    return LostReply(usage or Usage.of(reply), max(call.received, 1), reply.id)

@@ -39,12 +39,26 @@ class Budget(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class LostReply:
+    """A reply that is no answer: `usage` as it reports it, and about how many tokens were
+    `received`. `call` identifies the reply, if a charge for it may also come from elsewhere."""
+
+    usage: Usage | None = None
+    received: int = 0
+    call: str | None = None
+
+
+ChargeLost = Callable[[LostReply, str | None], Awaitable[None]]
+"""Charges for a lost reply; settles the reservation as far as the usage is known."""
+
+
 @dataclass(slots=True)
 class BudgetGuard:
     """Reserves what each request of one model call can cost, before it is sent.
 
-    `reservation` is that of the last request. The reservation of a request that was retried and may
-    have been billed stays, because its cost will never be known. `check` is Cancel.check: while a
+    `reservation` is that of the last request. `charge` puts a request without an answer on record,
+    as far as its usage is known; what is not known stays reserved. `check` is Cancel.check: while a
     request waits for the rate limit or for Redis, the job may become another attempt's (J11, J13).
     """
 
@@ -52,6 +66,7 @@ class BudgetGuard:
     prices: Prices
     model: str
     check: Callable[[], Awaitable[None]]
+    charge: ChargeLost | None = None
     reservation: str | None = field(default=None, init=False)
 
     async def before(self, most: Callable[[], Usage]) -> None:
@@ -61,11 +76,24 @@ class BudgetGuard:
         if self.reservation is None:  # a reservation checks the epoch itself
             await self.check()
 
-    async def failed(self, error: ModelError) -> None:
+    async def failed(self, error: ModelError, lost: LostReply) -> None:
         """The request has failed. Whether it is retried is not decided yet."""
         reserved, self.reservation = self.reservation, None
-        if reserved is not None and not may_be_billed(error):
+        billed = may_be_billed(error)
+        if lost.usage is not None or (billed and lost.received):
+            await self._charge(lost, reserved)
+        elif reserved is not None and not billed:
             await self.budget.release(reserved)
+
+    async def cut(self, lost: LostReply) -> None:
+        """The request was cancelled, as by the job's deadline."""
+        if lost.usage is not None or lost.received:
+            reserved, self.reservation = self.reservation, None
+            await self._charge(lost, reserved)
+
+    async def _charge(self, lost: LostReply, reservation: str | None) -> None:
+        if self.charge is not None:
+            await self.charge(lost, reservation)
 
     def _most(self, usage: Usage) -> MaxSpend:
         tokens = usage.input_tokens + usage.output_tokens

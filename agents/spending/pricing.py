@@ -32,13 +32,14 @@ class Usage:
     def of(cls, message: AIMessage) -> Self | None:
         """What the provider reported with this reply, or None.
 
-        Invalid numbers count as not reported. Cached tokens cannot exceed the input.
+        Invalid numbers count as not reported, and so do zeros, which some clients write. Cached
+        tokens cannot exceed the input.
         """
         reported = message.usage_metadata
         if reported is None:
             return None
         read, written = _tokens(reported["input_tokens"]), _tokens(reported["output_tokens"])
-        if read is None or written is None:
+        if read is None or written is None or not (read or written):  # a reply always has tokens
             return None
         details: Mapping[str, Any] = reported.get("input_token_details") or {}
         cached = min(_tokens(details.get("cache_read")) or 0, read)

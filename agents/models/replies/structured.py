@@ -62,7 +62,7 @@ async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: typ
     try:
         message = await bound.ainvoke(list(messages))
     except ReplyUnusable as error:  # Groq withholds replies that are plain JSON
-        withheld = read(AIMessage(error.text), schema)
+        withheld = read(_as_text(error), schema)
         if withheld.value is None:
             raise
         return withheld
@@ -89,6 +89,14 @@ def read(message: AIMessage, schema: type[T]) -> Answer[T]:
             return Answer(None, f"Invalid JSON: {error}", message)
         return _validated(message, schema, value)
     return Answer(None, f"the reply does not call {name}", message)
+
+
+def _as_text(error: ReplyUnusable) -> AIMessage:
+    """The reply as its text alone, with the usage that was reported."""
+    if error.reply is None:
+        return AIMessage(error.text)
+    update = {"content": error.text, "tool_calls": [], "invalid_tool_calls": []}
+    return error.reply.model_copy(update=update)
 
 
 @cache

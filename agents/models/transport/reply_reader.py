@@ -16,6 +16,7 @@ from agents.models.error_mapping.from_response import unreadable
 from agents.models.errors import ModelUnavailable
 from agents.models.replies.surrogates import fix_surrogates
 from agents.models.streams import StreamProtocol
+from agents.models.streams.reported import reported_tokens
 from agents.models.transport.event_stream import BodyReader
 from agents.models.transport.time_limits import RequestClock
 
@@ -42,8 +43,18 @@ class ReplyReader:
     async def read(self, response: httpx.Response) -> dict[str, Any]:
         """The complete reply. Raises ModelError, also for a time limit, and httpx.TransportError.
 
-        A reply is complete if its end has come, even if the connection then breaks or stays open.
+        Its usage is noted in the call, whatever becomes of it: it is paid for.
         """
+        try:
+            return await self._read(response)
+        finally:
+            self._call.received = self._clock.tokens
+            with contextlib.suppress(*_MISSHAPEN):
+                self._call.usage = reported_tokens(self._assembler.result())
+
+    async def _read(self, response: httpx.Response) -> dict[str, Any]:
+        """A reply is complete if its end has come, even if the connection then breaks or stays
+        open."""
         now = asyncio.get_running_loop().time
         try:
             async with asyncio.timeout_at(self._clock.deadline) as timeout:

@@ -1,7 +1,106 @@
-"""Rows of this kind; see README.md."""
+"""What is charged for replies that are no answers, and for replies without usage figures."""
 
 from __future__ import annotations
 
-from support.quirks.row import Row
+from collections.abc import Callable
+from dataclasses import replace
 
-ROWS: list[Row] = []
+from support.quirks.edits import finish
+from support.quirks.quirk import Event, Sent, both, each_event, first, first_call, says, sends
+from support.quirks.row import Ran, Row, fails, on_all, openai
+
+from benchmarks.provider import Reply, Tokens
+
+CALLS = 4
+"""The model calls of a small job."""
+PAID = Tokens(input=1_000, output=20)
+_once = both(first_call, first())
+
+
+def charged(replies: int, of: int | None = None) -> Callable[[Ran], bool]:
+    """Whether so many replies were charged, and `of` them with the tokens of PAID."""
+
+    def check(ran: Ran) -> bool:
+        charges = ran.charges()
+        known = [each for each in charges if (each.input_tokens, each.output_tokens) == (1_000, 20)]
+        return len(charges) == replies and len(known) == (replies if of is None else of)
+
+    return check
+
+
+def unreported(ran: Ran) -> bool:
+    """Whether each call was charged, with neither tokens nor a cost."""
+    found = [(each.input_tokens, each.output_tokens, each.cost_usd) for each in ran.charges()]
+    return found == [(0, 0, None)] * CALLS
+
+
+def without_end(sent: Sent) -> Sent:
+    """The response without its end, but with its usage."""
+
+    def of_event(event: Event) -> Event | None:
+        for choice in event.get("choices") or ():
+            choice["finish_reason"] = None
+        for candidate in event.get("candidates") or ():
+            candidate.pop("finishReason", None)
+        if event.get("type") == "message_delta":
+            event["delta"]["stop_reason"] = None
+        for name in ("done", "done_reason"):
+            event.pop(name, None)
+        return None if event.get("type") == "message_stop" else event
+
+    edited = sent.with_events(of_event)
+    return replace(edited, items=[item for item in edited.items if item != "[DONE]"])
+
+
+def half(sent: Sent) -> Sent:
+    """The first half of a response, whose connection then breaks."""
+    return replace(sent, items=sent.items[: len(sent.items) // 2], ends=False)
+
+
+def no_choices(event: Event) -> Event:
+    """OpenAI: a reply that cannot be read, with its usage."""
+    return {**event, "choices": []}
+
+
+_paid = says(lambda reply: replace(reply, tokens=PAID))
+_talks = says(lambda reply: replace(reply, text="I run a program, and then I tell."), first_call)
+
+ROWS: list[Row] = [
+    *on_all(
+        "a reply breaks off after its usage",
+        _paid,
+        sends(without_end, _once),
+        check=charged(CALLS + 1),
+    ),
+    openai(
+        "a reply without choices has usage",
+        _paid,
+        each_event(no_choices, _once),
+        check=charged(CALLS + 1),
+    ),
+    *on_all(
+        "a reply is cut in its text",
+        _paid,
+        _talks,
+        sends(half, _once),
+        check=lambda ran: len(ran.charges()) == CALLS + 1,
+    ),
+    openai(
+        "a reply is refused by a content filter",
+        _paid,
+        finish("content_filter", first_call),
+        end=fails(),
+        check=charged(2),
+    ),
+    *on_all(
+        "an empty reply is paid for",
+        _paid,
+        says(lambda _reply: Reply(tokens=PAID), _once),
+        check=charged(CALLS + 1),
+    ),
+    *on_all(
+        "no usage is reported",
+        says(lambda reply: replace(reply, tokens=None)),
+        check=unreported,
+    ),
+]
