@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 _LEAST = Decimal("0.0001")
 
@@ -32,6 +34,10 @@ def size(count: int) -> str:
     return f"{scaled:.1f} {unit}"
 
 
+UNREPORTED = "usage not reported"
+"""In place of a cost, if the provider did not say how many tokens a call used."""
+
+
 def money(dollars: str | None) -> str:
     """`$0.0031`, `under $0.0001`, `price unknown`."""
     if dollars is None:
@@ -42,3 +48,14 @@ def money(dollars: str | None) -> str:
     if amount < _LEAST:
         return f"under ${_LEAST}"
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+def spent(spend: Mapping[str, Any]) -> str:
+    """A cost: `$0.01`, `over $0.01` if some of it is unknown, `price unknown`, `usage not
+    reported`."""
+    if spend["cost_usd"] is not None:
+        return money(spend["cost_usd"])
+    if Decimal(spend["known_usd"]):
+        return f"over {money(spend['known_usd'])}"
+    is_unreported = spend.get("unreported_calls") and not spend.get("unpriced_calls")
+    return UNREPORTED if is_unreported else money(None)

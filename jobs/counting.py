@@ -11,7 +11,8 @@ A day (UTC) is a flat table of counts by name, the parts of a name joined by "|"
 | verified|STATUS | verifications, which count for nothing else |
 | revisions|N | jobs by passes of the executor, MANY and more together |
 | runs|succeeded/failed, failure|CLASS | runs, and why they failed |
-| calls|MODEL, unpriced|MODEL, input|MODEL, output|MODEL | model calls, those with no known price, tokens |
+| calls|MODEL, unpriced|MODEL, unreported|MODEL | model calls, those with no known price, with no usage |
+| input|MODEL, output|MODEL | tokens |
 | cost|MODEL | billionths of a thousandth of a dollar (1e-12): exact, as whole numbers |
 | stage_ms|STAGE, stage_jobs|STAGE | time spent in a stage, and how many jobs had it |
 | decided|ACTION, wait|BUCKET, wait_ms | decisions, and how long their reviews had waited |
@@ -110,7 +111,9 @@ def paid(charges: Iterable[Charge]) -> Counts:
         counts[f"calls|{model}"] += 1
         counts[f"input|{model}"] += charge.input_tokens
         counts[f"output|{model}"] += charge.output_tokens
-        if charge.cost_usd is None:
+        if charge.is_unreported:
+            counts[f"unreported|{model}"] += 1
+        elif charge.cost_usd is None:
             counts[f"unpriced|{model}"] += 1
         else:
             counts[f"cost|{model}"] += int((Decimal(charge.cost_usd) * PER_DOLLAR).to_integral())

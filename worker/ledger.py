@@ -81,6 +81,8 @@ class Ledger:
         self._patience = patience
         self.held = held
         self.tokens = tokens
+        self.unreported = 0
+        """The calls of this attempt whose usage the provider did not report."""
         self.accepted_at = float("-inf")
         self._known = dict(journal)
         self._waiting: list[NewEvent] = []
@@ -106,18 +108,22 @@ class Ledger:
         batch.workspace = finished.workspace or batch.workspace
         if finished.charge is not None:
             charge = _charge(finished.charge)
-            self.tokens += charge.input_tokens + charge.output_tokens
+            self._count(charge)
             batch.charges.append(charge)
         await self._sent()
 
     async def paid(self, charge: Charge) -> None:
         """See agents.ports.Journal."""
-        self.tokens += charge.input_tokens + charge.output_tokens
         paid = _charge(charge)
+        self._count(paid)
         try:
             await self._store.charge(self.held.job_id, [paid])
         except StoreUnavailable:
             self._owed.append(paid)  # it was paid: it is recorded with the next write
+
+    def _count(self, charge: jobs_store.Charge) -> None:
+        self.tokens += charge.input_tokens + charge.output_tokens
+        self.unreported += charge.is_unreported
 
     async def emit(self, event: Event) -> None:
         """See agents.ports.Events: visible with the next write."""

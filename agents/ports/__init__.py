@@ -54,7 +54,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one model call used. `cost_usd` is a decimal string; None if no price is known.
+    """What one model call used. `cost_usd` is a decimal string; None if no price is known, or if
+    the provider reported no usage (then there are no tokens, either).
 
     `reservation` is the reservation that it settles.
     """

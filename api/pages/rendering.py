@@ -38,7 +38,7 @@ _FILTERS = (
     words.roughly,
     quantities.size,
     quantities.money,
-    words.spent,
+    quantities.spent,
     words.moment,
     words.ending,
     words.offset,

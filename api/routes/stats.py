@@ -36,11 +36,11 @@ class Table(StrEnum):
 COLUMNS = {
     Table.DAYS: (
         *("day", "succeeded", "failed", "cancelled", "straight", "repaired", "decisions"),
-        *("cost_usd", "unpriced_calls", "unapproved"),
+        *("cost_usd", "unpriced_calls", "unapproved", "unreported_calls"),
     ),
     Table.COST: (
         *("day", "model", "calls", "unpriced_calls", "input_tokens", "output_tokens"),
-        "cost_usd",
+        *("cost_usd", "unreported_calls"),
     ),
     Table.REVISIONS: ("revisions", "jobs"),
     Table.FAILURES: ("class", "runs"),

@@ -153,7 +153,8 @@ class Result(ResponseModel):
 
 
 class Spend(ResponseModel):
-    """The cost of model calls. `cost_usd` is null where the price of a call is unknown."""
+    """The cost of model calls. `cost_usd` is null if the price of a call is unknown, or if its
+    usage was not reported."""
 
     calls: int
     input_tokens: int
@@ -162,7 +163,11 @@ class Spend(ResponseModel):
     )
     output_tokens: int
     cost_usd: Usd | None
-    known_usd: Usd = Field(description="the cost of the calls with a known price")
+    known_usd: Usd = Field(description="the cost of the calls with a known cost")
+    unpriced_calls: int = Field(0, description="the calls with an unknown price")
+    unreported_calls: int = Field(
+        0, description="the calls whose usage the provider did not report"
+    )
 
 
 class Cost(ResponseModel):
@@ -238,8 +243,12 @@ class JobSummary(Life):
     reason: Reason | None
     approved_by: str | None
     revisions: int = Field(0, description="as of its last pause, or its end")
-    cost_usd: Usd | None = Field(None, description="null: the price of a call is unknown")
+    cost_usd: Usd | None = Field(None, description="null: the cost of a call is unknown")
     known_usd: Usd = "0"
+    unpriced_calls: int = Field(0, description="the calls with an unknown price")
+    unreported_calls: int = Field(
+        0, description="the calls whose usage the provider did not report"
+    )
     review: Waiting | None = Field(None, description="the open review")
     waits: Waits | None = Field(None, description="an outage, or a provider's Retry-After")
     queued: Queued | None = Field(None, description="of a queued job: why it is not at work")

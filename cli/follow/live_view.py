@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from api.quantities import money, plural
+from api.quantities import plural, spent
 from cli.client.events import Event
 from cli.follow.token_stream import StreamedText
 from cli.follow.totals import Totals
@@ -102,7 +102,7 @@ class _Footer:
             shown.append(f"step {', '.join(map(str, sorted(totals.at)))} of {totals.steps}")
         if totals.revision > 1:
             shown.append(f"revision {totals.revision}")
-        if totals.tokens:
-            cost = money(None if totals.cost is None else str(totals.cost))
+        if totals.tokens or totals.unreported:
+            cost = spent(totals.spend())
             shown += [plural(totals.calls, "call"), plural(totals.runs, "run"), cost]
         return " · ".join(shown)

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.http.foreign_text import first_line, signature, visible_path
 from api.line_comments import place
-from api.quantities import duration, money, plural
+from api.quantities import UNREPORTED, duration, money, plural
 from cli.client.events import Event
 from cli.render.checks import checked_parts, questions_parts, written_parts
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
@@ -156,6 +156,8 @@ def _model_called(data: Data, _detail: Detail) -> Iterator[Part]:
     if data["input_tokens"] + data["output_tokens"]:  # a recording may have none
         tokens = f"{data['input_tokens']:,} + {data['output_tokens']:,} tokens"
         spent = f"{tokens}, {money(data['cost_usd'])}, {spent}"
+    elif data["cost_usd"] is None:
+        spent = f"{UNREPORTED}, {spent}"
     yield Line(data["role"], f"asked {data['model']}: {spent}", Tone.QUIET)
     for over in data.get("fell_back_from", ()):
         reason = first_line(printable(over["reason"]))

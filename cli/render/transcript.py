@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from api.http.foreign_text import signature
-from api.quantities import duration, money
+from api.quantities import duration, spent
 from cli.client.events import Event
 from cli.client.service import Job
 from cli.render.events import parts
@@ -71,7 +71,7 @@ def _end(job: Job) -> Iterator[str]:
     yield from ("| role | calls | tokens in | tokens out | cost |", "|---|---|---|---|---|")
     for role, paid in {**job["cost"]["roles"], "all": job["cost"]["total"]}.items():
         cells = (role, paid["calls"], paid["input_tokens"], paid["output_tokens"])
-        yield f"| {' | '.join(map(str, cells))} | {money(paid['cost_usd'])} |"
+        yield f"| {' | '.join(map(str, cells))} | {spent(paid)} |"
 
 
 def _why(job: Job) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.http.foreign_text import visible
-from api.quantities import money, plural
+from api.quantities import plural, spent
 
 SOON_SECONDS = 120
 
@@ -48,4 +48,4 @@ def spend(total: Mapping[str, Any]) -> str:
     tokens = f"{total['input_tokens'] + total['output_tokens']:,} tokens"
     if cached := total.get("cached_input_tokens"):
         tokens += f" ({cached:,} out of the cache)"
-    return ", ".join((plural(total["calls"], "model call"), tokens, money(total["cost_usd"])))
+    return ", ".join((plural(total["calls"], "model call"), tokens, spent(total)))

@@ -145,8 +145,9 @@ class PassedOverData(TypedDict):
 
 
 class ModelCalledData(StepOfBranch):
-    """A reply of a model. `cost_usd` is null where no price is known; `fell_back_from` are models
-    passed over for the one that answered; `recorded` the digest of its turn."""
+    """A reply of a model. `cost_usd` is null if no price is known, or if the provider reported
+    no usage (no tokens); `fell_back_from` are models passed over for the one that answered;
+    `recorded` is the digest of its turn."""
 
     call: str
     role: str

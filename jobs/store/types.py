@@ -42,8 +42,9 @@ class Existing:
 class Charge:
     """What one model call cost. Posted once per `call`, whatever the epoch (J5).
 
-    `cost_usd` is a decimal string, or None where no price is known; `cached_input_tokens` are a
-    part of `input_tokens`. `reservation` is settled by it, and not kept.
+    `cost_usd` is a decimal string, or None if the price is unknown or the usage was not reported;
+    `cached_input_tokens` are a part of `input_tokens`. `reservation` is settled by it, and not
+    kept.
     """
 
     call: str
@@ -54,6 +55,16 @@ class Charge:
     cost_usd: str | None
     cached_input_tokens: int = 0
     reservation: str | None = None
+
+    @property
+    def is_unreported(self) -> bool:
+        """Whether the provider reported no usage. A reply always has tokens."""
+        return self.cost_usd is None and not (self.input_tokens or self.output_tokens)
+
+    @property
+    def is_unpriced(self) -> bool:
+        """Whether the usage is known, but not its price."""
+        return self.cost_usd is None and not self.is_unreported
 
     @property
     def spent(self) -> Spent:

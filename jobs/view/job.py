@@ -63,6 +63,8 @@ def summary(
         "revisions": record.revisions,
         "cost_usd": paid["cost_usd"],
         "known_usd": paid["known_usd"],
+        "unpriced_calls": paid.get("unpriced_calls", 0),
+        "unreported_calls": paid.get("unreported_calls", 0),
         "review": _waiting(record, now),
         "waits": _waits(record, now),
         "queued": why_queued(record, fleet, now) if fleet else None,
@@ -179,7 +181,9 @@ def cost(charges: Iterable[Charge]) -> dict[str, Any]:
     """What was paid: {roles: {role: spend}, total: spend}.
 
     A spend is {calls, input_tokens, cached_input_tokens, output_tokens, cost_usd, known_usd}.
-    `cost_usd` is null as soon as one call has no known price; `known_usd` adds up the others.
+    `cost_usd` is null as soon as the cost of one call is not known; `known_usd` adds up the others.
+    Then {unpriced_calls, unreported_calls} are added: calls whose price is unknown, and calls whose
+    usage was not reported.
     """
     paid = list(charges)
     roles = sorted({charge.role for charge in paid})
@@ -199,7 +203,17 @@ def _spend(charges: Sequence[Charge]) -> dict[str, Any]:
         "output_tokens": sum(charge.output_tokens for charge in charges),
         "cost_usd": None if None in prices else f"{known:f}",
         "known_usd": f"{known:f}",
+        **_unknown_costs(charges),
     }
+
+
+def _unknown_costs(charges: Sequence[Charge]) -> dict[str, int]:
+    """How many costs are unknown, and why; empty if all are known."""
+    unpriced = sum(charge.is_unpriced for charge in charges)
+    unreported = sum(charge.is_unreported for charge in charges)
+    if not (unpriced or unreported):
+        return {}
+    return {"unpriced_calls": unpriced, "unreported_calls": unreported}
 
 
 def _waits(record: JobRecord, now: int) -> dict[str, Any] | None:

@@ -77,6 +77,7 @@ def by_day(days: Mapping[str, Counts]) -> list[Row]:
             "decisions": sum(_part(counts, "decided").values()),
             "cost_usd": dollars(sum(_part(counts, "cost").values())),
             "unpriced_calls": sum(_part(counts, "unpriced").values()),
+            "unreported_calls": sum(_part(counts, "unreported").values()),
         }
         for day, counts in days.items()
     ]
@@ -143,13 +144,14 @@ def dollars(count: int) -> str:
 
 def _models(counts: Counts) -> list[Row]:
     calls, cost = _part(counts, "calls"), _part(counts, "cost")
-    unpriced = _part(counts, "unpriced")
+    unpriced, unreported = _part(counts, "unpriced"), _part(counts, "unreported")
     taken, given = _part(counts, "input"), _part(counts, "output")
     return [
         {
             "model": model,
             "calls": calls[model],
             "unpriced_calls": unpriced.get(model, 0),
+            "unreported_calls": unreported.get(model, 0),
             "input_tokens": taken.get(model, 0),
             "output_tokens": given.get(model, 0),
             "cost_usd": dollars(cost.get(model, 0)),

@@ -88,7 +88,7 @@ class AccountBudget:
             tenant_day=tenant,
         )
         if (short := await self._granted(asking)) is not None:
-            raise BudgetExhausted(_said(short, call.model))
+            raise BudgetExhausted(_said(short, call.model, self.ledger.unreported))
         return asking.id
 
     async def _granted(self, asking: ReservationRequest) -> BudgetShortfall | None:
@@ -121,15 +121,22 @@ def _unknown(model: str) -> str:
     )
 
 
-def _said(short: BudgetShortfall, model: str) -> str:
+def _said(short: BudgetShortfall, model: str, unreported: int) -> str:
     def amount(value: int) -> str:
         return f"${in_dollars(value)}" if short.what == "cost" else f"{value:,} tokens"
 
     return (
         f"{_WHOSE[short.whose]} spend {amount(short.cap)}; {amount(short.used)} are spent or set "
-        f"aside, and the next call of {model} can take {amount(short.asked)}: "
+        f"aside{_noted(unreported)}, and the next call of {model} can take {amount(short.asked)}: "
         f"{_ADVICE[short.whose, short.what]}"
     )
+
+
+def _noted(unreported: int) -> str:
+    """That calls whose usage is not known count with all that was reserved for them."""
+    if not unreported:
+        return ""
+    return f" ({unreported} calls without reported usage count with the most that they can cost)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 from api.http import foreign_text
-from api.quantities import money, plural
+from api.quantities import plural
 
 _UNITS = (("day", 86_400), ("h", 3_600), ("min", 60))
 STATUS = {
@@ -42,14 +41,6 @@ def roughly(value: float) -> str:
             count = int(value // length)
             return plural(count, unit) if unit == "day" else f"{count} {unit}"
     return "under a minute"
-
-
-def spent(spend: Any) -> str:
-    """A cost as text: `$0.01`, `over $0.01` where some prices are unknown, `price unknown`."""
-    if spend["cost_usd"] is not None:
-        return money(spend["cost_usd"])
-    known = Decimal(spend["known_usd"])
-    return f"over {money(spend['known_usd'])}" if known else "price unknown"
 
 
 def moment(iso: str | None) -> str:

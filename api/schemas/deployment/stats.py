@@ -21,6 +21,7 @@ class Day(ResponseModel):
     decisions: int
     cost_usd: Usd = Field(description="of the calls with a known price")
     unpriced_calls: int
+    unreported_calls: int = 0
 
 
 class ModelSpend(ResponseModel):
@@ -29,6 +30,9 @@ class ModelSpend(ResponseModel):
     model: str
     calls: int
     unpriced_calls: int = Field(description="calls with an unknown price; no sum includes them")
+    unreported_calls: int = Field(
+        0, description="calls whose usage the provider did not report; no sum includes them"
+    )
     input_tokens: int
     output_tokens: int
     cost_usd: Usd

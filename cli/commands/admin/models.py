@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from api.quantities import money, plural
+from api.quantities import UNREPORTED, money, plural
 from cli.context import open_service
 from cli.exit_codes import FAILED
 from cli.output import Screen, print_json
@@ -167,5 +167,7 @@ def _state(offered: Mapping[str, Any]) -> str:
 def _timing(check: Mapping[str, Any]) -> str:
     first = check["first_token_seconds"]
     began = "" if first is None else f" (first token {first:.2f} s)"
-    spent = "" if check["output_tokens"] is None else f", {plural(check['output_tokens'], 'token')}"
-    return f"{check['seconds']:.2f} s{began}{spent}, {money(check['cost_usd'])}"
+    tokens = check["output_tokens"]
+    if tokens is None:
+        return f"{check['seconds']:.2f} s{began}, {UNREPORTED}"
+    return f"{check['seconds']:.2f} s{began}, {plural(tokens, 'token')}, {money(check['cost_usd'])}"

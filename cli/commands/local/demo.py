@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from api.quantities import duration, money
+from api.quantities import duration, spent
 from cli.client.service import Job
 from cli.demo.jobs import JOBS
 from cli.demo.playing import Play, files_folder
@@ -77,5 +77,5 @@ def _sum_up(screen: Screen, jobs: Sequence[Job]) -> None:
 def _row(title: str, job: Job) -> tuple[str, ...]:
     approved = job["result"]["approved_by"] if job["result"] else None
     runs = " ".join("✓" if run["succeeded"] else "✗" for run in job["runs"])
-    cost = money(job["cost"]["total"]["cost_usd"])
+    cost = spent(job["cost"]["total"])
     return title, job["status"], approved or "-", runs, cost, duration(job["ran_seconds"])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,14 +14,27 @@ from support.graph.graphs import PlannedSandbox
 
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
+from agents.models.call_context import calling
 from agents.models.chains import Chains, Role
 from agents.models.errors import ErrorKind, ModelRefused, ModelUnavailable, ReplyUnusable
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
+from agents.models.streams import Chunk
 from agents.ports import CallKey, Ports
-from agents.ports.memory import MemoryRecord, ports_over
-from benchmarks.provider import Cut, Garbled, ProviderServer, Raw, Refusal, Reply, Turn, always
+from agents.ports.memory import MemoryBudget, MemoryRecord, ports_over
+from benchmarks.provider import (
+    Cut,
+    Garbled,
+    Hang,
+    ProviderServer,
+    Raw,
+    Refusal,
+    Reply,
+    Tokens,
+    Turn,
+    always,
+)
 
 FIRST, SECOND = "groq:llama-3.3-70b-versatile", "google_genai:gemini-2.5-flash"
 BIG = "groq:openai/gpt-oss-120b"
@@ -220,3 +234,59 @@ async def test_one_that_is_only_away_may_still_answer_later(status: int) -> None
         assert len(it.groq.requests) == 1
     with scene([Refusal(503)], [Refusal(status)]) as it, pytest.raises(ModelUnavailable):
         await it.ask()
+
+
+TALK = "so far so good " * 20
+
+
+async def test_a_reply_that_is_cancelled_while_it_comes_is_charged() -> None:
+    """As by the job's deadline. Its usage is not known."""
+    with scene([Hang(after=Reply(TALK))], []) as it:
+        heard = asyncio.Event()
+        with calling(listener=Heard(heard)):
+            asking = asyncio.create_task(it.ask())
+            async with asyncio.timeout(20):
+                await heard.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    (charge,) = it.record.charges.values()
+    assert (charge.model, charge.role, charge.cost_usd) == (FIRST, "executor", None)
+    assert (charge.input_tokens, charge.output_tokens) == (0, 0)
+
+
+class Heard:
+    """Sets an event at the first token."""
+
+    def __init__(self, heard: asyncio.Event) -> None:
+        self._heard = heard
+
+    def begin(self) -> None:
+        """There is one try."""
+
+    def receive(self, chunks: Sequence[Chunk]) -> None:
+        if chunks:
+            self._heard.set()
+
+    def end(self) -> None:
+        """Nothing is passed on."""
+
+
+async def test_a_cut_reply_is_charged_and_stays_reserved() -> None:
+    with scene([Cut(Reply(TALK))], [Reply("yes")]) as it:
+        it.ports = replace(it.ports, budget=MemoryBudget(it.record, most=1_000_000))
+        await it.ask()
+    cut, answer = it.record.charges.values()
+    assert (cut.model, cut.output_tokens, answer.model) == (FIRST, 0, SECOND)
+    assert [most.model for most in it.record.reserved.values() if most.tokens] == [FIRST]
+
+
+async def test_a_reply_that_is_refused_settles_its_reservation() -> None:
+    with scene([Reply(refusal="No.", tokens=Tokens(1_000, 20))], []) as it:
+        it.ports = replace(it.ports, budget=MemoryBudget(it.record, most=1_000_000))
+        with pytest.raises(ModelRefused):
+            await it.ask(role="planner")
+    (charge,) = it.record.charges.values()
+    assert (charge.input_tokens, charge.output_tokens, charge.role) == (1_000, 20, "planner")
+    assert charge.cost_usd is not None
+    assert not any(most.tokens for most in it.record.reserved.values())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http.foreign_text import visible
-from api.quantities import money
+from api.quantities import money, spent
 
 
 def test_control_characters_and_direction_marks_are_spelled_out():
@@ -54,3 +54,18 @@ def test_no_control_character_is_left_but_line_ends_and_tabs(text):
 )
 def test_money(dollars, text):
     assert money(dollars) == text
+
+
+@pytest.mark.parametrize(
+    ("cost", "known", "unpriced", "unreported", "text"),
+    [
+        ("0.5", "0.5", 0, 0, "$0.5000"),
+        (None, "0.5", 0, 1, "over $0.5000"),
+        (None, "0", 1, 0, "price unknown"),
+        (None, "0", 0, 2, "usage not reported"),
+        (None, "0", 1, 1, "price unknown"),
+    ],
+)
+def test_a_spend_says_why_its_cost_is_unknown(cost, known, unpriced, unreported, text):
+    calls = {"unpriced_calls": unpriced, "unreported_calls": unreported}
+    assert spent({"cost_usd": cost, "known_usd": known, **calls}) == text

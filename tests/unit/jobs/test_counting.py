@@ -53,12 +53,14 @@ def test_money_is_counted_exactly_and_what_has_no_price_apart():
         Charge("b", "critic", "groq:m", 1, 1, "0.1"),
         Charge("c", "planner", "groq:m", 1, 1, "0.2"),
         Charge("d", "planner", "x:y", 5, 7, None),
+        Charge("e", "planner", "x:z", 0, 0, None),
     ]
     counts = ended(charges=charges)
     assert counts["cost|groq:m"] == 300_000_590_000
     assert (counts["calls|groq:m"], counts["input|groq:m"], counts["output|groq:m"]) == (3, 102, 12)
     assert (counts["unpriced|x:y"], counts["calls|x:y"]) == (1, 1)
     assert "cost|x:y" not in counts
+    assert (counts["unreported|x:z"], counts["unpriced|x:z"]) == (1, 0)
 
 
 def test_time_is_counted_by_stage():

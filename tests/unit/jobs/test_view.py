@@ -9,6 +9,7 @@ from support.pages.api_front import a_run, charge
 
 from jobs.model.events import Event
 from jobs.model.record import Delivery, PatchRef, Result
+from jobs.store.types import Charge
 from jobs.view import job as view
 
 
@@ -75,3 +76,15 @@ def test_an_unknown_price_is_never_a_silent_zero():
     assert shown["roles"]["executor"]["cost_usd"] is None
     assert shown["total"]["cost_usd"] is None
     assert shown["total"]["known_usd"] == "0.000001"
+
+
+def test_usage_that_was_not_reported_is_told_from_a_price_that_is_unknown():
+    silent = Charge("c", "critic", "x:z", 0, 0, None)
+    shown = view.cost([charge("a", "planner", "1"), charge("b", "executor", None), silent])
+    assert "unpriced_calls" not in shown["roles"]["planner"]
+    counts = [
+        (shown["roles"][role]["unpriced_calls"], shown["roles"][role]["unreported_calls"])
+        for role in ("executor", "critic")
+    ]
+    assert counts == [(1, 0), (0, 1)]
+    assert (shown["total"]["unpriced_calls"], shown["total"]["unreported_calls"]) == (1, 1)
