@@ -29,6 +29,7 @@ from agents.executor.agent_loop import build_agent
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.state import State
 from agents.models.errors import ModelError
+from agents.models.replies.reading import CALLS_AS_TEXT
 from agents.models.role_models import RoleModels
 from agents.nodes.executor import build_executor
 from agents.nodes.planner import planner
@@ -50,6 +51,7 @@ TASK = (
 _FILES = {"notes.txt": b"one\n", "table.csv": b"a,b\n1,2\n"}
 _SHOWN_CHARACTERS = 120
 _ENDLESS = f"the model gives no answer: each of its {MOST_REPLIES} replies calls a tool"
+_SAFER = "to be safe, start the server with --jinja / a tool-call parser"
 _PARSE = (
     "start it with --jinja and a chat template for tools, or with a tool-call parser, or name "
     "another model"
@@ -96,6 +98,11 @@ class TrialResult:
     def passed(self) -> bool:
         """Whether a job can run with this model."""
         return all(result.ok for result in self.steps if result.step in REQUIRED)
+
+    def notes(self) -> Sequence[str]:
+        """Observations that keep no job from running."""
+        forms = {reply.response_metadata.get(CALLS_AS_TEXT) for reply in self.replies} - {None}
+        return [f"tool calls come as text ({form}) and are read; {_SAFER}" for form in forms]
 
 
 @dataclass(frozen=True, slots=True)

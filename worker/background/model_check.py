@@ -73,7 +73,7 @@ MOST_OUTPUT = 2_048
 
 
 async def check(context: WorkerContext, names: Sequence[str]) -> list[dict[str, Any]]:
-    """One result a model, in order: {name, ok, error, steps, seconds, first_token_seconds,
+    """One result a model, in order: {name, ok, error, steps, notes, seconds, first_token_seconds,
     input_tokens, output_tokens, cost_usd, context_tokens}. What is not known is null.
     """
     trials = build_trials(context.tools)
@@ -87,6 +87,7 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
         "name": text,
         "ok": False,
         "steps": [],
+        "notes": [],
         "context_tokens": None,
     }
     try:
@@ -109,6 +110,7 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
         "ok": trial.passed,
         "error": failed[0] if failed else None,
         "steps": [_plain(step) for step in trial.steps],
+        "notes": list(trial.notes()),
         "context_tokens": model.context,
         "seconds": round(time.monotonic() - begun, 3),
         "first_token_seconds": ear.first,

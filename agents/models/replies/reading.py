@@ -16,12 +16,19 @@ from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.ending import cut_off, require_answer, separate_broken_calls
 from agents.models.replies.fields import Fields, with_fields
 from agents.models.replies.surrogates import fix_surrogates
-from agents.models.replies.text_calls import TextCalls, offered_name, read_text_calls
+from agents.models.replies.text_calls import (
+    TextCalls,
+    offered_name,
+    read_text_calls,
+    text_call_form,
+)
 from agents.models.replies.thoughts import without_thoughts
 from agents.texts import is_blank
 
 Tools = Mapping[str, Schema]
 """The parameters of each offered tool, by its name."""
+CALLS_AS_TEXT = "calls_as_text"
+"""The key in a reply's metadata that names the form of its tool calls, if they came as text."""
 _ADVICE = "the model's tool calls come as text: start the server with --jinja / a tool-call parser"
 
 
@@ -66,6 +73,9 @@ def _read(message: AIMessage, tools: Tools) -> AIMessage:
         _with_meant_arguments(call, tools) for call in [*message.tool_calls, *_new(text_calls)]
     ]
     update: dict[str, Any] = {"tool_calls": calls}
+    if text_calls.calls:
+        form = text_call_form(plain)
+        update["response_metadata"] = {**message.response_metadata, CALLS_AS_TEXT: form}
     if text_calls.text != text:
         update["content"] = _with_text(message.content, text_calls.text)
     read = message.model_copy(update=update)

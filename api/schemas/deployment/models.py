@@ -112,6 +112,9 @@ class CheckedModel(ResponseModel):
         default_factory=list,
         description="in order; empty if no request could be sent, and for recordings",
     )
+    notes: list[str] = Field(
+        default_factory=list, description="observations that keep no job from running"
+    )
     context_tokens: int | None = Field(None, description="see the field of GET /models")
     seconds: float | None = Field(description="of the whole check")
     first_token_seconds: float | None

@@ -135,6 +135,8 @@ def _show_checks(screen: Screen, checks: Sequence[Mapping[str, Any]]) -> None:
             screen.line("no", printable(each["error"] or name), Tone.BAD)
         for step in each["steps"]:
             _show_step(screen, step)
+        for note in each.get("notes", ()):
+            screen.line("  note", printable(note), Tone.WARN)
         if each.get("context_tokens") is not None:
             screen.line("  context", f"{each['context_tokens']:,} tokens", Tone.QUIET)
 

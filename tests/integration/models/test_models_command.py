@@ -102,15 +102,32 @@ async def test_what_there_is_what_it_costs_and_whether_it_answers(
 
 
 FORCED, CALL, RESULT, USAGE = "forced_tool", "tool_call", "tool_result", "usage"
+AS_TEXT = '<tool_call>\n{"name": "list_dir", "arguments": {"path": "."}}\n</tool_call>'
+UNREAD = '<tool_call>\n{"name": "list_dir", "arguments": {"path": \n</tool_call>'
+TALK = "There are 2 files."
+TURNS: dict[str, tuple[set[str], Turn]] = {
+    "ignores-forced-tools": ({FORCED}, Reply("I would count them.")),
+    "refuses-tools": ({CALL, RESULT}, Refusal(400, "this model does not support tools")),
+    "only-talks": ({CALL}, Reply(TALK, tokens=Tokens(1_500, 5))),
+    "never-sees-tools": ({CALL}, Reply(TALK, tokens=Tokens(400, 5))),
+    "names-unknown-tools": ({CALL, RESULT}, Reply(tool_calls=(ToolCall("look", {}),))),
+    "stutters-in-text": ({CALL, RESULT}, Reply(UNREAD, tokens=Tokens(1_500, 5))),
+    "calls-in-text": ({CALL}, Reply(AS_TEXT, tokens=Tokens(1_500, 5))),
+    "refuses-results": ({RESULT}, Refusal(400, "tool messages are not supported")),
+    "never-answers": ({RESULT}, Reply(tool_calls=(ToolCall("list_dir", {"path": "."}),))),
+    "loses-the-line": ({RESULT}, Cut(Reply("2"))),
+}
+"""The steps at which each model differs, and its turn there."""
 BROKEN = {
     "ignores-forced-tools": (FORCED, "the planner's reply could not be read"),
     "refuses-tools": (CALL, "does not support tools"),
-    "only-talks": (
-        CALL,
-        "calls no tool, although the task asks for a call: it answers 'There are 2 files.'",
-    ),
+    "only-talks": (CALL, "calls no tool, although the task asks for a call: it answers 'There are"),
     "never-sees-tools": (CALL, "does not show the tools to the model: it counts 400 tokens"),
     "names-unknown-tools": (CALL, "calls of tools fail: Error: look is not a valid tool"),
+    "stutters-in-text": (
+        CALL,
+        "tool calls come as text: start the server with --jinja / a tool-call parser",
+    ),
     "refuses-results": (RESULT, "tool messages are not supported"),
     "never-answers": (RESULT, "each of its 4 replies calls a tool"),
     "loses-the-line": (RESULT, "groq:loses-the-line: "),
@@ -121,29 +138,12 @@ BROKEN = {
 
 def breaks_down(request: Request) -> Turn:
     """A server with models that fail at one step."""
+    if request.model == "counts-nothing":
+        return replace(obeys(request), tokens=None)
+    steps, turn = TURNS[request.model]
     forced = request.tools == ("Plan",)
-    sent_back = request.messages[-1].speaker == "tool"
-    reply = obeys(request)
-    match request.model:
-        case "ignores-forced-tools" if forced:
-            return Reply("I would count them.")
-        case "refuses-tools" if not forced:
-            return Refusal(400, "this model does not support tools")
-        case "only-talks" if not forced:
-            return Reply("There are 2 files.", tokens=Tokens(1_500, 5))
-        case "never-sees-tools" if not forced:
-            return Reply("There are 2 files.", tokens=Tokens(400, 5))
-        case "names-unknown-tools" if not forced:
-            return Reply(tool_calls=(ToolCall("look", {}),))
-        case "refuses-results" if sent_back:
-            return Refusal(400, "tool messages are not supported")
-        case "never-answers" if sent_back:
-            return Reply(tool_calls=(ToolCall("list_dir", {"path": "."}),))
-        case "loses-the-line" if sent_back:
-            return Cut(reply)
-        case "counts-nothing":
-            return replace(reply, tokens=None)
-    return reply
+    step = FORCED if forced else RESULT if request.messages[-1].speaker == "tool" else CALL
+    return turn if step in steps else obeys(request)
 
 
 async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_pat
             assert (model, failed) == (model, [failing])
             assert reason in steps[failing]["error"], result
             assert ("--jinja" in steps[failing]["error"]) is (
-                model in {"never-sees-tools", "refuses-tools"}
+                model in {"never-sees-tools", "refuses-tools", "stutters-in-text"}
             )
             assert result["ok"] is (failing == USAGE)
             assert steps[failing]["required"] is (failing != USAGE)
@@ -174,6 +174,9 @@ async def test_a_check_names_the_step_that_fails(deployment: Deployment, tmp_pat
         assert noted.returncode == 0
         assert "a job can run" in noted.stdout
         assert "reports tokens: the server reports no tokens" in noted.stdout
+        read = fettle("models", "groq:calls-in-text", cwd=tmp_path, env=env)
+        assert read.returncode == 0
+        assert "note: tool calls come as text (<tool_call>) and are read" in read.stdout
         broken = fettle("models", "groq:refuses-results", cwd=tmp_path, env=env)
         assert broken.returncode == 1
         assert "no: groq:refuses-results: no job can run" in broken.stdout
