@@ -39,8 +39,8 @@ _MOST_DIGITS = 12
 _NAMES = ("id", "name", "model", "model_name", "root", "key")
 
 Read = Callable[[str], Awaitable[Any]]
-"""Reads the JSON at a URL. Raises httpx.HTTPStatusError for an error status, httpx.TransportError
-if no server answers, ValueError for other content and for none in time."""
+"""Reads the JSON at a URL. Raises httpx.TransportError if no server answers, another HTTPError of
+httpx for an error status or a broken encoding, ValueError for other content or none in time."""
 
 
 class ModelListing:
@@ -78,7 +78,9 @@ class ModelListing:
         for url in self.urls:
             try:
                 found = context_in(await self._read(url), self._model)
-            except (httpx.HTTPStatusError, ValueError):  # it has no such list
+            except httpx.TransportError:
+                raise
+            except (httpx.HTTPError, ValueError):  # the server has no such list
                 continue
             if found is not None:
                 return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 
@@ -129,3 +130,34 @@ async def test_a_server_that_was_started_with_a_smaller_context_is_noticed_at_it
     refused, less = server.requests
     assert (refused.body["max_tokens"], less.body["max_tokens"]) == (2_048, 1_024)
     assert characters(less) <= characters(refused) // 2 + 200
+
+
+async def test_a_second_list_names_the_loaded_context_of_lm_studio() -> None:
+    loaded = {"id": "q", "max_context_length": 131_072, "loaded_context_length": 4_096}
+    with ProviderServer([Reply("ok")]) as server:
+        server.lists["/v1/models"] = {"data": [{"id": "q"}, {"id": "other"}]}
+        server.lists["/api/v0/models"] = {"data": [{"id": "other"}, loaded]}
+        await asked(server, ModelOptions({}, {"compatible": server.openai_url}))
+    assert server.requests[0].body["max_tokens"] == 2_048
+
+
+async def test_the_list_is_read_with_the_key_and_only_from_the_address_itself() -> None:
+    received: list[str] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(b"HTTP/1.1 307 Moved\r\nlocation: http://127.0.0.1:1/\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        urls = {"compatible": f"http://127.0.0.1:{port}/v1/"}
+        name = ModelName.parse("compatible:q")
+        model = build(name, ModelOptions({"compatible": "secret"}, urls), "summary")
+        assert isinstance(model, ProviderModel)
+        await model.learn_context()
+        assert (model.context, model.server_error) == (None, None)
+        await model.aclose()
+    assert [each.split()[1] for each in received] == ["/v1/models", "/api/v0/models"]
+    assert all("authorization: Bearer secret" in each for each in received)

@@ -77,6 +77,8 @@ class Server:
         self.read_count += 1
         if self.down:
             raise httpx.ConnectError("refused")
+        if isinstance(self.lists.get(url), Exception):
+            raise self.lists[url]
         if url not in self.lists:
             request = httpx.Request("GET", f"http://127.0.0.1/{url}")
             raise httpx.HTTPStatusError(
@@ -131,3 +133,13 @@ async def test_a_server_without_a_list_is_not_asked_with_each_call(
     for _ in range(3):
         await listed.refresh(FRESH_SECONDS)
     assert (listed.context, listed.error, server.read_count) == (None, None, 2)
+
+
+@pytest.mark.parametrize("error", [httpx.DecodingError("not gzip"), ValueError("no JSON")])
+async def test_a_list_that_cannot_be_read_is_none(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server(monkeypatch, first=error, second=LLAMA_CPP)
+    listed = ModelListing(server.read, "m", ["first", "second"])
+    await listed.refresh(FRESH_SECONDS)
+    assert (listed.context, listed.error) == (8192, None)
