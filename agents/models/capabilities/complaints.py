@@ -16,12 +16,18 @@ from typing import Any
 from agents.models.errors import ModelRefused
 
 _MOST_DEPTH = 8
+_MOST_ITEMS = 50
+"""Of a list of complaints, and of all complaints."""
+_MOST_CHARACTERS = 20_000
+"""Of a text that may hold an object or a list."""
 _READ_CHARACTERS = 4_000
 """The rest of a sentence is not read: it may be a copy of the request."""
 _SENTENCES = ("message", "msg", "detail", "error", "errors", "description", "details", "metadata")
 _RAW = "raw"
 """Where OpenRouter puts the body of the provider behind it."""
-_LOCATED = re.compile(r"""['"]loc['"]: ?[(\[]([^)\]]*)[)\]], ?['"]msg['"]: ?['"]([^'"]*)""")
+_LOCATED = re.compile(
+    r"""['"]loc['"]: ?[(\[]([^)\]]{0,200})[)\]], ?['"]msg['"]: ?['"]([^'"]{0,400})"""
+)
 _STEP = re.compile(r"[^\s.\[\]()'\",/#]+")
 
 
@@ -37,7 +43,7 @@ class Complaint:
 def complaints(refusal: ModelRefused) -> list[Complaint]:
     """All complaints of a refusal, without repetitions."""
     items = [*_read(refusal.details, 0)] or [*_read(str(refusal), 0)]
-    return list(dict.fromkeys(items))
+    return list(dict.fromkeys(items))[:_MOST_ITEMS]
 
 
 def _read(value: Any, depth: int) -> Iterator[Complaint]:
@@ -46,7 +52,7 @@ def _read(value: Any, depth: int) -> Iterator[Complaint]:
     if isinstance(value, str):
         yield from _of_text(value, depth)
     elif isinstance(value, list):
-        for item in value:
+        for item in value[:_MOST_ITEMS]:
             yield from _read(item, depth + 1)
     elif isinstance(value, Mapping):
         yield from _of_object(value, depth)
@@ -67,6 +73,7 @@ def _of_object(value: Mapping[str, Any], depth: int) -> Iterator[Complaint]:
 
 def _of_text(text: str, depth: int) -> Iterator[Complaint]:
     """The complaints in a text, which may be JSON, or Python's text of a list of complaints."""
+    text = text[:_MOST_CHARACTERS]
     start = text.find("{")
     if start >= 0 and (inner := _parsed(text[start:])) is not None:
         text = text[:start]
@@ -87,6 +94,8 @@ def _parsed(text: str) -> Any:
 
 def _path(location: Any) -> tuple[str, ...]:
     """`messages[2].content`, or a list, as names without indexes."""
-    steps = location if isinstance(location, list) else _STEP.findall(str(location))
+    steps = (
+        location if isinstance(location, list) else _STEP.findall(str(location)[:_READ_CHARACTERS])
+    )
     names = [str(step) for step in steps if not str(step).isdigit()]
     return tuple(names[1:] if names[:1] == ["body"] else names)

@@ -89,7 +89,7 @@ def _name(field: Field) -> str:
     """The field's name, with the path before it. The names of fields in messages and tools can be
     English words: such a word has to be quoted or to follow a path."""
     is_common = field.listed and field.name.islower() and field.name.isalpha()
-    opened = rf"(?:{_QUOTE}|[\w\]]\.)" if is_common else r"(?<!\w)(?:[\w\[\]]+\.)*"
+    opened = rf"(?:{_QUOTE}|[\w\]]\.)" if is_common else r"(?<!\w)(?:[\w\[\]]{1,40}\.){0,8}"
     spelled = _spelled(field.name).replace("[ _-]", "_") if field.listed else _spelled(field.name)
     return rf"{opened}{spelled}(?!\w)"
 

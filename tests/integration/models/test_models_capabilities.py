@@ -73,6 +73,7 @@ async def test_a_lone_tool_is_forced_without_its_name(name: str) -> None:
             assert choice_of(request.body) == "required"
         case "anthropic":
             assert choice_of(request.body) == {"type": "any"}
+            assert "cache_control" not in request.body  # a single question is not repeated
         case "gemini":
             assert choice_of(request.body)["functionCallingConfig"]["mode"] == "ANY"
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -592,3 +593,17 @@ def test_a_record_survives_json_and_an_operator_overrides_it() -> None:
     assert Capabilities.parse(record.model_dump_json()) == record
     assert record.overridden(Capabilities(drop=frozenset())).drop == frozenset()
     assert record.overridden(Capabilities(context_tokens=9)).drop == record.drop
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["temperature ", "[", "a", "temperature.", "'loc': (", '{"error": ', "unknown ", "1 context "],
+)
+def test_a_hostile_refusal_takes_no_time(unit: str) -> None:
+    text = (unit * 100_000)[:100_000]
+    located = {"loc": [text], "msg": text}
+    for body in (text, {"detail": [text] * 10}, {"detail": [located] * 10}):
+        error = refusal(body)
+        started = time.process_time()
+        learn(error, OPENAI, NONE)
+        assert time.process_time() - started < 2.0
