@@ -61,8 +61,10 @@ async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: typ
     bound = model.bind_tools([_tool(schema)], tool_choice=ANY_TOOL)
     try:
         message = await bound.ainvoke(list(messages))
-    except ReplyUnusable as error:  # Groq withholds replies that are plain JSON
-        withheld = read(_as_text(error), schema)
+    except ReplyUnusable as error:
+        if error.reply is not None:
+            raise
+        withheld = read(AIMessage(error.text), schema)  # Groq withholds replies that are plain JSON
         if withheld.value is None:
             raise
         return withheld
@@ -89,14 +91,6 @@ def read(message: AIMessage, schema: type[T]) -> Answer[T]:
             return Answer(None, f"Invalid JSON: {error}", message)
         return _validated(message, schema, value)
     return Answer(None, f"the reply does not call {name}", message)
-
-
-def _as_text(error: ReplyUnusable) -> AIMessage:
-    """The reply as its text alone, with the usage that was reported."""
-    if error.reply is None:
-        return AIMessage(error.text)
-    update = {"content": error.text, "tool_calls": [], "invalid_tool_calls": []}
-    return error.reply.model_copy(update=update)
 
 
 @cache

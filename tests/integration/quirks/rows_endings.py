@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from support.quirks.edits import ends_with
+from support.quirks.edits import arguments_json, ends_with
 from support.quirks.quirk import Asked, role, says, second_call
 from support.quirks.row import Ran, Row, fails, on_all, openai, waits
 
@@ -37,6 +37,11 @@ _NO_ANSWER = "two replies in a row are no answer"
 def half(reply: Reply) -> Turn:
     """The first half of the text."""
     return replace(reply, text=reply.text[: len(reply.text) // 2])
+
+
+def _as_json(reply: Reply) -> Turn:
+    """The first call's arguments as the text."""
+    return replace(reply, text=arguments_json(reply.tool_calls[0]), tool_calls=())
 
 
 def untold(asked: Asked) -> bool:
@@ -109,6 +114,12 @@ ROWS: list[Row] = [
     *on_all(
         "empty verdicts",
         says(lambda _: _EMPTY, role("critic")),
+        end=fails("the critic's reply could not be read"),
+    ),
+    *on_all(
+        "verdicts in plain JSON that end with OTHER",
+        says(_as_json, role("critic")),
+        ends_with("OTHER", role("critic")),
         end=fails("the critic's reply could not be read"),
     ),
     openai("empty verdicts, and a stand-in", says(lambda _: _EMPTY, role("critic")), stand_in=[]),
