@@ -36,6 +36,11 @@ _SIGNATURE_NEEDED = re.compile(
     r"|thought_?signature\W+(?:is\W+|are\W+)?(?:missing|required)",
     re.IGNORECASE,
 )
+_CONTENT_NEEDED = re.compile(
+    r"\bcontent\b[\s\S]{0,60}?(?:valid string|must be (?:a )?string|not an allowed value"
+    r"|got null|(?:not|non)[ -]?(?:be )?null|(?:is|field) required)",
+    re.IGNORECASE,
+)
 # OpenRouter passes the ids of OpenAI's items on, and OpenAI has not stored the items.
 _ITEM_GONE = re.compile(r"item with id \W*rs_", re.IGNORECASE)
 _ID_REFUSED = re.compile(
@@ -53,11 +58,19 @@ def learn_history(sentence: str, sent: Mapping[str, Any], record: Capabilities) 
     if _SIGNATURE_NEEDED.search(sentence):
         path = IN_GEMINI if "contents" in sent else IN_COMPLETIONS
         record = _with_addition(record, path, NO_SIGNATURE)
+    if _CONTENT_NEEDED.search(sentence) and _has_null_content(sent):
+        record = _with_addition(record, "messages.content", "")
     if _ITEM_GONE.search(sentence):
         record = record.changed(drop=record.drop | {"messages.reasoning_details.id"})
     if _ID_REFUSED.search(sentence):
         record = record.changed(short_ids=True)
     return record
+
+
+def _has_null_content(body: Mapping[str, Any]) -> bool:
+    """Whether a reply has calls and no content, as OpenAI writes it."""
+    messages = body.get("messages") or ()
+    return any(each["content"] is None for each in messages if "content" in each)
 
 
 def adapt_history(body: dict[str, Any], record: Capabilities) -> dict[str, Any]:
@@ -82,7 +95,7 @@ def _with_field(message: dict[str, Any], steps: Sequence[str], value: str) -> di
         return message
     name, *inner = steps
     if not inner:
-        return message if message.get(name) else {**message, name: value}
+        return {**message, name: message.get(name) or value}
     items = message.get(name) or []
     calls = [index for index, item in enumerate(items) if name != "parts" or "functionCall" in item]
     if not calls or any(_value_at(items[index], inner) for index in calls):

@@ -419,6 +419,14 @@ ROWS: list[Row] = [
         for row in (openai, anthropic)
     ),
     openai(
+        "a reply without content is refused",
+        refuses(
+            lambda asked: any(each["content"] is None for each in own_replies(asked.request)),
+            422,
+            "messages.2.assistant.content: Input should be a valid string",
+        ),
+    ),
+    openai(
         "a server refuses the ids that it made itself",
         refuses(
             _not_of_mistral,

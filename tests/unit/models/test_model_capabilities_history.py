@@ -26,6 +26,7 @@ KIMI = (
     "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
 )
 SIGNATURE = "Function call is missing a thought_signature in functionCall parts."
+CONTENT_NEEDED = {"messages.content": ""}
 TEXT_NEEDED = {"messages.reasoning_content": "(no text)"}
 SIGNATURE_NEEDED = {
     "messages.tool_calls.extra_content.google.thought_signature": "skip_thought_signature_validator"
@@ -59,6 +60,9 @@ SIGNATURE_NEEDED = {
             "Item with id 'rs_05' not found. Items are not persisted.",
             {"drop": {"messages.reasoning_details.id"}},
         ),
+        ("messages.1.content: Input should be a valid string", {"add": CONTENT_NEEDED}),
+        ("Invalid value for 'content': expected a string, got null.", {"add": CONTENT_NEEDED}),
+        ("none is not an allowed value", {}),
         ("reasoning_effort is missing", {}),
         ("the thinking budget must be provided", {}),
         ("The conversation must not be empty.", {}),
@@ -101,6 +105,14 @@ def test_replies_that_lack_a_field_get_it() -> None:
     assert (user, said, signed) == (body["messages"][0], replies[0], replies[2])
     added = {"google": {"thought_signature": "skip_thought_signature_validator"}}
     assert called["tool_calls"] == [{**CALL, "extra_content": added}, CALL]
+
+
+def test_a_reply_without_content_gets_an_empty_one() -> None:
+    said = {"role": "assistant", "content": "ok"}
+    sent = adapt({"messages": [REPLY, said]}, NONE.changed(add=CONTENT_NEEDED))["messages"]
+    assert sent == [{**REPLY, "content": ""}, said]
+    refusal = ModelRefused("messages.0.content: Input should be a valid string", status=422)
+    assert learn(refusal, {"messages": [said]}, NONE).record == NONE
 
 
 def test_a_call_without_a_signature_gets_one_in_geminis_form() -> None:
