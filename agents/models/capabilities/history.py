@@ -45,8 +45,12 @@ _CONTENT_NEEDED = re.compile(
 _ITEM_GONE = re.compile(r"item with id \W*rs_", re.IGNORECASE)
 _ID_REFUSED = re.compile(
     r"(?:tool[ _]?(?:call|use)[ _]?ids?\b|tool_(?:calls?|use)[\w.\[\]]*\.id\b)"
-    r"[\s\S]{0,120}?(?:must|pattern|too long|length|invalid|characters|format)",
+    r"[\s\S]{0,400}?(?:must|match|pattern|too long|length|invalid|characters|format)",
     re.IGNORECASE,
+)
+
+_NAME_NEEDED = re.compile(
+    r"function_?response\.name|tool (?:message|result)\w*\W[^.]{0,40}\bname\b", re.IGNORECASE
 )
 
 
@@ -64,6 +68,8 @@ def learn_history(sentence: str, sent: Mapping[str, Any], record: Capabilities) 
         record = record.changed(drop=record.drop | {"messages.reasoning_details.id"})
     if _ID_REFUSED.search(sentence):
         record = record.changed(short_ids=True)
+    if _NAME_NEEDED.search(sentence):
+        record = record.changed(named_results=True)
     return record
 
 
@@ -74,14 +80,17 @@ def _has_null_content(body: Mapping[str, Any]) -> bool:
 
 
 def adapt_history(body: dict[str, Any], record: Capabilities) -> dict[str, Any]:
-    """`body` with the fields that the server needs, and with ids that it accepts."""
+    """`body` with the fields and names that the server needs, and with ids that it accepts."""
     for path, value in record.add.items():
         section, *steps = path.split(".")
         if isinstance(messages := body.get(section), list):
             body = {**body, section: [_with_field(each, steps, value) for each in messages]}
-    if record.short_ids and isinstance(messages := body.get("messages"), list):
-        body = {**body, "messages": list(_with_short_ids(messages))}
-    return body
+    messages = body.get("messages")
+    if record.named_results and isinstance(messages, list):
+        messages = _with_names(messages)
+    if record.short_ids and isinstance(messages, list):
+        messages = list(_with_short_ids(messages))
+    return body if messages is None else {**body, "messages": messages}
 
 
 def _with_addition(record: Capabilities, path: str, value: str) -> Capabilities:
@@ -114,6 +123,16 @@ def _value_at(item: Any, steps: Sequence[str]) -> Any:
 def _with_value(item: Mapping[str, Any], steps: Sequence[str], value: str) -> dict[str, Any]:
     name, *inner = steps
     return {**item, name: _with_value(item.get(name) or {}, inner, value) if inner else value}
+
+
+def _with_names(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Chat completions: the messages with the name of its tool in each result."""
+    calls = (call for each in messages for call in each.get("tool_calls") or ())
+    names = {call["id"]: call["function"]["name"] for call in calls}
+    return [
+        {"name": names[each["tool_call_id"]], **each} if each.get("tool_call_id") in names else each
+        for each in messages
+    ]
 
 
 def _with_short_ids(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

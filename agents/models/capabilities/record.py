@@ -33,6 +33,8 @@ class Capabilities(BaseModel):
     `messages.tool_calls.extra_content`, is added to the first call of a reply."""
     short_ids: bool = False
     """Whether the server accepts only ids of calls that have nine letters and digits."""
+    named_results: bool = False
+    """Whether the server needs the name of the tool in each result of a call."""
     max_output_tokens: int | None = Field(None, gt=0)
     """The most output tokens that a request may ask for."""
     context_tokens: int | None = Field(None, gt=0)
@@ -72,6 +74,7 @@ class Capabilities(BaseModel):
             rename={**self.rename, **newer.rename},
             add={**self.add, **newer.add},
             short_ids=self.short_ids or newer.short_ids,
+            named_results=self.named_results or newer.named_results,
             max_output_tokens=newer.max_output_tokens or self.max_output_tokens,
             context_tokens=newer.context_tokens or self.context_tokens,
             learned_at=max(self.learned_at, newer.learned_at),

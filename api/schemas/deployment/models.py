@@ -53,6 +53,9 @@ class AcceptedForm(ResponseModel):
     short_ids: bool = Field(
         default=False, description="whether ids of calls have nine letters and digits"
     )
+    named_results: bool = Field(
+        default=False, description="whether each result of a call has the name of its tool"
+    )
     max_output_tokens: int | None = Field(None, description="null: as the workers' settings say")
     context_tokens: int | None = Field(None, description="null: not known")
     learned_at: Time | None = Field(None, description="the last change; null: a setting")

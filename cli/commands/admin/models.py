@@ -103,6 +103,8 @@ def _form(accepted: Mapping[str, Any]) -> str:
     parts += [f"with {name}" for name in sorted(accepted["add"])]
     if accepted["short_ids"]:
         parts.append("short ids of calls")
+    if accepted["named_results"]:
+        parts.append("names in results")
     if (tokens := accepted["max_output_tokens"]) is not None:
         parts.append(f"at most {tokens:,} output tokens")
     if (tokens := accepted["context_tokens"]) is not None:

@@ -62,6 +62,11 @@ SIGNATURE_NEEDED = {
         ),
         ("messages.1.content: Input should be a valid string", {"add": CONTENT_NEEDED}),
         ("Invalid value for 'content': expected a string, got null.", {"add": CONTENT_NEEDED}),
+        (
+            "contents[2].parts[0].function_response.name: Name cannot be empty.",
+            {"named_results": True},
+        ),
+        ("tool messages are not supported", {}),
         ("none is not an allowed value", {}),
         ("reasoning_effort is missing", {}),
         ("the thinking budget must be provided", {}),
@@ -133,6 +138,14 @@ def test_ids_of_calls_and_results_stay_in_step() -> None:
     assert sent[2]["tool_call_id"] == call["id"]
     assert len(call["id"]) == 9
     assert adapt({"messages": sent}, NONE.changed(short_ids=True))["messages"] == sent
+
+
+def test_results_get_the_names_of_their_tools() -> None:
+    sent = adapt(OPENAI, NONE.changed(named_results=True, short_ids=True))["messages"]
+    assert sent[2]["name"] == "f"
+    assert sent[2]["tool_call_id"] == sent[1]["tool_calls"][0]["id"]
+    alone = [{"role": "tool", "content": "ran", "tool_call_id": "gone"}]
+    assert adapt({"messages": alone}, NONE.changed(named_results=True))["messages"] == alone
 
 
 def test_a_field_within_a_field_is_left_out() -> None:
