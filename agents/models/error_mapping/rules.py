@@ -58,7 +58,8 @@ RULES: Final[Sequence[Rule]] = (
         re.compile(
             r"context[ _-]?(?:length|size|window|limit)|available context|ContextWindowExceeded"
             r"|(?:prompt|input|message|request)s? (?:is |are |was )?too long|too many input tokens"
-            r"|maximum prompt length|input token count|prompt token count of \d{1,9} exceeds"
+            r"|maximum prompt length|input token count"
+            r"|prompt token count (?:of )?\d{1,9} (?:exceeds|cannot exceed)"
             r"|max_prompt_tokens|`inputs` (?:tokens|must)|inputs must have less than"
             r"|range of input length|longer than the (?:maximum )?(?:model|context)"
             r"|model token limit|total tokens limit|too many tokens(?!,? please wait| per)"
@@ -153,6 +154,7 @@ RULES: Final[Sequence[Rule]] = (
             r"|\bmodels?\b.{0,120}? (?:is|has been|was) (?:now )?(?:decommissioned|deprecated)"
             r"|\bmodels?\b.{0,120}? (?:has been|was) (?:retired|removed|shut ?down|discontinued)"
             r"|\bmodels?\b.{0,120}? no longer (?:available|supported)"
+            r"|\bmodels?\b.{0,120}? reached (?:the|its) end of (?:its )?life"
             r"|not supported for generateContent|not supported by any provider|param=model\b",
             re.IGNORECASE,
         ),

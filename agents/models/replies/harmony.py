@@ -15,6 +15,13 @@ _MESSAGE = re.compile(
     r"(?:<\|(?:end|call|return)\|>\s*|(?=<\|(?:start|channel)\|>)|\Z)",
     re.DOTALL,
 )
+_WITHOUT_TOKENS = re.compile(
+    r"\s*(?:analysis.*?assistant)?commentary to=(?P<tool>[\w.:-]+)\s*(?:json|code)?\s*"
+    r"(?P<arguments>\{.*\})\s*"
+    r"|\s*analysis.*?assistantfinal(?P<text>.+)",
+    re.DOTALL,
+)
+"""The same of a server that drops the special tokens."""
 _TO = re.compile(r"\bto=([\w.:-]+)")
 
 
@@ -28,6 +35,9 @@ class HarmonyText:
 
 def read_harmony(text: str) -> HarmonyText | None:
     """The messages in a text that consists of them; None for any other text."""
+    if plain := _WITHOUT_TOKENS.fullmatch(text):
+        call = (plain["tool"], plain["arguments"])
+        return HarmonyText((plain["text"] or "").strip(), (call,) if plain["tool"] else ())
     texts: list[str] = []
     calls: list[tuple[str, str]] = []
     position = 0

@@ -18,6 +18,8 @@ from agents.models.replies.code_spans import find, outside_code
 from agents.models.replies.ending import MALFORMED
 from agents.models.replies.harmony import FORM as HARMONY
 from agents.models.replies.harmony import read_harmony
+from agents.models.replies.python_calls import FORM as PYTHON
+from agents.models.replies.python_calls import read_python_calls
 
 BARE = '{"name": ..., "arguments": ...}'
 """A reply that is nothing but the JSON of its calls."""
@@ -88,6 +90,8 @@ def text_call_form(text: str) -> str | None:
     harmony = read_harmony(text)
     if harmony is not None and harmony.calls:
         return HARMONY
+    if read_python_calls(text):
+        return PYTHON
     if (value := _json(text)) is not None:
         return BARE if _bare_calls(value) else None
     if match := find(_FORM, text):
@@ -104,16 +108,16 @@ def read_text_calls(text: str, offered: Collection[str]) -> TextCalls:
     form = text_call_form(text)
     if form is None:
         return TextCalls(text)
-    if form != BARE:
+    if form not in {BARE, PYTHON}:
         start = match.start() if (match := find(_FORM, text)) else 0
         return _offered(text[:start].strip(), list(_calls_from(text, start)), offered, form)
     fenced = _FENCED.fullmatch(text)
-    bare = _bare_calls(_json(fenced[1] if fenced else text))
+    bare = read_python_calls(text) or _bare_calls(_json(fenced[1] if fenced else text))
     if all(offered_name(name, offered) is None for name, _ in bare):
         return TextCalls(text)  # JSON that looks like a call
     if fenced:
         return TextCalls(text, unread=BARE)  # a call that is shown, or made
-    return _offered("", bare, offered, BARE)
+    return _offered("", bare, offered, form)
 
 
 def offered_name(name: str, offered: Collection[str]) -> str | None:

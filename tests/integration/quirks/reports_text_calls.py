@@ -249,7 +249,15 @@ ROWS: list[Row] = [
         "an end of thoughts before the JSON of plan and verdict", _as_json("Easy.\n</think>\n\n")
     ),
     openai("thoughts before JSON in a fence", _as_json("<think>x</think>\n```json\n", "\n```")),
-    openai("a sentence before the JSON of plan and verdict", _as_json("Here it is:\n\n")),
+    openai(
+        "a sentence before the JSON of plan and verdict: it is read, or the reason is named",
+        _as_json("Here it is:\n\n"),
+        end=succeeds_or_fails("the critic's reply could not be read"),
+    ),
+    openai(
+        "thoughts and an answer in harmony without its tokens",
+        _answers(f"analysisIt is 42, I think.assistantfinal{ANSWER}"),
+    ),
     openai("a sentence around JSON in a fence", _as_json("Here it is:\n```json\n", "\n```\nDone.")),
     openai("a fence without a language", _as_json("```\n", "\n```")),
     openai("a control token after the JSON", _as_json("", "<|im_end|>")),
@@ -266,9 +274,7 @@ ROWS: list[Row] = [
     ),
     openai(
         "calls always come as text of an unreadable form: the reason is named",
-        says(
-            as_text(lambda call: f"<tool_call>{call.name}: {arguments_json(call)[:9]}"), first_call
-        ),
+        says(as_text(lambda call: f"<tool_call>\n{_json(call)[:40]}"), first_call),
         end=fails("as text"),
     ),
 ]

@@ -165,6 +165,19 @@ READ: dict[str, tuple[str, list[tuple[str, dict[str, Any]]], str]] = {
         [],
         "It is done.",
     ),
+    "harmony, without its tokens": ('commentary to=functions.shell json{"command": "ls"}', LS, ""),
+    "harmony, thoughts and a call without its tokens": (
+        'analysisI look.assistantcommentary to=functions.shell json{"command": "ls"}',
+        LS,
+        "",
+    ),
+    "harmony, an answer without its tokens": (
+        "analysisIt is done, I think.assistantfinalIt is done.",
+        [],
+        "It is done.",
+    ),
+    "Llama 4": ("[shell(command=\"ls\"), list_dir(path='src')]\n", TWO, ""),
+    "Llama 4, no arguments": ("[list_dir()]", [("list_dir", {})], ""),
     "harmony, the tool first": (
         (
             "<|start|>assistant to=functions.shell<|channel|>commentary json<|message|>"
@@ -221,6 +234,11 @@ def test_a_call_that_is_not_clear_is_named(text: str, form: str | None) -> None:
         '{"steps": ["Use <function=shell>."]}',
         f"The JSON of a call is {CALL}",
         f"```json\n{CALL}\n```\nThat is a call.",
+        "[print('x')]",
+        "[delete(path='x')]",
+        "[1, (2)]",
+        "[shell(command=os.environ)]",
+        "analysis of the folder: it is done.",
     ],
 )
 def test_a_text_that_shows_a_call_is_a_text(text: str) -> None:
@@ -279,7 +297,18 @@ def test_thoughts_are_no_part_of_a_text(text: str, rest: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<think>", "</think>", "<tool_call>", "`", "```", "<|channel|>", "[TOOL_CALLS]", "<"]
+    "piece",
+    [
+        "<think>",
+        "</think>",
+        "<tool_call>",
+        "`",
+        "```",
+        "<|channel|>",
+        "[TOOL_CALLS]",
+        "<",
+        "assistant",
+    ],
 )
 def test_a_long_text_is_read_in_time(piece: str) -> None:
     text = piece * (200_000 // len(piece))
