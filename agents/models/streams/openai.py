@@ -41,12 +41,15 @@ class OpenAIAssembler:
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
         """See StreamAssembler."""
-        if error := event.get("error"):
+        if error := event.get("error") or event.get("detail"):
             raise error_in_reply(error)
+        if event.get("object") == "error":  # SGLang's and older vLLM's
+            raise error_in_reply(event)
         choices = event.get("choices") or ()
         usages = [event, event.get("x_groq") or {}, *choices]  # Groq's place and Moonshot's
-        if usage := next((each["usage"] for each in usages if each.get("usage")), None):
-            self._head["usage"] = usage
+        for usage in [each.get("usage") for each in usages]:
+            if usage and isinstance(usage, Mapping):
+                self._head["usage"] = usage
         for name in ("id", "created", "model", "system_fingerprint", "service_tier", "provider"):
             if name in event:
                 self._head[name] = event[name]

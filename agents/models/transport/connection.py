@@ -145,7 +145,7 @@ class ProviderClient(httpx.AsyncClient):
         try:
             async with asyncio.timeout_at(clock.deadline):
                 response = await super().send(request, stream=True, **options)
-                if response.status_code == httpx.codes.OK:
+                if response.is_success:
                     return response
                 try:
                     raise error_from_response(await response.aread(), response)

@@ -154,6 +154,8 @@ class _ServerSentEvents:
     def _parsed(self, data: bytes) -> Objects | None:
         """The objects of an event; None if its data is not complete."""
         data = data.strip(_SPACE)
+        while data.startswith(b"data:"):  # a proxy has framed the events again
+            data = data.removeprefix(b"data:").strip(_SPACE)
         if data == _DONE:
             self.done = True
             return []

@@ -68,6 +68,7 @@ BODIES = {
         False,
     ),
     "after done": (b"data: %s\n\ndata: [DONE]\n\ndata: {broken\n\n" % ONE, [A], True),
+    "framed twice": (b"data: data: %s\n\ndata: data: [DONE]\n\n" % ONE, [A], True),
     "array": (b"data: [%s, %s]\n\n" % (ONE, TWO), [A, B], False),
     "error as text": (
         b"event: error\ndata: no room\ndata: left\n\n",
