@@ -21,7 +21,7 @@ _WITHOUT_TOKENS = re.compile(
     r"|\s*analysis.*?assistantfinal(?P<text>.+)",
     re.DOTALL,
 )
-"""The same of a server that drops the special tokens."""
+"""A call or an answer from a server that drops the special tokens."""
 _TO = re.compile(r"\bto=([\w.:-]+)")
 
 

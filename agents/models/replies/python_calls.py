@@ -20,13 +20,17 @@ def read_python_calls(text: str) -> Sequence[tuple[str, dict[str, Any]]]:
     try:
         expression = ast.parse(text, mode="eval").body
         elements = expression.elts if isinstance(expression, ast.List) else []
-        return [_call(each) for each in elements]
+        return [_call(element) for element in elements]
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return ()
 
 
 def _call(node: ast.expr) -> tuple[str, dict[str, Any]]:
-    if not isinstance(node, ast.Call) or node.args or any(k.arg is None for k in node.keywords):
+    if (
+        not isinstance(node, ast.Call)
+        or node.args
+        or any(word.arg is None for word in node.keywords)
+    ):
         raise ValueError("not a call with named arguments")
-    arguments = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}
+    arguments = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords}
     return ast.unparse(node.func), arguments
