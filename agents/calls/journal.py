@@ -33,6 +33,9 @@ from agents.recordings.dump import dump_turn, record_turn
 from agents.spending.budget import BudgetGuard, LostReply
 from agents.spending.pricing import Usage
 
+LOST_CALL = "lost|"
+"""How the id of a charge begins whose reply never arrived in full."""
+
 M = TypeVar("M", bound=BaseMessage)
 
 
@@ -114,7 +117,7 @@ async def model_call(
 
         async def charge(lost: LostReply, reservation: str | None) -> None:
             cost = ports.prices.of(ModelName.parse(name), lost.usage)
-            call_id = lost.call or f"{at.key()}|{uuid4()}"
+            call_id = lost.call or f"{LOST_CALL}{at.key()}|{uuid4()}"
             await ports.journal.paid(
                 _charge(call_id, lost.usage, role, name, cost, reservation),
             )

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
+from agents.calls.journal import LOST_CALL
 from drills.chaos.checks.attempts import Attempt
 from drills.chaos.checks.case import Case, Finding
 from drills.chaos.deployment.reading import JobRead
@@ -99,12 +100,14 @@ def repeated_for_nothing(case: Case) -> Iterator[Finding]:
 
 
 def billed_once(case: Case) -> Iterator[Finding]:
-    """Every call in the events is charged, and no more is charged than was asked."""
+    """Every call in the events is charged, and no more is charged than was asked. A reply that was
+    cut is charged by itself."""
     for job in case.jobs:
         reported = {event.data["call"] for event in job.events if event.kind == "model_called"}
         charged = job.charges
         if job.retry_of is None and (free := reported - charged):
             yield job.id, f"{len(free)} calls are in the events and not charged"
+        answered = {call for call in charged if not call.startswith(LOST_CALL)}
         calls = case.called.get(job.id)
-        if calls and job.id not in case.inherited and len(charged) > len(calls):
-            yield job.id, f"{len(calls)} calls were made, {len(charged)} charged"
+        if calls and job.id not in case.inherited and len(answered) > len(calls):
+            yield job.id, f"{len(calls)} calls were made, {len(answered)} charged"
