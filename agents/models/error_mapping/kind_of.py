@@ -54,10 +54,12 @@ _OF_STATUS: Final[Mapping[int, ErrorKind]] = {
     409: ErrorKind.OVERLOADED,
     410: ErrorKind.ADDRESS,
     413: ErrorKind.TOO_LARGE,
+    424: ErrorKind.OVERLOADED,  # TGI and Bedrock: the model behind the server failed
     425: ErrorKind.OVERLOADED,
     429: ErrorKind.RATE,
     # Groq's own: no capacity in the flex tier. https://console.groq.com/docs/errors
     498: ErrorKind.OVERLOADED,
+    499: ErrorKind.OVERLOADED,  # Gemini: CANCELLED
 }
 
 

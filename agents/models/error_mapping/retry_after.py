@@ -22,16 +22,22 @@ _UNIT = (
 _PARTS = re.compile(_UNIT)
 _DURATION = re.compile(rf"(?:{_UNIT} ?)+")
 _IN_MESSAGE = re.compile(
-    rf"(?:try|retry)(?:ing)?(?: again)? (?:in|after) ((?:{_UNIT} ?)+)", re.IGNORECASE
+    rf"(?:(?:try|retry)(?:ing)?(?: again)? (?:in|after)|wait(?: for)?|resets? in) ((?:{_UNIT} ?)+)",
+    re.IGNORECASE,
 )
 # LiteLLM repeats the provider's headers under this prefix.
 _PREFIXES = ("", "llm_provider-")
 _PAIRS = (
     ("x-ratelimit-remaining", "x-ratelimit-reset"),
+    ("ratelimit-remaining", "ratelimit-reset"),
     ("x-ratelimit-remaining-{}", "x-ratelimit-reset-{}"),
     ("anthropic-ratelimit-{}-remaining", "anthropic-ratelimit-{}-reset"),
 )
+_SECONDS = ("retry_after", "retryAfter", "retry_after_seconds", "estimated_time")
+"""Fields of an error object. The last is Hugging Face's, while a model is loaded."""
 _COUNTED = ("requests", "tokens", "input-tokens", "output-tokens")
+_FIRST = re.compile("[,;]")
+"""After the first of several values (a proxy may add its own), and before parameters."""
 _EPOCH_SECONDS, _EPOCH_MILLISECONDS = 1e9, 1e12
 
 
@@ -42,7 +48,8 @@ def retry_after_seconds(
 
     The first of these counts: the header `Retry-After-Ms` or `Retry-After` (seconds or a date, RFC
     9110 section 10.2.3); the reset of a limit of which 0 remains (`X-RateLimit-Reset-Tokens` with
-    `1m26.4s`); Gemini's `RetryInfo` in the error's details; `try again in 7.66s` in the message.
+    `1m26.4s`); Gemini's `RetryInfo` in the error's details; a field such as `retry_after`; `try
+    again in 7.66s` in the message.
     """
     waits = _waits(headers, details, message)
     seconds = next((wait for wait in waits if wait is not None), None)
@@ -66,6 +73,9 @@ def _waits(
         ]
         yield max(filter(None, resets), default=None)
     yield _from_details(details.get("details"))
+    for level in (details, details.get("metadata")):
+        if isinstance(level, Mapping):
+            yield from (_from_header(str(level.get(name) or "")) for name in _SECONDS)
     match = _IN_MESSAGE.search(message)
     yield _duration(match[1].strip()) if match else None
 
@@ -82,7 +92,7 @@ def _from_header(value: str) -> float | None:
     """Seconds, a time as a number, a duration such as `1m26.4s`, or a date."""
     if not value:
         return None
-    seconds = _number(value)
+    seconds = _number(_FIRST.split(value)[0])
     if seconds is None:
         return _duration(value) if _DURATION.fullmatch(value.strip()) else _until(value)
     if seconds >= _EPOCH_MILLISECONDS and seconds < 10 * _EPOCH_MILLISECONDS:

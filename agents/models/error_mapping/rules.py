@@ -20,6 +20,7 @@ class Rule(NamedTuple):
 
 _OF_A_LENGTH: Final = frozenset(range(200, 600)) - {401, 402, 403, 429}
 _OF_A_QUOTA: Final = frozenset({403, 429})
+_OF_A_FAULT: Final = frozenset({400, 403, 404, 422})
 _OF_AN_ADDRESS: Final = frozenset({200, 400, 403, 404, 405, 500})
 
 RULES: Final[Sequence[Rule]] = (
@@ -30,7 +31,8 @@ RULES: Final[Sequence[Rule]] = (
             r"|ResponsibleAIPolicy|data_inspection_failed|inappropriate content"
             r"|content exists risk|requires moderation|\bflagged\b|sensitive_words"
             r"|violat\w{1,8} [^.]{0,60}\b(?:polic|guideline)|prohibited content"
-            r"|blocked by [^.]{0,40}(?:safety|guardrail|moderation)",
+            r"|blocked by [^.]{0,40}(?:safety|guardrail|moderation)"
+            r"|guardrail[^.]{0,60} failed|敏感内容",
             re.IGNORECASE,
         ),
     ),
@@ -66,7 +68,7 @@ RULES: Final[Sequence[Rule]] = (
             r"|(?:input|prompt)(?: length| tokens?)? (?:\(?\d{1,9}\)? )?(?:exceeds|cannot exceed)"
             r"|reduce the length of the (?:messages|input|prompt)|string_above_max_length"
             r"|exceeds? (?:the )?(?:maximum|max) (?:allowed )?(?:number of )?(?:input )?tokens"
-            r"|maximum (?:allowed )?(?:input|sequence) length|max_model_len",
+            r"|maximum (?:allowed )?(?:input|sequence) length|max_model_len|超长",
             re.IGNORECASE,
         ),
         _OF_A_LENGTH,
@@ -87,13 +89,17 @@ RULES: Final[Sequence[Rule]] = (
     Rule(
         ErrorKind.CREDIT,
         re.compile(
-            r"credit balance|insufficient[_ ](?:quota|balance|credits?|funds|account balance)"
+            r"credit balance|insufficient[_ ](?:(?:user[_ ])?quota|balance|credits?|funds)"
+            r"|insufficient account balance"
             r"|requires more credits|out of credits?\b|(?:no|any) credits|credit limit"
             r"|used all [^.]{0,30}credits|negative balance|balance is too low|payment required"
             r"|arrearage|overdue payment|recharge|API usage limits"
             r"|billing[_ ](?:hard[_ ]limit|not[_ ]active|account|is disabled|disabled)"
             r"|billing to be enabled|spend(?:ing)?[_ ](?:limit|cap)"
             r"|budget (?:has been |was )?exceeded|budget_exceeded|exceeded_current_quota"
+            r"|ExceededBudget|over budget|usage limits? reached"
+            r"|exhausted its usage|key limit exceeded"
+            r"|余额不足|欠费|充值|额度已用尽"
             # Gemini begins a limit per minute with the same words.
             r"|exceeded your current quota[^*]{0,160}platform\.openai\.com",
             re.IGNORECASE,
@@ -107,7 +113,8 @@ RULES: Final[Sequence[Rule]] = (
             r"|organi[sz]ation has been (?:disabled|restricted|suspended)|organization_restricted"
             r"|account[^.]{0,80} (?:not active|inactive|deactivated|suspended|disabled|locked)"
             r"|account_deactivated|good standing|SERVICE_DISABLED|it is disabled\. Enable it"
-            r"|user has been (?:blocked|banned|disabled)|data policy|IP address is not",
+            r"|user has been (?:blocked|banned|disabled)|data policy|IP address is not"
+            r"|mismatched_organization|账[户号][^。]{0,9}(?:锁定|禁用|冻结|非活动)",
             re.IGNORECASE,
         ),
     ),
@@ -118,7 +125,8 @@ RULES: Final[Sequence[Rule]] = (
             r"|(?:invalid|incorrect|malformed|missing|wrong|no|expired)[ _](?:x-)?api[ _-]?key"
             r"|key was reported as leaked|unregistered callers|authentication fails"
             r"|invalid proxy server token|invalid subscription key|invalid_authentication"
-            r"|security token (?:included )?[^.]{0,30}(?:invalid|expired)",
+            r"|(?:security|bearer) token (?:included )?[^.]{0,30}(?:invalid|expired)"
+            r"|make sure your api key is|身份验证失败|token ?非法|无效的令牌",
             re.IGNORECASE,
         ),
     ),
@@ -148,7 +156,8 @@ RULES: Final[Sequence[Rule]] = (
             r"|(?:invalid|unknown)[_ ]model(?!\w| (?:input|output|request|context))"
             r"|not a valid model|model identifier is invalid|DeploymentNotFound"
             r"|deployment [^.]{0,60}does not exist|no endpoints found|not a chat model"
-            r"|inference profile"
+            r"|inference profile|LLM Provider NOT provided|non-serverless model|模型不存在"
+            r"|not work with the specified model|marked by provider as legacy"
             r"|\bmodels?\b.{0,120}?(?:does not|doesn't) exist"
             r"|\bmodels?\b[^,;]{0,120}? (?:is |was )?not found"
             r"|\bmodels?\b.{0,120}? (?:is|has been|was) (?:now )?(?:decommissioned|deprecated)"
@@ -162,10 +171,27 @@ RULES: Final[Sequence[Rule]] = (
     Rule(
         ErrorKind.QUOTA,
         re.compile(
-            r"per[ _-]?day|daily (?:limit|quota|requests?)|\d ?/ ?day\b|\((?:RPD|TPD)\)",
+            r"per[ _-]?day|daily (?:[a-z]+ ){0,2}(?:limit|quota|requests?|allocation)"
+            r"|call volume quota|\d ?/ ?day\b|\((?:RPD|TPD)\)",
             re.IGNORECASE,
         ),
         _OF_A_QUOTA,
+    ),
+    # Gateways may write 400 or 403 for an error that a later try would not have.
+    Rule(
+        ErrorKind.RATE,
+        re.compile(
+            r"too many requests|rate[ _-]?limit[ _-](?:\w+ )?(?:reached|exceeded)", re.IGNORECASE
+        ),
+        _OF_A_FAULT,
+    ),
+    Rule(
+        ErrorKind.OVERLOADED,
+        re.compile(
+            r"overloaded|temporarily unavailable|try again later|out of memory|request timeout",
+            re.IGNORECASE,
+        ),
+        _OF_A_FAULT,
     ),
     Rule(
         ErrorKind.ADDRESS,

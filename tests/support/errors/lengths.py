@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 TOO_LONG: Final[dict[str, tuple[int, str]]] = {
+    "Zhipu": (400, "Prompt 超长"),
     "Bedrock": (400, "Input is too long for requested model."),
     "xAI": (
         400,

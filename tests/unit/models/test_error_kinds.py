@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from support.errors.bodies import ACCOUNTS, MODELS, POLICY, Body, openai
+from support.errors.contradictions import CONTRADICTIONS
 from support.errors.gateways import ADDRESSES, GATEWAYS, PAGE, WAITS
 from support.errors.lengths import NOT_TOO_LONG, TOO_LONG
 
@@ -36,7 +37,7 @@ def error_of(row: Body) -> ModelError:
 
 @pytest.mark.parametrize(
     "row",
-    [*ACCOUNTS, *MODELS, *GATEWAYS, *WAITS, *ADDRESSES, *POLICY],
+    [*ACCOUNTS, *MODELS, *GATEWAYS, *WAITS, *ADDRESSES, *POLICY, *CONTRADICTIONS],
     ids=lambda row: f"{row.source}-{row.status}",
 )
 def test_an_error_is_attributed_by_its_message(row: Body) -> None:

@@ -135,6 +135,13 @@ def test_no_provider_is_imported_for_it() -> None:
         ({}, {}, "Retry after 500 milliseconds", None),
         ({}, {}, "slow down", None),
         ({"retry-after": "3"}, {}, "Please try again in 20s", 3),
+        ({"retry-after": "5, 10"}, {}, "", 5),
+        ({"retry-after": "120; comment"}, {}, "", 120),
+        ({"ratelimit-remaining": "0", "ratelimit-reset": "3"}, {}, "", 3),
+        ({}, {"retry_after": 4}, "", 4),
+        ({}, {"metadata": {"retry_after_seconds": "4"}}, "", 4),
+        ({}, {"error": "Model x is currently loading", "estimated_time": 20.5}, "", 20.5),
+        ({}, {}, "Please wait 12 seconds", 12),
     ],
 )
 def test_a_wait_is_read_wherever_a_provider_says_it(
