@@ -1,8 +1,8 @@
 """Reads the complaints in a refusal: sentences, and the fields that they are about. Pure.
 
 There is no common shape. OpenAI sends `param`, FastAPI and Mistral a list of `loc` and `msg`, vLLM
-such a list as Python's text, OpenRouter the provider's own body as JSON within a text, and the
-others a sentence only.
+such a list or Pydantic's error as a text, OpenRouter the provider's own body as JSON within a text,
+and the others a sentence only.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _RAW = "raw"
 _LOCATED = re.compile(
     r"""['"]loc['"]: ?[(\[]([^)\]]{0,200})[)\]], ?['"]msg['"]: ?['"]([^'"]{0,400})"""
 )
+_VALIDATED = re.compile(r"^(\w[\w.]{0,200})\n +(\S[^\n]{0,400})", re.MULTILINE)
+"""A complaint in the text of Pydantic's error: a path, and below it a sentence."""
 _STEP = re.compile(r"[^\s.\[\]()'\",/#]+")
 
 
@@ -79,6 +81,8 @@ def _of_text(text: str, depth: int) -> Iterator[Complaint]:
         text = text[:start]
         yield from _read(inner, depth + 1)
     located = _LOCATED.findall(text)
+    if "validation error" in text:
+        located += _VALIDATED.findall(text)
     for location, sentence in located:
         yield Complaint(sentence, _path(location))
     if not located and text.strip():

@@ -38,7 +38,8 @@ _SIGNATURE_NEEDED = re.compile(
 )
 _CONTENT_NEEDED = re.compile(
     r"\bcontent\b[\s\S]{0,60}?(?:valid string|must be (?:a )?string|not an allowed value"
-    r"|got null|(?:not|non)[ -]?(?:be )?null|(?:is|field) required)",
+    r"|(?:got|invalid type:) null|(?:not|non)[ -]?(?:be )?null|(?:is|field) required)"
+    r"|missing field \W?content\b",
     re.IGNORECASE,
 )
 # OpenRouter passes the ids of OpenAI's items on, and OpenAI has not stored the items.

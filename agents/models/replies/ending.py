@@ -71,6 +71,8 @@ _BROKE_OFF = re.compile(
 )
 """Faults of the server, such as `network_error` and `insufficient_system_resource`."""
 
+_MORE_TOKENS = "set FETTLE_MAX_OUTPUT_TOKENS higher, or let the model think less"
+
 _THOUGHTS = re.compile("reasoning|thinking")
 """Parts of the names of fields with thoughts."""
 
@@ -103,7 +105,8 @@ def require_answer(message: AIMessage, *, has_thoughts: bool = False) -> None:
     if _BROKE_OFF.search(reason):
         raise ReplyUnusable(f"ended with `{reason}`", text=text, reply=message, transient=True)
     if mistake := _mistake(message, reason, text, has_thoughts or _has_thoughts(message)):
-        raise ReplyUnusable(mistake, text=text, reply=message)
+        advice = _MORE_TOKENS if reason in _CUT_OFF else ""
+        raise ReplyUnusable(mistake, text=text, reply=message, advice=advice)
 
 
 def _mistake(message: AIMessage, reason: str, text: str, has_thoughts: bool) -> str | None:
