@@ -375,7 +375,9 @@ ROWS: list[Row] = [
         end=succeeds_or_fails("Model unloaded"),
     ),
     openai(
-        "the model is loaded on demand (Hugging Face), once", answers(first(), 503, _HF_LOADING)
+        "the model is loaded on demand (Hugging Face), once",
+        answers(first(), 503, _HF_LOADING),
+        attempts=2,
     ),
     openai(
         "the model is gone (410): the stand-in answers",
