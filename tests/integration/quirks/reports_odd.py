@@ -50,7 +50,6 @@ from support.quirks.server import CODE, calls
 from benchmarks.provider import Reply, ToolCall
 
 _ONCE = both(second_call, first())
-_LISTS = calls(ToolCall("list_dir", {}), ToolCall("python", {"code": CODE}))
 
 
 def _without_model_fields(asked: Asked) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from support.quirks.quirk import Asked, Quirk, When, always, answers, has, refuses
+from support.quirks.quirk import Asked, Quirk, always, answers, has, refuses
 from support.quirks.row import Ran, Row, anthropic, fails, gemini, ollama, openai
 
 from benchmarks.provider import Refusal
@@ -43,10 +43,6 @@ def _limit(asked: Asked) -> int:
     config = asked.body.get("generationConfig") or asked.body.get("options") or asked.body
     names = (*_LIMITS, "maxOutputTokens", "num_predict")
     return next((int(config[name]) for name in names if config.get(name)), 0)
-
-
-def _above(most: int) -> When:
-    return lambda asked: _limit(asked) > most
 
 
 def _asks_at_most(most: int) -> Any:

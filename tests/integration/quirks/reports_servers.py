@@ -43,7 +43,6 @@ from support.quirks.server import CODE
 
 from benchmarks.provider import Refusal, Reply
 
-_EXECUTOR = role("executor")
 _BOTH = (CODE, "print(6 + 36)")
 
 

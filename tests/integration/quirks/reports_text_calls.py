@@ -136,11 +136,6 @@ _STRUCTURED = role("planner", "critic")
 _READ_OR_NAMED = succeeds_or_fails("as text")
 
 
-def _thinks_first(thoughts: str) -> Quirk:
-    """Thoughts before each text of the model, in its text."""
-    return says(lambda reply: replace(reply, text=thoughts + reply.text) if reply.text else reply)
-
-
 def _answers(text: str) -> Quirk:
     return says(lambda _reply: Reply(text), second_call)
 

@@ -121,12 +121,6 @@ def with_arguments(edit: Callable[[Any], Any], when: When = always) -> Quirk:
     return Quirk(say=of_reply, send=each_event(of_event, when).send)
 
 
-def headed(when: When = always, **headers: str) -> Quirk:
-    """More headers of the response; `retry_after="1"` is `retry-after`."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return sends(lambda sent: replace(sent, headers={**sent.headers, **named}), when)
-
-
 def typed(content_type: str, when: When = always) -> Quirk:
     """Another content type of the response."""
     return sends(lambda sent: replace(sent, content_type=content_type), when)
