@@ -26,6 +26,7 @@ class _Capabilities(BaseModel):
     rename: dict[str, str] = Field(default_factory=dict)
     add: dict[str, str] = Field(default_factory=dict)
     short_ids: bool = False
+    named_results: bool = False
     max_output_tokens: int | None = Field(None, gt=0)
     context_tokens: int | None = Field(None, gt=0)
 

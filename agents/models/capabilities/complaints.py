@@ -2,7 +2,7 @@
 
 There is no common shape. OpenAI sends `param`, FastAPI and Mistral a list of `loc` and `msg`, vLLM
 such a list or Pydantic's error as a text, OpenRouter the provider's own body as JSON within a text,
-and the others a sentence only.
+other validators an object with the names of fields as keys, and the others a sentence only.
 """
 
 from __future__ import annotations
@@ -22,9 +22,23 @@ _MOST_CHARACTERS = 20_000
 """Of a text that may hold an object or a list."""
 _READ_CHARACTERS = 4_000
 """The rest of a sentence is not read: it may be a copy of the request."""
-_SENTENCES = ("message", "msg", "detail", "error", "errors", "description", "details", "metadata")
+_SENTENCES = ("message", "msg", "detail", "error", "errors", "description", "details", "reason")
 _RAW = "raw"
 """Where OpenRouter puts the body of the provider behind it."""
+_LOCATIONS = (
+    "loc",
+    "param",
+    "path",
+    "field",
+    "instancePath",
+    "pointer",
+    "additionalProperty",
+    "name",
+)
+"""The names for the place of a fault: of pydantic, OpenAI, Zod, Google, Ajv (two), JSON:API, and
+RFC 9457."""
+_COPIES = frozenset({"input", "ctx", "request", "body"})
+"""They repeat the request."""
 _LOCATED = re.compile(
     r"""['"]loc['"]: ?[(\[]([^)\]]{0,200})[)\]], ?['"]msg['"]: ?['"]([^'"]{0,400})"""
 )
@@ -61,16 +75,29 @@ def _read(value: Any, depth: int) -> Iterator[Complaint]:
 
 
 def _of_object(value: Mapping[str, Any], depth: int) -> Iterator[Complaint]:
-    location = value.get("loc") or value.get("param")
+    location = next(filter(None, map(value.get, _LOCATIONS)), None)
     if isinstance(location, str) and " " in location:  # a sentence in place of a name
         yield Complaint(location[:_READ_CHARACTERS])
     elif location and location not in ("None", "null"):
-        sentence = str(value.get("msg") or value.get("message") or "")
+        sentence = str(next(filter(None, map(value.get, _SENTENCES)), ""))
         yield Complaint(f"{sentence} {value.get('type', '')}"[:_READ_CHARACTERS], _path(location))
         if value.get("loc"):
-            return  # its `input` and `ctx` repeat the request
-    for name in (*_SENTENCES, _RAW):
-        yield from _read(value.get(name), depth + 1)
+            return
+    for name, item in value.items():
+        if name in (*_SENTENCES, _RAW):
+            yield from _read(item, depth + 1)
+        elif name not in _COPIES:
+            yield from _of_other(name, item, depth)
+
+
+def _of_other(name: str, value: Any, depth: int) -> Iterator[Complaint]:
+    """The complaints in a value that has another name. The name of a list of texts is a field."""
+    items = value[:_MOST_ITEMS] if isinstance(value, list) else [value]
+    for item in items:
+        if isinstance(item, Mapping):
+            yield from _read(item, depth + 1)
+        elif isinstance(item, str) and isinstance(value, list):
+            yield Complaint(item[:_READ_CHARACTERS], _path(name))
 
 
 def _of_text(text: str, depth: int) -> Iterator[Complaint]:

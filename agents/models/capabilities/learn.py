@@ -16,6 +16,7 @@ from agents.models.capabilities.wording import (
     is_refusal,
     mentions,
     mentions_forcing,
+    names,
     refuses,
     refuses_value,
 )
@@ -88,6 +89,8 @@ def _refused(items: Sequence[Complaint], sent: Mapping[str, Any]) -> Sequence[Fi
     refused = [field for each in items for field in _of_complaint(each, fields, sent)]
     if not refused and any(mentions_forcing(each.sentence) for each in items):
         refused = [field for field in fields if plain(field.name) in FORCING]
+    if not refused:
+        refused = [field for each in items for field in fields if names(each.sentence, field)][:1]
     return list(dict.fromkeys(_field_to_drop(field, fields) for field in refused))
 
 
@@ -144,5 +147,6 @@ def _without(field: Field, record: Capabilities) -> Capabilities:
     field."""
     other = _OTHER_NAME.get(field.path)
     if other is None or field.path in record.rename.values():
-        return record.changed(drop=record.drop | {field.path})
+        added = {path: value for path, value in record.add.items() if path != field.path}
+        return record.changed(drop=record.drop | {field.path}, add=added)
     return record.changed(rename={**record.rename, field.path: other})

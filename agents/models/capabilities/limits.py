@@ -15,8 +15,8 @@ The executor's own request leaves little more of a context of 2,048."""
 MARGIN_TOKENS = 16
 """This many tokens stay free, because some servers only estimate the tokens of a request."""
 
-# `8,192` is one number, and `[1,8192]` has two. Numbers in names and dates do not count.
-_NUMBER = r"(?<![\w.-])(\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?!\w|-(?!tok)|\.\d)"
+# `8,192` is one number; `[1,8192]` and `1..8192` have two. Numbers in names and dates do not count.
+_NUMBER = r"(?<![\w-])(?<!(?<!\.)\.)(\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?!\w|-(?!tok)|\.\d)"
 _BETWEEN = r"(?:(?! by )[^.\d]){0,40}?"
 _CONTEXT = re.compile(
     rf"(?:context[ _-]?(?:length|window|size|limit)?|max_model_len|token limit|while limit)"
@@ -32,8 +32,8 @@ _INPUT = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_OUTPUT = re.compile(
-    r"max(?:imum)?[ _-]?(?:(?:completion|output|new)[ _-]?)?tokens|(?:completion|output) tokens"
-    r"|num_?predict",
+    r"max(?:imum)?[ _-]?(?:(?:completion|output|new)[ _-]?)?tokens"
+    r"|(?:completion|output|generated) tokens|num_?predict",
     re.IGNORECASE,
 )
 # Numbers that are no maximum: a smallest value, a status.

@@ -68,11 +68,13 @@ class Capabilities(BaseModel):
         return self.model_copy(update={name: getattr(by, name) for name in by.model_fields_set})
 
     def merged(self, newer: Capabilities) -> Capabilities:
-        """What both records know: another process may have learned something else meanwhile."""
+        """What both records know: another process may have learned something else meanwhile. A
+        server that has changed may refuse a field that it needed, or need one that it refused."""
+        added = {path: value for path, value in self.add.items() if path not in newer.drop}
         return Capabilities(
-            drop=self.drop | newer.drop,
+            drop=(self.drop - newer.add.keys()) | newer.drop,
             rename={**self.rename, **newer.rename},
-            add={**self.add, **newer.add},
+            add={**added, **newer.add},
             short_ids=self.short_ids or newer.short_ids,
             named_results=self.named_results or newer.named_results,
             max_output_tokens=newer.max_output_tokens or self.max_output_tokens,

@@ -1,7 +1,8 @@
 """How servers say in English that they refuse a field. Pure.
 
-A field counts as refused only if a sentence has its name as a word of its own, and a phrase of
-refusal right before or after it. A sentence that mentions the name is not enough.
+A field counts as refused if a sentence has its name as a word of its own, and a phrase of refusal
+right before or after it. If no field does, the first field that is written as a name, and not as a
+word, counts: a sentence may use other words, or another language.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ _GAP = (
 )
 _SHORT_GAP = r"(?:[^.,;\n]|\.\d)"
 _QUOTE = r"[\\'\"`\[({#]"
+_PARAMETER = r"(?:\b(?:parameter|param|field|argument|property|option)|参数)"
 _FORCING = re.compile(
     r"tool[ _-]?choice|tool[ _-]?config|function[ _-]?call(?:ing)?[ _-]?(?:config|mode)"
-    r"|forc\w+ (?:a )?(?:tool|function)",
+    r"|(?:forc\w+|required) (?:a )?(?:tool|function)|\bgrammar\b|\bguided[ _-]",
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[A-Z]?[a-z0-9$]+|[A-Z]+(?![a-z])")
@@ -59,6 +61,18 @@ def refuses_value(sentence: str, field: Field) -> bool:
     if field.listed or _DEMAND.search(sentence):
         return False
     return _matches(sentence, field, _BEFORE_A_VALUE, _AFTER_A_VALUE, _SHORT_GAP)
+
+
+def names(sentence: str, field: Field) -> bool:
+    """Whether the sentence has the field's name in a form that is no English word: `top_p`, "seed",
+    `parameter seed`. The names in messages and tools are too common for that, and the limit on
+    output tokens is more often too high than unknown."""
+    if field.listed or field.is_output_limit:
+        return False
+    is_word = field.name.isalpha() and field.name.islower()
+    opened = rf"(?i:{_PARAMETER} ?)|[\"'`]" if is_word else r"(?<![a-zA-Z0-9_])"
+    word = rf"(?:{opened}){re.escape(field.name)}(?![a-zA-Z0-9_])"
+    return re.search(word, sentence) is not None
 
 
 def is_refusal(sentence: str) -> bool:

@@ -32,12 +32,15 @@ _HEAD = {
 
 
 class OpenAIAssembler:
-    """Assembles a completion from its chunks. Unknown fields are kept; their pieces are joined."""
+    """Assembles a completion from its chunks. Unknown fields are kept; their pieces are joined.
+
+    Only one choice is requested: some servers give the text and the calls of it different indexes.
+    """
 
     def __init__(self) -> None:
         self.ended = False
         self._head: dict[str, Any] = {}
-        self._choices: dict[int, _Choice] = {}
+        self._choice: _Choice | None = None
 
     def feed(self, event: Mapping[str, Any]) -> Sequence[Chunk]:
         """See StreamAssembler."""
@@ -59,14 +62,14 @@ class OpenAIAssembler:
                 raise error_in_reply(error)
             if not {"delta", "message", "finish_reason"} & set(each):
                 continue
-            choice = self._choices.setdefault(each.get("index") or 0, _Choice())
-            chunks += choice.feed(each)
-            self.ended = self.ended or choice.ended
+            self._choice = self._choice or _Choice()
+            chunks += self._choice.feed(each)
+            self.ended = self.ended or self._choice.ended
         return chunks
 
     def result(self) -> dict[str, Any]:
         """See StreamAssembler."""
-        choices = [self._choices[index].result(index) for index in sorted(self._choices)]
+        choices = [self._choice.result()] if self._choice else []
         return {**_HEAD, **self._head, "choices": choices}
 
 
@@ -87,13 +90,14 @@ class _Choice:
             if name == "role" or value is None:
                 continue
             if name == "tool_calls":
-                chunks += [Chunk("tool", text) for text in self._calls.add(value)]
+                listed = value if isinstance(value, list) else [value]
+                chunks += [Chunk("tool", text) for text in self._calls.add(listed)]
             elif name == "function_call":  # before tools
                 chunks += [Chunk("tool", text) for text in self._calls.add([{"function": value}])]
             elif isinstance(value, str):
                 chunks += self._add_text(name, value, is_whole=not delta)
-            elif name == "content" and isinstance(value, list):
-                chunks += self._add_parts(value)
+            elif name == "content":
+                chunks += self._add_parts(value if isinstance(value, list) else [value])
             else:
                 self._message[name] = joined(self._message.get(name), value) if delta else value
         return chunks
@@ -124,7 +128,7 @@ class _Choice:
                 chunks += self._add_text("content", part.get("text") or "")
         return chunks
 
-    def result(self, index: int) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         message = {"content": None, **self._message}
         message |= {name: "".join(parts) for name, parts in self._texts.items()}
         message["content"] = message["content"] or None
@@ -132,7 +136,7 @@ class _Choice:
         if calls:
             message["tool_calls"] = calls
         finish = self._finish or ("tool_calls" if calls else "stop")
-        return {"index": index, "message": message, "finish_reason": finish}
+        return {"index": 0, "message": message, "finish_reason": finish}
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:

@@ -15,7 +15,9 @@ from typing import Any
 
 from agents.models.streams.pieces import joined
 
-_READ = frozenset({"index", "id", "type", "function", "name", "arguments"})
+_ARGUMENTS = ("arguments", "parameters", "input")
+"""The field with the arguments; models write the other names, and some servers pass them on."""
+_READ = frozenset({"index", "id", "type", "function", "name", *_ARGUMENTS})
 _DECODER = json.JSONDecoder()
 
 
@@ -38,7 +40,7 @@ class ToolCalls:
         if not isinstance(function, Mapping):
             function = piece
         id_, name = _text(piece.get("id")), _text(function.get("name"))
-        arguments = function.get("arguments")
+        arguments = next((function[name] for name in _ARGUMENTS if name in function), None)
         if arguments is None:
             arguments = ""
         elif not isinstance(arguments, str):  # some servers send the object itself

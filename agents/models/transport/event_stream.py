@@ -273,9 +273,10 @@ class _Lines:
 
 
 def _objects(text: bytes) -> Objects | None:
-    """The objects in a JSON text, which is one or an array of them; None if it is not JSON."""
+    """The objects in a JSON text, which is one or an array of them; None if it is not JSON. Texts
+    may have control characters, as some servers send them."""
     try:
-        value = json.loads(text.decode(errors="replace"))
+        value = json.loads(text.decode(errors="replace"), strict=False)
     except (ValueError, RecursionError):
         return None
     values = value if isinstance(value, list) else [value]

@@ -17,6 +17,7 @@ from support.quirks.quirk import (
     both,
     each_event,
     first,
+    says,
     second_call,
     sends,
 )
@@ -109,6 +110,11 @@ def _after_each(extra: bytes) -> Quirk:
 
 def _at_start(extra: Any) -> Quirk:
     return sends(lambda sent: replace(sent, items=[extra, *sent.items]))
+
+
+def _part_alone(choice: dict[str, Any]) -> None:
+    if text := choice["delta"].get("content"):
+        choice["delta"]["content"] = {"type": "text", "text": text}
 
 
 ROWS: list[Row] = [
@@ -234,4 +240,10 @@ ROWS: list[Row] = [
         "a status in the class of success that is not 200",
         sends(lambda sent: replace(sent, status=201)),
     ),
+    *on_all(
+        "texts have raw control characters",
+        says(lambda reply: replace(reply, text=reply.text and f"{reply.text}\t")),
+        in_bytes(lambda stream: stream.replace(rb"\t", b"\t")),
+    ),
+    openai("a content is an object", each_choice(_part_alone)),
 ]

@@ -307,6 +307,26 @@ _OTHERS = (
     "ollama:qwen3:8b",
 )
 
+
+def _own_choice(event: Event) -> Event:
+    for choice in event.get("choices") or ():
+        choice["index"] = int("tool_calls" in choice["delta"])
+    return event
+
+
+def _not_listed(delta: dict[str, Any]) -> None:
+    if calls := delta.get("tool_calls"):
+        [delta["tool_calls"]] = calls
+
+
+def _renamed(name: str) -> Callable[[dict[str, Any]], Any]:
+    def edit(part: dict[str, Any]) -> None:
+        function = part["function"]
+        function[name] = function.pop("arguments")
+
+    return edit
+
+
 ROWS: list[Row] = [
     *on_all("two calls in one reply", model=two_calls, programs=_BOTH),
     _two("two whole calls have the index 0 (Gemini's endpoint)", _whole_calls(index=0)),
@@ -603,5 +623,11 @@ ROWS: list[Row] = [
         for one in WIRES
         for other in _OTHERS
         if one("").name.partition(":")[0] != other.partition(":")[0]
+    ],
+    openai("the calls are in a choice of their own (Copilot)", each_event(_own_choice)),
+    openai("a list of calls is one call", each_delta(_not_listed)),
+    *[
+        openai(f"the arguments are named {name}", each_call_part(_renamed(name)))
+        for name in ("parameters", "input")
     ],
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -69,6 +70,28 @@ def _bare(message: str, when: When, status: int = 400) -> Quirk:
 _AS_JSON = says(as_text(arguments_json), _STRUCTURED)
 _FENCED = says(as_text(lambda call: f"```json\n{arguments_json(call)}\n```"), _STRUCTURED)
 
+
+_LOCATED: dict[str, Any] = {
+    "Zod's list of issues": {
+        "error": {"issues": [{"path": ["tool_choice"], "message": "Invalid"}]}
+    },
+    "a list of issues as text": {"error": {"message": '[{"path": ["tool_choice"]}]'}},
+    "keys of an object (.NET)": {"errors": {"$.tool_choice": ["Could not be converted."]}},
+    "keys of a message (Python)": {"message": {"tool_choice": ["Not a valid mapping type."]}},
+    "a pointer (Ajv)": {"errors": [{"instancePath": "/tool_choice", "message": "must be object"}]},
+    "a pointer (JSON:API)": {"errors": [{"source": {"pointer": "/tool_choice"}, "detail": "bad"}]},
+    "invalid-params (RFC 9457)": {"invalid-params": [{"name": "tool_choice", "reason": "auto"}]},
+    "Google's violations": {
+        "error": {
+            "message": "Invalid.",
+            "details": [{"fieldViolations": [{"field": "tool_choice"}]}],
+        }
+    },
+    "a gateway's own object": {
+        "message": '{"external_model_message": {"error": {"message": "bad tool_choice"}}}'
+    },
+}
+"""Bodies of refusals that name tool_choice outside of a sentence, or deep within."""
 
 ROWS: list[Row] = [
     *on_all("a plain server"),
@@ -239,5 +262,13 @@ ROWS: list[Row] = [
         says(lambda reply: Reply("I would run it."), _STRUCTURED),
         end=succeeds_or_fails("critic"),
         plan="default",
+    ),
+    *[
+        openai(f"tool_choice is named by {place}", answers(forced, 400, json.dumps(body)))
+        for place, body in _LOCATED.items()
+    ],
+    openai(
+        "a grammar for the forced tool is not available",
+        refuses(forced, 400, "Failed to initialize the grammar backend"),
     ),
 ]

@@ -452,4 +452,29 @@ ROWS: list[Row] = [
         )
         for row in (openai, anthropic, gemini, ollama)
     ],
+    *[
+        openai(f"stream_options: {words}", refuses(has("stream_options"), 400, words))
+        for words in (
+            "stream_options is disallowed for this deployment",
+            "'stream_options' is not a valid parameter for this model",
+            "参数 stream_options 不支持",
+        )
+    ],
+    openai("temperature, in Chinese", refuses(has("temperature"), 400, "参数 temperature 不支持")),
+    openai(
+        "a validator names the additional field",
+        answers(
+            has("stream_options"),
+            400,
+            '{"errors": [{"params": {"additionalProperty": "stream_options"}}]}',
+        ),
+    ),
+    anthropic(
+        "too many blocks have cache_control",
+        refuses(
+            has("cache_control"),
+            400,
+            "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+        ),
+    ),
 ]

@@ -303,7 +303,6 @@ HARMLESS = [
     "Invalid schema for function 'f': 'strict' was given where an object is expected",
     "max_tokens is too large",
     "top_k is not supported",
-    "A maximum of 4 blocks with cache_control may be provided. Found 5.",
     "`max_tokens` must be greater than `thinking.budget_tokens`",
     "max_tokens must be at least 1, got -186.",
     "no such thing",

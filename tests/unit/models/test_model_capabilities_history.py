@@ -90,6 +90,17 @@ def test_a_field_that_is_needed_is_no_longer_left_out() -> None:
     assert (learned.drop, learned.add) == (frozenset({"seed"}), TEXT_NEEDED)
 
 
+def test_a_field_that_a_changed_server_refuses_is_no_longer_added() -> None:
+    record = Capabilities(add=TEXT_NEEDED)
+    body = adapt(OPENAI, record)
+    refusal = ModelRefused("Unknown field: messages.reasoning_content", status=400)
+    learned = learn(refusal, body, record).record
+    stored = record.merged(learned)
+    for each in (learned, stored):
+        assert (each.drop, each.add) == ({"messages.reasoning_content"}, {})
+    assert stored.merged(Capabilities(add=TEXT_NEEDED)) == record
+
+
 def test_replies_that_lack_a_field_get_it() -> None:
     replies = [
         {"role": "assistant", "content": "ok"},
