@@ -32,7 +32,6 @@ def _make(it: ModelConfig) -> BaseChatModel:
         base_url=it.base_url,
         max_tokens=it.max_output_tokens + _thinking_tokens(it.model),
         max_retries=0,
-        model_kwargs={"extra_body": {"stream": True}},
     )
     if (chat.profile or {}).get("temperature", True):
         chat.temperature = it.temperature

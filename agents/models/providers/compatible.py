@@ -6,7 +6,6 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import ModelConfig, Provider
-from agents.models.providers.openai import STREAMED
 from agents.models.streams import OPENAI
 
 
@@ -20,7 +19,7 @@ def _make(it: ModelConfig) -> BaseChatModel:
         max_retries=0,
         use_responses_api=False,
         # All servers know `max_tokens`; OpenAI's client sends a newer name.
-        extra_body={**STREAMED, "max_tokens": it.max_output_tokens},
+        extra_body={"max_tokens": it.max_output_tokens},
         http_async_client=it.http,
         http_client=it.sync(),
         openai_proxy=None,

@@ -6,7 +6,6 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import ModelConfig, Provider
-from agents.models.providers.openai import STREAMED
 from agents.models.streams import OPENAI
 
 
@@ -19,7 +18,6 @@ def _make(it: ModelConfig) -> BaseChatModel:
         temperature=it.temperature,
         max_tokens=it.max_output_tokens,
         max_retries=0,
-        extra_body=STREAMED,
         http_async_client=it.http,
         http_client=it.sync(),
         openai_proxy=None,

@@ -6,7 +6,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import ModelConfig, Provider
-from agents.models.streams import OPENAI
+from agents.models.streams import USAGE_UNASKED
 
 
 def _make(it: ModelConfig) -> BaseChatModel:
@@ -28,7 +28,7 @@ def _make(it: ModelConfig) -> BaseChatModel:
 
 PROVIDER = Provider(
     name="groq",
-    protocol=OPENAI,
+    protocol=USAGE_UNASKED,
     make=_make,
     key="GROQ_API_KEY",
     address="FETTLE_GROQ_BASE_URL",

@@ -6,7 +6,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import ModelConfig, Provider
-from agents.models.streams import MISTRAL
+from agents.models.streams import USAGE_UNASKED
 
 
 def _make(config: ModelConfig) -> BaseChatModel:
@@ -29,7 +29,7 @@ def _make(config: ModelConfig) -> BaseChatModel:
 
 PROVIDER = Provider(
     name="mistral",
-    protocol=MISTRAL,
+    protocol=USAGE_UNASKED,
     make=_make,
     key="MISTRAL_API_KEY",
     address="FETTLE_MISTRAL_BASE_URL",

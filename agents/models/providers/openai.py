@@ -11,9 +11,6 @@ from langchain_core.language_models import BaseChatModel
 from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENAI
 
-STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
-"""Added to the body of a request whose client does not know that it is streamed."""
-
 # They think before they answer, within the limit on output tokens, and take no temperature. Some do
 # not accept a reasoning effort with tools in chat completions, so none is sent.
 _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
@@ -39,7 +36,6 @@ def options(it: ModelConfig) -> dict[str, Any]:
         "max_tokens": it.max_output_tokens + thinking_tokens(it.model),
         "max_retries": 0,
         "use_responses_api": False,
-        "extra_body": STREAMED,
         "http_async_client": it.http,
         "http_client": it.sync(),
         "openai_proxy": None,

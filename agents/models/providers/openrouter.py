@@ -6,7 +6,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.providers.kind import ModelConfig, Provider
-from agents.models.streams import OPENROUTER
+from agents.models.streams import OPENAI
 
 
 def _make(it: ModelConfig) -> BaseChatModel:
@@ -33,7 +33,7 @@ def _make(it: ModelConfig) -> BaseChatModel:
 
 PROVIDER = Provider(
     name="openrouter",
-    protocol=OPENROUTER,
+    protocol=OPENAI,
     make=_make,
     key="OPENROUTER_API_KEY",
     address="FETTLE_OPENROUTER_BASE_URL",

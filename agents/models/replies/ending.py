@@ -13,7 +13,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, InvalidToolCall
 
-from agents.models.errors import ModelRefused, ReplyUnusable
+from agents.models.errors import ErrorKind, ModelRefused, ReplyUnusable
 from agents.texts import is_blank
 
 MALFORMED = "malformed_arguments"
@@ -99,9 +99,11 @@ def require_answer(message: AIMessage, *, has_thoughts: bool = False) -> None:
     `has_thoughts`: thoughts were removed from its text. A text that was cut off, and a call with
     broken arguments, are for the caller.
     """
-    reason, text = _reason(message), str(message.text)
+    word, text = _word(message), str(message.text)
+    reason = word.lower()
     if reason in _DECLINED:
-        raise ModelRefused(f"the model declined to answer: {text or reason}", status=200)
+        explained = f"the model declined to answer: {text or word}"
+        raise ModelRefused(explained, status=200, kind=ErrorKind.POLICY)
     if _BROKE_OFF.search(reason):
         raise ReplyUnusable(f"ended with `{reason}`", text=text, reply=message, transient=True)
     if mistake := _mistake(message, reason, text, has_thoughts or _has_thoughts(message)):
@@ -154,5 +156,10 @@ def separate_broken_calls(message: AIMessage) -> AIMessage:
 
 def _reason(message: AIMessage) -> str:
     """The reason in lower case; empty if the reply has none."""
+    return _word(message).lower()
+
+
+def _word(message: AIMessage) -> str:
+    """The reason as the server wrote it; empty if the reply has none."""
     reasons: list[Any] = [message.response_metadata.get(name) for name in _REASONS]
-    return next((str(reason).lower() for reason in reasons if reason), "")
+    return next((str(reason) for reason in reasons if reason), "")

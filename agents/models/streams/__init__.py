@@ -4,7 +4,6 @@ Why: docs/decisions/0050-replies-stay-assembled.md
 """
 
 from dataclasses import replace
-from functools import partial
 
 from agents.models.streams import anthropic, gemini, ollama, openai
 from agents.models.streams.protocol import Chunk, StreamAssembler, StreamProtocol
@@ -12,37 +11,26 @@ from agents.models.streams.protocol import Chunk, StreamAssembler, StreamProtoco
 OPENAI = StreamProtocol(
     openai.OpenAIAssembler,
     openai.is_reply,
-    openai.declined,
-    openai.fix_for_client,
+    asks={"stream": True, "stream_options": {"include_usage": True}},
     message=openai.message,
 )
-ANTHROPIC = StreamProtocol(
-    anthropic.AnthropicAssembler, anthropic.is_reply, anthropic.declined, anthropic.fix_for_client
-)
-GEMINI = StreamProtocol(
-    gemini.GeminiAssembler, gemini.is_reply, gemini.declined, gemini.fix_for_client, gemini.streamed
-)
+USAGE_UNASKED = replace(OPENAI, asks={"stream": True})
+"""For Groq and Mistral, which report tokens unasked. Mistral refuses to be asked for them."""
+ANTHROPIC = StreamProtocol(anthropic.AnthropicAssembler, anthropic.is_reply, asks={"stream": True})
+GEMINI = StreamProtocol(gemini.GeminiAssembler, gemini.is_reply, streamed=gemini.streamed)
 OLLAMA = StreamProtocol(
     ollama.OllamaAssembler,
     ollama.is_reply,
-    ollama.declined,
-    ollama.fix_for_client,
     message=ollama.message,
     content_type="application/x-ndjson",
 )
-OPENROUTER = replace(
-    OPENAI, streamed=partial(openai.streamed, stream_options={"include_usage": True})
-)
-MISTRAL = replace(OPENAI, streamed=openai.streamed)
-"""Reports tokens in each stream, and refuses to be asked for them."""
 
 __all__ = [
     "ANTHROPIC",
     "GEMINI",
-    "MISTRAL",
     "OLLAMA",
     "OPENAI",
-    "OPENROUTER",
+    "USAGE_UNASKED",
     "Chunk",
     "StreamAssembler",
     "StreamProtocol",

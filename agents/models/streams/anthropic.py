@@ -46,7 +46,7 @@ class _Block:
             elif text.strip():
                 block["input"] = text
         if block.get("type") == "tool_use":
-            block["input"] = as_object(block.get("input"))
+            block |= {"name": block.get("name") or "", "input": as_object(block.get("input"))}
         return block
 
 
@@ -123,22 +123,4 @@ class AnthropicAssembler:
 
 def is_reply(body: Mapping[str, Any]) -> bool:
     """See StreamProtocol."""
-    if body.get("type") == "error":
-        raise error_in_reply(body.get("error"))
     return bool(body.get("content") or body.get("stop_reason"))
-
-
-def fix_for_client(body: dict[str, Any]) -> None:
-    """See StreamProtocol."""
-    for block in body.get("content") or ():
-        if block.get("type") == "tool_use":
-            block["name"] = block.get("name") or ""
-            block["input"] = as_object(block.get("input"))
-
-
-def declined(body: Mapping[str, Any]) -> str | None:
-    """See StreamProtocol."""
-    if body.get("stop_reason") != "refusal":
-        return None
-    text = "".join(block.get("text") or "" for block in body.get("content") or ())
-    return text or "refusal"

@@ -17,7 +17,6 @@ from agents.models.replies.arguments import as_object
 from agents.models.streams.protocol import Chunk
 
 _WHOLE, _STREAMED = ":generateContent", ":streamGenerateContent"
-_DECLINED = frozenset({"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"})
 _PLAIN = frozenset({"text", "thought"})
 
 
@@ -67,7 +66,8 @@ class GeminiAssembler:
             merged = {**before, "args": {**before["args"], **arguments}}
             last |= {**part, "functionCall": merged}
         else:
-            self._parts.append({**part, "functionCall": {**call, "args": arguments}})
+            call = {**call, "name": call.get("name") or "", "args": arguments}
+            self._parts.append({**part, "functionCall": call})
         return Chunk("tool", json.dumps(arguments))
 
     def result(self) -> dict[str, Any]:
@@ -86,28 +86,12 @@ def _same_kind(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def is_reply(body: Mapping[str, Any]) -> bool:
     """See StreamProtocol. A response without candidates says why the prompt was blocked."""
-    if error := body.get("error"):
-        raise error_in_reply(error)
     if body.get("candidates"):
         return True
     if blocked := (body.get("promptFeedback") or {}).get("blockReason"):
         reason = f"the provider blocked the prompt: {blocked}"
         raise ModelRefused(reason, status=200, kind=ErrorKind.POLICY)
     return False
-
-
-def fix_for_client(body: dict[str, Any]) -> None:
-    """See StreamProtocol."""
-    for part in (body["candidates"][0].get("content") or {}).get("parts") or ():
-        if call := part.get("functionCall"):
-            call["name"] = call.get("name") or ""
-            call["args"] = as_object(call.get("args"))
-
-
-def declined(body: Mapping[str, Any]) -> str | None:
-    """See StreamProtocol."""
-    reason = body["candidates"][0].get("finishReason")
-    return str(reason) if reason in _DECLINED else None
 
 
 def streamed(request: httpx.Request) -> httpx.Request:

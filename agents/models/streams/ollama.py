@@ -41,7 +41,10 @@ class OllamaAssembler:
             function = call.get("function") or call
             arguments = as_object(function.get("arguments"))
             chunks.append(Chunk("tool", json.dumps(arguments)))
-            self._calls.append({**call, "function": {**function, "arguments": arguments}})
+            # The client parses each text among the arguments that is JSON, such as the content of a
+            # file, but none in an object.
+            named = {"name": function.get("name") or "", "arguments": {WRAPPED: arguments}}
+            self._calls.append({**call, "function": {**function, **named}})
         return chunks
 
     def result(self) -> dict[str, Any]:
@@ -55,31 +58,15 @@ class OllamaAssembler:
         message.setdefault("content", "")
         if self._calls:
             message["tool_calls"] = self._calls
-        done = {"done": True} if self.ended else {}
-        return {**self._last, **done, "message": message}
+        end: dict[str, Any] = {"done": True} if self.ended else {}
+        if self._last.get("done_reason") == "load":  # the client drops such a reply
+            end["done_reason"] = "stop"
+        return {**self._last, **end, "message": message}
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
     """See StreamProtocol."""
-    if error := body.get("error"):
-        raise error_in_reply(error)
     return isinstance(body.get("message"), dict) and body.get("done") is not False
-
-
-def fix_for_client(body: dict[str, Any]) -> None:
-    """See StreamProtocol. The client drops a reply with the reason `load`. It parses each text
-    among the arguments that is JSON, such as the content of a file, but none in an object."""
-    if body.get("done_reason") == "load":
-        body["done_reason"] = "stop"
-    for call in body["message"].get("tool_calls") or ():
-        function = call["function"]
-        function["name"] = function.get("name") or ""
-        function["arguments"] = {WRAPPED: as_object(function.get("arguments"))}
-
-
-def declined(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as in every protocol
-    """See StreamProtocol: Ollama has no sign of it."""
-    return
 
 
 def message(body: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -9,8 +9,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import httpx
-
 from agents.models.error_mapping.from_status import error_in_reply
 from agents.models.replies.arguments import as_object
 from agents.models.streams.openai_calls import ToolCalls
@@ -133,52 +131,26 @@ class _Choice:
         message |= {name: "".join(parts) for name, parts in self._texts.items()}
         message["content"] = message["content"] or None
         calls = self._calls.result()
+        for call in calls:
+            function = call["function"]
+            function["arguments"] = json.dumps(as_object(function["arguments"]))
         if calls:
             message["tool_calls"] = calls
         finish = self._finish or ("tool_calls" if calls else "stop")
+        refusal = message.get("refusal")
+        if refusal or finish == "content_filter":
+            # Not all clients keep the text of a refusal, and Azure's raises at `content_filter`.
+            message["content"] = refusal or message["content"] or finish
+            finish = "refusal"
         return {"index": 0, "message": message, "finish_reason": finish}
 
 
 def is_reply(body: Mapping[str, Any]) -> bool:
     """See StreamProtocol."""
-    if error := body.get("error"):
-        raise error_in_reply(error)
     return bool(body.get("choices"))
-
-
-def fix_for_client(body: dict[str, Any]) -> None:
-    """See StreamProtocol."""
-    for choice in body["choices"]:
-        for call in (choice.get("message") or {}).get("tool_calls") or ():
-            function = call["function"] = call.get("function") or {}
-            function["name"] = function.get("name") or ""
-            function["arguments"] = json.dumps(as_object(function.get("arguments")))
-
-
-def declined(body: Mapping[str, Any]) -> str | None:
-    """See StreamProtocol."""
-    choice = body["choices"][0]
-    message = choice.get("message") or {}
-    if refusal := message.get("refusal"):
-        return str(refusal)
-    filtered = choice.get("finish_reason") == "content_filter"
-    return message.get("content") or "content_filter" if filtered else None
 
 
 def message(body: Mapping[str, Any]) -> dict[str, Any] | None:
     """See StreamProtocol."""
     known: dict[str, Any] | None = body["choices"][0].get("message")
     return known
-
-
-def streamed(request: httpx.Request, **options: Any) -> httpx.Request:
-    """See StreamProtocol; `options` are further fields of the body."""
-    body = {**json.loads(request.content), "stream": True, **options}
-    headers = {k: v for k, v in request.headers.items() if k != "content-length"}
-    return httpx.Request(
-        request.method,
-        request.url,
-        headers=headers,
-        content=json.dumps(body).encode(),
-        extensions=request.extensions,
-    )

@@ -11,7 +11,7 @@ Why: docs/decisions/0021-ask-for-streams.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 import httpx
@@ -37,7 +37,8 @@ class StreamAssembler(Protocol):
         ...
 
     def result(self) -> dict[str, Any]:
-        """The body of the same reply, if it had not been streamed."""
+        """The body of the same reply, if it had not been streamed. Each tool call has a name and
+        an object for its arguments: the clients raise at anything else."""
         ...
 
 
@@ -53,18 +54,15 @@ def _without_fields(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as in ev
 class StreamProtocol:
     """What differs between providers.
 
-    `is_reply` says whether a complete body is a reply; raises ModelError for an error. `declined`
-    is why the model or its provider declined to answer, or None. `fix_for_client` gives each tool
-    call of a complete body a name and an object for its arguments, in place: the clients raise at
-    anything else. `streamed` makes a request ask for a stream, if its client cannot do that;
-    `content_type` is that of a complete reply for the client. `message` is the message of a
-    complete reply, if the clients lose some of its fields.
+    `is_reply` says whether a complete body is a reply; raises ModelRefused if it says that the
+    prompt was blocked. A request asks for a stream by the fields in `asks`, or by the URL that
+    `streamed` gives it. `content_type` is that of a complete reply for the client. `message` is the
+    message of a complete reply, if the clients lose some of its fields.
     """
 
     assembler: Callable[[], StreamAssembler]
     is_reply: Callable[[Mapping[str, Any]], bool]
-    declined: Callable[[Mapping[str, Any]], str | None]
-    fix_for_client: Callable[[dict[str, Any]], None]
+    asks: Mapping[str, Any] = field(default_factory=dict)
     streamed: Callable[[httpx.Request], httpx.Request] = _as_it_is
     message: Callable[[Mapping[str, Any]], dict[str, Any] | None] = _without_fields
     content_type: str = "application/json"

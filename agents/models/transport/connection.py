@@ -19,7 +19,7 @@ from agents.models.capabilities.adapt import limit_output
 from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.from_response import at_address, error_from_response
 from agents.models.error_mapping.from_transport import error_from_transport
-from agents.models.errors import ErrorKind, ModelError, ModelRefused
+from agents.models.errors import ModelError
 from agents.models.replies.fields import add_fields, take_fields
 from agents.models.streams import StreamProtocol
 from agents.models.transport.reply_reader import ReplyReader, expected_shape
@@ -73,7 +73,7 @@ class ProviderClient(httpx.AsyncClient):
         if not (content := await request.aread()):
             return await self._send_once(request, **options)
         written, call = json.loads(content), CALL.get()
-        body = add_fields(written, call.history)
+        body = add_fields({**written, **self._protocol.asks}, call.history)
         if call.size.output_tokens:
             body = limit_output(body, call.size.output_tokens)
 
@@ -159,10 +159,6 @@ class ProviderClient(httpx.AsyncClient):
         reader = ReplyReader(self._protocol, CALL.get(), clock, kind)
         body = await reader.read(response)
         with expected_shape(kind, body):
-            if (why := self._protocol.declined(body)) is not None:
-                reason = f"the model declined to answer: {why}"
-                raise ModelRefused(reason, status=200, kind=ErrorKind.POLICY)
-            self._protocol.fix_for_client(body)
             if (message := self._protocol.message(body)) is not None:
                 CALL.get().fields = take_fields(message)
         CALL.get().delivered = self._has_replied = True

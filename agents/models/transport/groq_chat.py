@@ -23,9 +23,8 @@ class Completions:
         self._client = client
 
     async def create(self, **body: Any) -> Any:
-        """The reply's JSON; raises what the client raises. It is streamed, see
-        `streams.protocol`."""
-        return await self._client.post(_PATH, body={**body, "stream": True}, cast_to=object)
+        """The reply's JSON; raises what the client raises."""
+        return await self._client.post(_PATH, body=body, cast_to=object)
 
 
 def completions(api_key: str, base_url: str, http: httpx.AsyncClient) -> Completions:
