@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from langchain_core.messages import AIMessage
 from pydantic import ValidationError
@@ -81,32 +81,26 @@ class ModelRefused(ModelError):
     """The provider refused the request for good. `status` is its HTTP status, if there is one;
     `details` is its error object as JSON, or its whole answer."""
 
+    usual_kind: ClassVar = ErrorKind.REQUEST
+
     def __init__(
         self,
         message: str,
         *,
         status: int | None = None,
-        kind: ErrorKind = ErrorKind.REQUEST,
+        kind: ErrorKind | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.kind = kind
+        self.kind = kind or self.usual_kind
         self.details = details or {}
 
 
 class ContextExceeded(ModelRefused):
     """The request was refused for its length alone: TOO_LONG or TOO_LARGE."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int | None = None,
-        kind: ErrorKind = ErrorKind.TOO_LONG,
-        details: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(message, status=status, kind=kind, details=details)
+    usual_kind = ErrorKind.TOO_LONG
 
 
 class ModelUnavailable(ModelError):

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import uuid4
 
@@ -53,6 +53,16 @@ from agents.spending.meter import Meter
 from agents.spending.pricing import Usage
 from agents.spending.rate_limit import RateLimit
 from agents.spending.usage_bound import estimated_usage, max_usage
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """The conversation, the options for the client (tools, how one is forced), and the schemas of
+    the arguments of the offered tools."""
+
+    messages: Sequence[BaseMessage]
+    options: Mapping[str, Any]
+    offered: Mapping[str, Schema]
 
 
 class ProviderModel(BaseChatModel):
@@ -169,44 +179,39 @@ class ProviderModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         await self.learn_context()
-        messages = history_for(self.full_name, messages)
-        if "tool_choice" not in kwargs:
-            kwargs = {**self.caching, **kwargs}
+        options = kwargs if "tool_choice" in kwargs else {**self.caching, **kwargs}
+        if stop:
+            options = {**options, "stop": stop}
+        request = _Request(history_for(self.full_name, messages), options, offered or {})
         try:
-            return await self._with_retries(messages, stop, run_manager, kwargs, offered or {})
+            return await self._with_retries(request)
         except ReplyUnusable as error:
-            again = ask_again(messages, error, offered or {})
+            again = ask_again(request.messages, error, request.offered)
         try:
-            return await self._with_retries(again, stop, run_manager, kwargs, offered or {})
+            return await self._with_retries(replace(request, messages=again))
         except ReplyUnusable as error:
             raise self._no_answer(error) from error
 
-    async def _with_retries(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None,
-        run_manager: AsyncCallbackManagerForLLMRun | None,
-        kwargs: dict[str, Any],
-        offered: Mapping[str, Schema],
-    ) -> ChatResult:
+    async def _with_retries(self, request: _Request) -> ChatResult:
         """The first reply, if the provider is unavailable for a moment only."""
         guard = CALL.get().guard
         spent = 0.0
         tries = 0
-        size = RequestSize(estimated_usage(messages, 0), self.most_output)
+        messages, output = request.messages, self.most_output
+        size = RequestSize(estimated_usage(messages, 0), output)
         while True:
             tries += 1
-            await self.rate_limit.wait(self.full_name, estimated_usage(messages, self.most_output))
+            await self.rate_limit.wait(self.full_name, estimated_usage(messages, output))
             if guard is not None:
                 await guard.before(
-                    lambda: max_usage(self.full_name, messages, kwargs, self.most_output)
+                    lambda: max_usage(self.full_name, messages, request.options, output)
                 )
             left = self.retry_policy.total_seconds * size.reading - spent
             asked_at = time.monotonic()
             try:
                 with calling() as call:
                     call.size = replace(size, within=left)
-                    result = await self._try(call, messages, stop, run_manager, kwargs, offered)
+                    result = await self._try(call, request)
             except ModelError as error:
                 seconds = time.monotonic() - asked_at
                 self.meter.record(self.provider, seconds, error)
@@ -252,25 +257,17 @@ class ProviderModel(BaseChatModel):
             return ModelUnavailable(message, status=200, providers=(self.provider,))
         return ReplyUnusable(message, text=error.text, reply=error.reply)
 
-    async def _try(
-        self,
-        call: CallContext,
-        messages: list[BaseMessage],
-        stop: list[str] | None,
-        run_manager: AsyncCallbackManagerForLLMRun | None,
-        kwargs: dict[str, Any],
-        offered: Mapping[str, Schema],
-    ) -> ChatResult:
+    async def _try(self, call: CallContext, request: _Request) -> ChatResult:
         """One request, with any error mapped to Fettle's."""
         try:
-            replies = (each for each in messages if isinstance(each, AIMessage))
+            replies = (each for each in request.messages if isinstance(each, AIMessage))
             call.history = [fields_of(each) for each in replies]
             if call.listener is not None:
                 call.listener.begin()
             result = await self.inner._agenerate(  # noqa: SLF001 - LangChain has no public one
-                messages, stop=stop, run_manager=run_manager, **kwargs
+                list(request.messages), **request.options
             )
-            message = read_reply(result, call.fields, self.full_name, offered)
+            message = read_reply(result, call.fields, self.full_name, request.offered)
         except Exception as raised:
             error = classify(raised)
             if error is None and call.delivered:
@@ -278,7 +275,7 @@ class ProviderModel(BaseChatModel):
             if error is None:
                 raise
             if isinstance(error, ReplyUnusable):  # its text is for the model, too
-                withheld = read_withheld(error, offered)
+                withheld = read_withheld(error, request.offered)
                 if withheld is not None:
                     return ChatResult(generations=[ChatGeneration(message=withheld)])
             else:

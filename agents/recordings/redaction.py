@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from agents.models.replies.surrogates import replace_surrogates
+from agents.surrogates import replace_surrogates
 
 REMOVED = "<secret-removed>"
 SHORTEST = 6

@@ -16,23 +16,12 @@ from agents.models.errors import (
     ModelUnavailable,
     ReplyUnusable,
 )
-from agents.models.replies.surrogates import replace_surrogates
+from agents.surrogates import replace_surrogates
 
 _UNAVAILABLE: Final = frozenset({ErrorKind.RATE, ErrorKind.QUOTA, ErrorKind.OVERLOADED})
 _DAY_WAIT_SECONDS = 3_600.0
 _SHORTEST_DAY_WAIT_SECONDS = 60.0
 """A shorter wait does not bring back a quota of a day, although Gemini asks for it."""
-
-
-def error_from_status(
-    status: int, message: str, details: Mapping[str, Any], headers: Mapping[str, str]
-) -> ModelError:
-    """The error for a response with this status.
-
-    `details` is the error object of its body, if there is one.
-    """
-    body = read_error(details)
-    return error_of(status, ErrorBody(message, body.signs, body.status), details, headers)
 
 
 def error_of(

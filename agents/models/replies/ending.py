@@ -102,8 +102,8 @@ def require_answer(message: AIMessage, *, has_thoughts: bool = False) -> None:
     word, text = _word(message), str(message.text)
     reason = word.lower()
     if reason in _DECLINED:
-        explained = f"the model declined to answer: {text or word}"
-        raise ModelRefused(explained, status=200, kind=ErrorKind.POLICY)
+        declined = f"the model declined to answer ({word})" + (f": {text}" if text else "")
+        raise ModelRefused(declined, status=200, kind=ErrorKind.POLICY)
     if _BROKE_OFF.search(reason):
         raise ReplyUnusable(f"ended with `{reason}`", text=text, reply=message, transient=True)
     if mistake := _mistake(message, reason, text, has_thoughts or _has_thoughts(message)):

@@ -15,7 +15,6 @@ from agents.models.replies.arguments import Schema, as_meant, unwrapped
 from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.ending import cut_off, require_answer, separate_broken_calls
 from agents.models.replies.fields import Fields, with_fields
-from agents.models.replies.surrogates import fix_surrogates
 from agents.models.replies.text_calls import (
     TextCalls,
     offered_name,
@@ -23,6 +22,7 @@ from agents.models.replies.text_calls import (
     text_call_form,
 )
 from agents.models.replies.thoughts import without_thoughts
+from agents.surrogates import fix_surrogates
 from agents.texts import is_blank
 
 Tools = Mapping[str, Schema]

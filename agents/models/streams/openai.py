@@ -140,7 +140,7 @@ class _Choice:
         refusal = message.get("refusal")
         if refusal or finish == "content_filter":
             # Not all clients keep the text of a refusal, and Azure's raises at `content_filter`.
-            message["content"] = refusal or message["content"] or finish
+            message["content"] = str(refusal or message["content"] or finish)
             finish = "refusal"
         return {"index": 0, "message": message, "finish_reason": finish}
 

@@ -14,11 +14,11 @@ import httpx
 from agents.models.call_context import CallContext
 from agents.models.error_mapping.from_response import unreadable
 from agents.models.errors import ModelUnavailable
-from agents.models.replies.surrogates import fix_surrogates
 from agents.models.streams import StreamProtocol
 from agents.models.streams.reported import reported_tokens
 from agents.models.transport.event_stream import BodyReader
 from agents.models.transport.time_limits import RequestClock
+from agents.surrogates import fix_surrogates
 
 # Raised when JSON has an unexpected shape, or is nested too deeply.
 _MISSHAPEN = (LookupError, TypeError, AttributeError, ValueError, RecursionError)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -10,11 +11,18 @@ import httpx
 import pytest
 
 from agents.models.error_mapping.classify import classify
-from agents.models.error_mapping.from_status import error_from_status
+from agents.models.error_mapping.from_response import error_from_response
 from agents.models.error_mapping.retry_after import LONGEST_SECONDS, retry_after_seconds
-from agents.models.errors import ContextExceeded, ModelRefused, ModelUnavailable
+from agents.models.errors import ContextExceeded, ModelError, ModelRefused, ModelUnavailable
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/")
+
+
+def error_from_status(
+    status: int, message: str, details: dict[str, Any], headers: dict[str, str]
+) -> ModelError:
+    body = json.dumps({"error": {"message": message, **details}}).encode()
+    return error_from_response(body, httpx.Response(status, headers=headers, request=REQUEST))
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 498, 500, 502, 503, 504, 529])
