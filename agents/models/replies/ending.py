@@ -23,32 +23,11 @@ _REASONS = ("finish_reason", "stop_reason", "done_reason")
 """The key in OpenAI's, Groq's and Gemini's replies, in Anthropic's, and in Ollama's."""
 
 # All words are compared in lower case. Gateways write the words of the provider behind them.
-_CUT_OFF = frozenset(
-    {
-        "length",
-        "max_tokens",
-        "max_output_tokens",
-        "max_length",
-        "model_length",  # Mistral
-        "model_context_window_exceeded",  # Anthropic
-    }
-)
-_DECLINED = frozenset(
-    {
-        "content_filter",
-        "content_filtered",
-        "refusal",
-        "guardrail_intervened",  # Bedrock
-        # Gemini: https://ai.google.dev/api/generate-content#FinishReason
-        "safety",
-        "prohibited_content",
-        "blocklist",
-        "spii",
-        "recitation",
-        "image_safety",
-        "image_prohibited_content",
-        "image_recitation",
-    }
+_CUT_OFF = re.compile(r"length|max_|token_limit|truncated|incomplete|context_window")
+_DECLINED = re.compile(
+    r"filter|refus|guardrail|moderation|blocked|sensitive"  # the last is Zhipu's
+    # Gemini: https://ai.google.dev/api/generate-content#FinishReason
+    r"|safety|prohibited|blocklist|spii|recitation"
 )
 _BROKEN_CALL = frozenset({"malformed_function_call", "malformed_tool_use"})
 _MISTAKES = frozenset(
@@ -63,11 +42,13 @@ _MISTAKES = frozenset(
         "finish_reason_unspecified",
         "no_image",
         "image_other",
+        "repetition",  # vLLM
         "pause_turn",
     }
 )
 _BROKE_OFF = re.compile(
-    r"error|abort|cancel|fail|timeout|timed_out|interrupt|insufficient|overload|unavailable"
+    r"error|exception|abort|cancel|fail|crash|kill|timeout|timed_out|time_limit|interrupt|disconnect"
+    r"|closed|insufficient|overload|unavailable"
 )
 """Faults of the server, such as `network_error` and `insufficient_system_resource`."""
 
@@ -79,7 +60,7 @@ _THOUGHTS = re.compile("reasoning|thinking")
 
 def cut_off(message: AIMessage) -> bool:
     """Whether the reply ended at the limit on output tokens, so that its end is missing."""
-    return _reason(message) in _CUT_OFF
+    return bool(_CUT_OFF.search(_reason(message)))
 
 
 def output_tokens(message: AIMessage) -> int:
@@ -101,13 +82,13 @@ def require_answer(message: AIMessage, *, has_thoughts: bool = False) -> None:
     """
     word, text = _word(message), str(message.text)
     reason = word.lower()
-    if reason in _DECLINED:
+    if _DECLINED.search(reason):
         declined = f"the model declined to answer ({word})" + (f": {text}" if text else "")
         raise ModelRefused(declined, status=200, kind=ErrorKind.POLICY)
     if _BROKE_OFF.search(reason):
         raise ReplyUnusable(f"ended with `{reason}`", text=text, reply=message, transient=True)
     if mistake := _mistake(message, reason, text, has_thoughts or _has_thoughts(message)):
-        advice = _MORE_TOKENS if reason in _CUT_OFF else ""
+        advice = _MORE_TOKENS if cut_off(message) else ""
         raise ReplyUnusable(mistake, text=text, reply=message, advice=advice)
 
 
@@ -121,7 +102,7 @@ def _mistake(message: AIMessage, reason: str, text: str, has_thoughts: bool) -> 
         return "has a tool call that is not valid"
     if not is_blank(text):
         return None
-    if reason in _CUT_OFF:
+    if cut_off(message):
         tokens = f" ({count} tokens)" if (count := output_tokens(message)) else ""
         return f"was cut off at the limit on its length{tokens} before it had an answer"
     return "has thoughts, and no answer" if has_thoughts else "is empty"

@@ -7,6 +7,7 @@ it ends the text, each call names an offered tool, and its arguments are an obje
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agents.models.replies.arguments import as_object
-from agents.models.replies.code_spans import find, outside_code
+from agents.models.replies.code_spans import is_quoted, outside_code
 from agents.models.replies.ending import MALFORMED
 from agents.models.replies.harmony import FORM as HARMONY
 from agents.models.replies.harmony import read_harmony
@@ -27,42 +28,53 @@ BARE = '{"name": ..., "arguments": ...}'
 _TOOL = r"[\w.:-]+"
 _CALL_KEY = r"[\"'](?:name|function|type|id|tool_name|tool_call_id|arguments|parameters)[\"']"
 _JSON = rf"\s*[\[{{]\s*\{{?\s*{_CALL_KEY}"
-_TAGS = r"tool_calls?|toolcall|tools|function_call"
+_TAGS = r"(?i:tool_calls?|toolcall|tools|tool_use|function_call|start_function_call)"
 _BAR = r"[|\uff5c]"
 _FORM = outside_code(
-    rf"(?P<tag><(?:{_TAGS})>)(?={_JSON}|\s*<function=|\n?{_TOOL}\n?(?:<arg_key>|</tool_call>))"
+    rf"(?P<tag><{_BAR}?{_TAGS}{_BAR}?>)(?={_JSON}|\s*```(?:json)?{_JSON}|\s*<function=|call:"
+    rf"|\n?{_TOOL}\n?(?:<arg_key>|</tool_call>))"
     rf"|(?P<function><function=)(?={_TOOL})"
-    rf"|(?P<list>\[TOOL_CALLS\])(?={_JSON}|\s*{_TOOL}[\[{{])"
-    r"|(?P<wrapper><[^<>\s]*(?:function_calls|:tool_call)>)(?=\s*<)"
+    rf"|(?P<list>\[TOOL_(?:CALLS|REQUEST)\])(?={_JSON}|\s*{_TOOL}[\[{{])"
+    rf"|(?P<wrapper><[^<>\s]*(?:function_calls|:tool_call)>)(?=\s*(?:<|{_TOOL}\())"
     r"|(?P<invoke><[^<>\s]*invoke name=)"
-    rf"|(?P<token><{_BAR}(?:python_tag|START_ACTION|tool_calls?(?:_start)?){_BAR}>"
-    rf"|<{_BAR}tool[_\u2581]calls?[_\u2581](?:section[_\u2581])?begin{_BAR}>)"
+    rf"|(?P<token><{_BAR}(?:python_tag|START_ACTION|action_start|tool_calls?(?:_start)?"
+    rf"|tools_prefix|tool[_\u2581]calls?[_\u2581](?:section[_\u2581])?begin){_BAR}>)"
+    r"(?=\s*[\[{<]|\n?\w)"
     r"|(?P<functools>functools)(?=\[\{)"
+    r"|(?P<harmony><\|start\|>assistant|(?<=\n)<\|channel\|>)"
+    r"(?=(?:[^<]*<\|(?:channel|constrain)\|>)*[^<]*\bto=[^<]*(?:<\|constrain\|>[^<]*)?<\|message)"
 )
 """The beginning of a call. A tag alone is not enough, because a sentence may mention it."""
 _MARK = re.compile(
     rf"\s*(?:<{_BAR}[^<>\n]{{1,40}}{_BAR}>|</?(?:{_TAGS}|[^<>\s]*(?:function_calls|:tool_call))>"
-    r"|\[/?TOOL_CALLS\]|\[ARGS\]|\[CALL_ID\]\w+|functools|```(?:json)?|[;,])\s*"
+    r"|\[/?TOOL_CALLS\]|\[(?:END_)?TOOL_REQUEST\]|\[ARGS\]|\[CALL_ID\]\w+|functools|```(?:json)?|[;,])\s*"
 )
 """Text between names and arguments."""
+_END = r"(?=\s*(?:[<\[;,]|\Z))"
+"""A closing tag ends a value if a tag, a mark or nothing follows; else it is part of the value."""
 _NAME = re.compile(rf"({_TOOL})\s*")
 _TAGGED = tuple(
     re.compile(pattern + r"(?P<body>.*?)" + end + r"\s*", re.DOTALL)
     for pattern, end in (
         # Qwen3-coder and Llama 3.1; some replies lack the bracket
-        (rf"<function=(?P<name>{_TOOL})>?", r"(?:</function>|\Z)"),
-        (r"<(?P<space>[^<>\s]*)invoke name=\"(?P<name>[^\"]+)\">", r"(?:</(?P=space)invoke>|\Z)"),
-        (rf"(?P<name>{_TOOL})\s*(?=<arg_key>)", r"(?:</tool_call>|\Z)"),  # GLM
+        (rf"<function=(?P<name>{_TOOL})>?", rf"(?:</function>{_END}|\Z)"),
+        (
+            r"<(?P<space>[^<>\s]*)invoke name=\"(?P<name>[^\"]+)\">",
+            rf"(?:</(?P=space)invoke>{_END}|\Z)",
+        ),
+        (rf"(?P<name>{_TOOL})\s*(?=<arg_key>)", rf"(?:</tool_call>{_END}|\Z)"),  # GLM
     )
 )
 _ARGUMENT = re.compile(
     r"\s*(?:<parameter=(?P<name>[\w.-]+)>|<[^<>\s]*parameter name=\"(?P<named>[^\"]+)\"[^<>]*>"
     r"|<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>)"
     r"(?P<value>.*?)"
-    r"(?:</[^<>\s]*parameter>|</arg_value>|(?=\s*<parameter=)|\Z)\s*",
+    rf"(?:(?:</[^<>\s]*parameter>|</arg_value>){_END}|(?=\n\s*<parameter=)|\Z)\s*",
     re.DOTALL,
 )
-_FENCED = re.compile(r"\s*```\w*\n(.*)\n```\s*", re.DOTALL)
+_EXAMPLE = re.compile(r"\s*```\w*\n(.*)\n```\s*|(?:.*?\n)\s*([\[{].*)", re.DOTALL)
+"""The JSON in a reply that is one fence, or at the end of a text."""
+_LONE_CLOSING = re.compile(rf"\s*</{_TAGS}>\s*\Z")
 _NAME_KEYS = ("name", "tool_name", "function")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _DECODER = json.JSONDecoder(strict=False)
@@ -94,10 +106,10 @@ def text_call_form(text: str) -> str | None:
         return PYTHON
     if (value := _json(text)) is not None:
         return BARE if _bare_calls(value) else None
-    if match := find(_FORM, text):
-        return str(match[match.lastgroup or 0])
-    fenced = _FENCED.fullmatch(text)
-    return BARE if fenced and _bare_calls(_json(fenced[1])) else None
+    if match := _form_in(text):
+        return str(match[match.lastgroup or 0]).strip()
+    example = _EXAMPLE.fullmatch(text)
+    return BARE if example and _example_calls(example) else None
 
 
 def read_text_calls(text: str, offered: Collection[str]) -> TextCalls:
@@ -109,13 +121,15 @@ def read_text_calls(text: str, offered: Collection[str]) -> TextCalls:
     if form is None:
         return TextCalls(text)
     if form not in {BARE, PYTHON}:
-        start = match.start() if (match := find(_FORM, text)) else 0
+        start = match.start() if (match := _form_in(text)) else 0
         return _offered(text[:start].strip(), list(_calls_from(text, start)), offered, form)
-    fenced = _FENCED.fullmatch(text)
-    bare = read_python_calls(text) or _bare_calls(_json(fenced[1] if fenced else text))
+    example = None if _json(text) is not None else _EXAMPLE.fullmatch(text)
+    bare = (
+        _example_calls(example) if example else read_python_calls(text) or _bare_calls(_json(text))
+    )
     if all(offered_name(name, offered) is None for name, _ in bare):
         return TextCalls(text)  # JSON that looks like a call
-    if fenced:
+    if example:
         return TextCalls(text, unread=BARE)  # a call that is shown, or made
     return _offered("", bare, offered, form)
 
@@ -126,6 +140,12 @@ def offered_name(name: str, offered: Collection[str]) -> str | None:
     plain = name.partition("<|")[0].strip()
     candidates = (name, plain, plain.rpartition(".")[2], plain.rpartition(".")[2].partition(":")[0])
     return next((each for each in candidates if each in offered), None)
+
+
+def _form_in(text: str) -> re.Match[str] | None:
+    """The beginning of the first call that is not shown as code or as a quotation."""
+    calls = (match for match in _FORM.finditer(text) if match["code"] is None)
+    return next((match for match in calls if not is_quoted(text, match.start())), None)
 
 
 def _offered(
@@ -147,6 +167,9 @@ def _offered(
 def _calls_from(text: str, position: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """The calls from a position to the end of the text. Any other text there gives a call without a
     name, which is not an offered tool."""
+    if (harmony := read_harmony(text[position:])) is not None:
+        yield from [(name, as_object(arguments)) for name, arguments in harmony.calls]
+        return
     name: str | None = None
     after_mark = True
     while position < len(text):
@@ -156,11 +179,11 @@ def _calls_from(text: str, position: int) -> Iterator[tuple[str, dict[str, Any]]
             yield tagged["name"], _tagged_arguments(tagged["body"])
             position, after_mark = tagged.end(), True
         elif text[position] in "[{":
-            try:
-                value, end = _DECODER.raw_decode(text, position)
-            except (ValueError, RecursionError):
-                break
-            yield from [(name, value)] if name and isinstance(value, dict) else _json_calls(value)
+            value, end = _value_at(text, position)
+            if name is None:
+                yield from _json_calls(value)
+            else:
+                yield (name, value) if isinstance(value, dict) else ("", {})
             name, after_mark, position = None, False, _after_space(text, end)
         elif after_mark and (word := _NAME.match(text, position)):
             name, position, after_mark = word[1], word.end(), False
@@ -170,6 +193,18 @@ def _calls_from(text: str, position: int) -> Iterator[tuple[str, dict[str, Any]]
         yield name, {}  # a tool without arguments
     elif position < len(text):
         yield "", {}
+
+
+def _value_at(text: str, position: int) -> tuple[Any, int]:
+    """The value at a position and its end: JSON, or a Python literal with single quotes."""
+    try:
+        return _DECODER.raw_decode(text, position)
+    except (ValueError, RecursionError):
+        end = max(text.rfind("}"), text.rfind("]")) + 1
+    try:
+        return ast.literal_eval(text[position:end]), end
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None, len(text)
 
 
 def _after_space(text: str, position: int) -> int:
@@ -202,13 +237,21 @@ def _json(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(text, strict=False)
+        return json.loads(_LONE_CLOSING.sub("", text), strict=False)
     except (ValueError, RecursionError):
         return None
 
 
+def _example_calls(example: re.Match[str]) -> Sequence[tuple[str, dict[str, Any]]]:
+    """The calls in a match of `_EXAMPLE`: JSON, or in a fence Python, too (Gemma)."""
+    python = read_python_calls(f"[{example[1]}]") if example[1] else ()
+    return python or _bare_calls(_json(example[1] or example[2]))
+
+
 def _bare_calls(value: Any) -> Sequence[tuple[str, dict[str, Any]]]:
     """The calls in a JSON value that has nothing else; none for any other value."""
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+        value = value["tool_calls"]
     calls = list(_json_calls(value))
     return calls if all(name for name, _ in calls) else ()
 

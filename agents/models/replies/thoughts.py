@@ -10,21 +10,29 @@ import re
 
 from agents.models.replies.code_spans import find, outside_code
 
-_NAMES = r"(?:think|thinking|thought|reasoning|seed:think)"
+_NAMES = r"(?i:think|thinking|thoughts?|reasoning|seed:think)"
 _OPENING = re.compile(
-    rf"\s*(?:<{_NAMES}>|\[THINK\]|◁think▷|<\|START_THINKING\|>|<\|begin_of_thought\|>)"
+    rf"\s*(?:<{_NAMES}(?:\s[^<>]*)?>|\[THINK\]|◁think▷|<\|START_THINKING\|>|<\|begin_of_thought\|>"
+    r"|<\|channel>thought)"  # Gemma 4
 )
-_CLOSING = rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>"
+_CLOSING = rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>|<channel\|>"
 _CLOSED = re.compile(_CLOSING)
 _ALONE = outside_code(rf"(?:^|(?<=\n))(?:{_CLOSING})|(?:{_CLOSING})(?=\s*(?:\n|\Z|[\[{{<]))")
 """A closing tag as servers leave it: at the beginning or the end of a line, or before a value. In
 a sentence that explains the tag, it is neither."""
 _TOKENS = (
-    r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|call|eos|assistant)\|>"
+    r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|call|eos|assistant"
+    r"|END_RESPONSE|end_of_solution)\|>"
     r"|<\uff5cend\u2581of\u2581sentence\uff5c>|</s>|<eos>|<end_of_turn>"
 )
 _LAST_TOKENS = re.compile(rf"\s*(?:(?:{_TOKENS})\s*)+\Z")
-_FIRST_TOKENS = re.compile(r"\A\s*<\|im_start\|>\s*assistant\s*")
+_FIRST_TOKENS = re.compile(
+    r"\A\s*(?:<\|im_start\|>\s*assistant"
+    r"|<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>"
+    r"|<\|(?:START_RESPONSE|begin_of_solution)\|>)\s*"
+)
+_IN_ANSWER = re.compile(r"<(answer|response)>\s*(.*?)\s*(?:</\1>)?\s*", re.DOTALL)
+"""After thoughts, the tags of models such as Hunyuan."""
 
 
 def without_thoughts(text: str) -> str:
@@ -33,6 +41,14 @@ def without_thoughts(text: str) -> str:
     Empty if the thoughts are not closed: all of the text belongs to them.
     """
     text = _LAST_TOKENS.sub("", _FIRST_TOKENS.sub("", text))
+    answer = _after_thoughts(text)
+    if answer == text:
+        return text
+    in_answer = _IN_ANSWER.fullmatch(answer)
+    return in_answer[2] if in_answer else _FIRST_TOKENS.sub("", answer)
+
+
+def _after_thoughts(text: str) -> str:
     while opening := _OPENING.match(text):
         closing = _CLOSED.search(text, opening.end())
         if closing is None:

@@ -7,13 +7,23 @@ from dataclasses import replace
 from support.quirks.edits import arguments_json, ends_with
 from support.quirks.quirk import Asked, role, says, second_call
 from support.quirks.row import Ran, Row, fails, on_all, openai, waits
+from support.quirks.server import ANSWER
 
+from agents.prompts import render
 from benchmarks.provider import Reply, Turn
 
 _OTHER_WORDS = ("eos", "EOS_TOKEN", "Stop", "COMPLETE", "end_turn", "tool_use", "load")
-_BROKEN_OFF = ("error", "abort", "network_error", "insufficient_system_resource", "timed_out")
+_BROKEN_OFF = (
+    "error",
+    "abort",
+    "network_error",
+    "insufficient_system_resource",
+    "timed_out",
+    "disconnected",
+)
 _MISTAKES = (
     "OTHER",
+    "repetition",
     "LANGUAGE",
     "UNEXPECTED_TOOL_CALL",
     "MALFORMED_RESPONSE",
@@ -123,9 +133,17 @@ ROWS: list[Row] = [
         end=fails("the critic's reply could not be read"),
     ),
     openai("empty verdicts, and a stand-in", says(lambda _: _EMPTY, role("critic")), stand_in=[]),
+    *(
+        openai(
+            f"a declined answer in {author}'s word",
+            ends_with(word, second_call),
+            end=fails("declined to answer").but_not("not accepted"),
+        )
+        for author, word in {"Gemini": "SAFETY", "Zhipu": "sensitive"}.items()
+    ),
     openai(
-        "a declined answer in Gemini's word",
-        ends_with("SAFETY", second_call),
-        end=fails("declined to answer"),
+        "a cut answer in an unknown word",
+        ends_with("max_tokens_reached", second_call),
+        answer=f"{ANSWER}\n\n{render('executor/cut_answer')}",
     ),
 ]

@@ -23,6 +23,42 @@ def of_deepseek(text: str) -> str:
 
 
 READ: dict[str, tuple[str, list[tuple[str, dict[str, Any]]], str]] = {
+    "Hermes, single quotes": (
+        "<tool_call>{'name': 'shell', 'arguments': {'command': 'ls'}}</tool_call>",
+        LS,
+        "",
+    ),
+    "Hermes, only closed": (f"{CALL}\n</tool_call>", LS, ""),
+    "Hermes, in capitals": (f"<TOOL_CALL>{CALL}</TOOL_CALL>", LS, ""),
+    "Hermes, a fence within": (f"<tool_call>\n```json\n{CALL}\n```\n</tool_call>", LS, ""),
+    "Nemotron": (f"<TOOLCALL>[{CALL}]</TOOLCALL>", LS, ""),
+    "InternLM": (f"I look.<|action_start|><|plugin|>{CALL}<|action_end|>", LS, "I look."),
+    "LM Studio": (f"[TOOL_REQUEST]{CALL}[END_TOOL_REQUEST]", LS, ""),
+    "OpenAI's message": (f'{{"tool_calls": [{{"function": {CALL}}}]}}', LS, ""),
+    "harmony, after a text": (
+        (
+            "I look.<|start|>assistant<|channel|>commentary to=functions.shell "
+            '<|constrain|>json<|message|>{"command": "ls"}<|call|>'
+        ),
+        LS,
+        "I look.",
+    ),
+    "Qwen3-coder, its own tags in a value": (
+        (
+            "<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\n"
+            "print('<parameter=x>', '</parameter>', '</function>')\n</parameter>\n</function>"
+        ),
+        [
+            (
+                "write_file",
+                {
+                    "path": "a",
+                    "content": "print('<parameter=x>', '</parameter>', '</function>')",
+                },
+            )
+        ],
+        "",
+    ),
     "Hermes": (f"<tool_call>\n{CALL}\n</tool_call>", LS, ""),
     "Hermes, after a text": (f"I look.\n\n<tool_call>\n{CALL}\n</tool_call>", LS, "I look."),
     "Hermes, two": (f"<tool_call>{CALL}</tool_call>\n<tool_call>{OTHER}</tool_call>", TWO, ""),
@@ -209,6 +245,12 @@ def test_a_clear_call_is_read(name: str) -> None:
         ("<|python_tag|>print(1)", "<|python_tag|>"),
         ("<function=shell>ls</function>", "<function="),
         ("[TOOL_CALLS]shell please[ARGS]{}", None),
+        (f"1. <tool_call>{CALL}</tool_call>\n2. [TOOL_CALLS][{CALL}]", "<tool_call>"),
+        (f"I look.\n\n{CALL}", BARE),
+        ('```tool_code\nshell(command="ls")\n```', BARE),
+        ('<function_calls>\nshell(command="ls")\n</function_calls>', "<function_calls>"),
+        ("<start_function_call>call:shell{command:ls}<end_function_call>", "<start_function_call>"),
+        ('<|tools_prefix|>[{"shell": {"command": "ls"}}]<|tools_suffix|>', "<|tools_prefix|>"),
         ('[TOOL_CALLS]shell[ARGS]{"command": ', "[TOOL_CALLS]"),
         (f"```json\n{CALL}\n```", BARE),
         ('<|channel|>commentary to=shell<|message|>{"comm', "<|channel|>"),
@@ -230,6 +272,13 @@ def test_a_call_that_is_not_clear_is_named(text: str, form: str | None) -> None:
         f"This is a call:\n~~~\n<function=shell>\n~~~\n{CALL} is its JSON.",
         "A call is between <tool_call> and </tool_call>.",
         "Write [TOOL_CALLS] before the list.",
+        "The token <|python_tag|> starts a call.",
+        f"It has this form:\n\n> <tool_call>{CALL}</tool_call>",
+        f"It has this form:\n\n    <tool_call>{CALL}</tool_call>",
+        f'It says "<tool_call>{CALL}</tool_call>',
+        f"````\n```\n<tool_call>{CALL}</tool_call>\n```\n````",
+        f"``a `b` <tool_call>{CALL}</tool_call>``",
+        "It writes <|channel|>commentary to=functions.shell<|message|>{}<|call|>",
         '{"name": "Bob", "arguments": {"age": 5}}',
         '{"steps": ["Use <function=shell>."]}',
         f"The JSON of a call is {CALL}",
@@ -275,6 +324,13 @@ def test_a_name_means_an_offered_tool(name: str, offered: str | None) -> None:
         ("<seed:think>Hm.</seed:think>Yes.", "Yes."),
         ("[THINK]Hm.[/THINK]Yes.", "Yes."),
         ("◁think▷Hm.◁/think▷Yes.", "Yes."),
+        ("<THINK>Hm.</THINK>Yes.", "Yes."),
+        ('<think reason="why">Hm.</think>Yes.', "Yes."),
+        ("<|channel>thought\nHm.<channel|>Yes.", "Yes."),
+        ("<think>Hm.</think>\n<answer>\nYes.\n</answer>", "Yes."),
+        ("<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Yes.<|END_RESPONSE|>", "Yes."),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nYes.", "Yes."),
+        ("<answer>Yes.</answer>", "<answer>Yes.</answer>"),
         ("Hm.\n</think>\n\nYes.", "Yes."),
         ("Hm.</think>\nYes.", "Yes."),
         ('Hm.</think>{"steps": []}', '{"steps": []}'),
