@@ -50,12 +50,14 @@ class Recordings:
 
 
 def redaction(settings: WorkerSettings) -> Redaction:
-    """One that knows every secret among the settings, and the passwords in Redis' addresses."""
+    """One that knows every secret among the settings, and the passwords in Redis' addresses. A
+    provider may repeat a header's value without its scheme, such as `Bearer`."""
     values = [getattr(settings, name) for name in type(settings).model_fields]
     secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
     passwords = [address.password for address in (settings.redis_url, settings.broker_url)]
     headers = [value or "" for each in settings.headers().values() for value in each.values()]
-    return Redaction.of([*secrets, *passwords, *headers])
+    keys = [value.rpartition(" ")[2] for value in map(str.strip, headers)]
+    return Redaction.of([*secrets, *passwords, *headers, *keys])
 
 
 def _put(path: Path, content: bytes) -> None:

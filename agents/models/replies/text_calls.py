@@ -135,10 +135,10 @@ def read_text_calls(text: str, offered: Collection[str]) -> TextCalls:
 
 
 def offered_name(name: str, offered: Collection[str]) -> str | None:
-    """The offered tool that a name means, or None: models add `functions.` before a name, and
-    `<|channel|>commentary` or `:0` after it."""
+    """The offered tool that a name means, or None: models add `functions.` or `default_api:` before
+    a name, and `<|channel|>commentary` or `:0` after it."""
     plain = name.partition("<|")[0].strip()
-    candidates = (name, plain, plain.rpartition(".")[2], plain.rpartition(".")[2].partition(":")[0])
+    candidates = (name, plain, *reversed(re.split("[.:/]", plain)))
     return next((each for each in candidates if each in offered), None)
 
 

@@ -106,8 +106,9 @@ class AnthropicAssembler:
                 self._blocks.append(block)
             if block is None:
                 raise LookupError(f"{kind} without a block")
-            block.texts.setdefault(name, []).append(delta[name])
-            return (Chunk(part, delta[name]),)
+            text = delta[name] or ""
+            block.texts.setdefault(name, []).append(text)
+            return (Chunk(part, text),) if text else _NOTHING
         if block is not None and kind == "signature_delta":
             signature, piece = block.content.get("signature") or "", delta["signature"]
             block.content["signature"] = signature if signature == piece else signature + piece

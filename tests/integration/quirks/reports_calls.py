@@ -327,6 +327,18 @@ def _renamed(name: str) -> Callable[[dict[str, Any]], Any]:
     return edit
 
 
+def _prefixed(part: dict[str, Any]) -> dict[str, Any]:
+    if call := part.get("functionCall"):
+        call["name"] = f"default_api:{call['name']}"
+    return part
+
+
+def _null_first(event: Event) -> list[Event]:
+    if event.get("delta", {}).get("type") != "input_json_delta":
+        return [event]
+    return [{**event, "delta": {"type": "input_json_delta", "partial_json": None}}, event]
+
+
 ROWS: list[Row] = [
     *on_all("two calls in one reply", model=two_calls, programs=_BOTH),
     _two("two whole calls have the index 0 (Gemini's endpoint)", _whole_calls(index=0)),
@@ -630,4 +642,6 @@ ROWS: list[Row] = [
         openai(f"the arguments are named {name}", each_call_part(_renamed(name)))
         for name in ("parameters", "input")
     ],
+    gemini("names have the prefix default_api", _gemini_parts(_prefixed)),
+    anthropic("a call begins with arguments of null", each_event(_null_first)),
 ]

@@ -80,6 +80,8 @@ def test_headers_are_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     values = {each.variable: each.value for each in trace(ModelSettings)}
     assert values[HEADERS] == "********"
     assert redaction(WorkerSettings()).text("x hidden-key-1 y") == "x <secret-removed> y"
+    monkeypatch.setenv(HEADERS, json.dumps({"groq:*": {"authorization": "Bearer hidden-key-1"}}))
+    assert redaction(WorkerSettings()).text("bad key hidden-key-1") == "bad key <secret-removed>"
     monkeypatch.setenv(HEADERS, json.dumps({"compatible:*": {"x-key": ["hidden-key-1"]}}))
     with pytest.raises(ValidationError) as caught:
         ModelSettings()
