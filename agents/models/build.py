@@ -50,7 +50,7 @@ def build(
     server = options.server(name, capabilities or MemoryCapabilities())
     shipped = options.is_public(name)
     http = connect(tls, name.of.protocol, options.times, server, shipped=shipped)
-    made = ModelConfig(
+    config = ModelConfig(
         model=name.model,
         api_key=options.api_key(name),
         base_url=options.base_url(name),
@@ -61,7 +61,7 @@ def build(
         context=options.context(name, {}),
         settings=options.settings(name),
     )
-    inner, most_output = _within_its_limits(name, options, made)
+    inner, most_output = _within_its_limits(name, options, config)
     return ProviderModel(
         inner=inner,
         http=http,

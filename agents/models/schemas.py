@@ -21,14 +21,14 @@ def compact(schema: Any) -> Any:
         return [compact(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: value for name, value in _without_null(schema).items() if name not in _LEFT_OUT}
-    if kept.get("default", ...) is None:
-        del kept["default"]
+    fields = {name: value for name, value in _without_null(schema).items() if name not in _LEFT_OUT}
+    if fields.get("default", ...) is None:
+        del fields["default"]
     return {
         name: {each: compact(argument) for each, argument in value.items()}  # names of arguments
         if name == "properties"
         else compact(value)
-        for name, value in kept.items()
+        for name, value in fields.items()
     }
 
 

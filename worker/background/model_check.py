@@ -1,4 +1,4 @@
-"""Answers questions to the fleet: one worker takes each, and asks its models."""
+"""Checks whether jobs can run with models, when the API asks: one worker takes each question."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ async def _answer(question: Question, context: WorkerContext) -> dict[str, Any]:
     if question.subject != CHECK_MODELS:  # of a newer release
         return {"error": f"this worker cannot answer {question.subject}"}
     try:
-        found = await check(context, question.data["models"])
+        results = await check(context, question.data["models"])
     except Exception as error:
         log.error("models could not be checked", exc_info=error)
         return {"error": f"{type(error).__name__}: {error}"}
-    return {"checked": found}
+    return {"checked": results}
 
 
 CHECK_SECONDS = 120.0
@@ -97,10 +97,10 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
         return {**result, "error": str(error)}
     if not isinstance(model, ProviderModel):
         return {**result, "ok": True, "cost_usd": "0"}  # a recording: it is there
-    begun = time.monotonic()
-    ear = _Ear(begun)
+    started = time.monotonic()
+    first_token = _FirstToken(started)
     models = _PatientModels.alone(context.models, text)
-    with calling(listener=ear):
+    with calling(listener=first_token):
         trial = await run_trial(trials, models, context.sandboxes.own, CHECK_SECONDS)
     failed = [each.error for each in trial.steps if each.error and each.step in REQUIRED]
     log.info("model checked", model=text, passed=trial.passed, errors=failed)
@@ -112,8 +112,8 @@ async def _checked(context: WorkerContext, trials: Trials, text: str) -> dict[st
         "steps": [_plain(step) for step in trial.steps],
         "notes": list(trial.notes()),
         "context_tokens": model.context,
-        "seconds": round(time.monotonic() - begun, 3),
-        "first_token_seconds": ear.first,
+        "seconds": round(time.monotonic() - started, 3),
+        "first_token_seconds": first_token.seconds,
     }
 
 
@@ -148,19 +148,19 @@ class _PatientModels(RoleModels):
         return model.model_copy(update=limits)
 
 
-class _Ear:
-    """Implements Listener: notes when the first token came."""
+class _FirstToken:
+    """Implements Listener: measures the time until the first token."""
 
-    def __init__(self, begun: float) -> None:
-        self._begun = begun
-        self.first: float | None = None
+    def __init__(self, started: float) -> None:
+        self._started = started
+        self.seconds: float | None = None
 
     def begin(self) -> None:
         """There is one try."""
 
     def receive(self, chunks: Sequence[Chunk]) -> None:
-        if self.first is None and chunks:
-            self.first = round(time.monotonic() - self._begun, 3)
+        if self.seconds is None and chunks:
+            self.seconds = round(time.monotonic() - self._started, 3)
 
     def end(self) -> None:
         """Nothing is passed on."""

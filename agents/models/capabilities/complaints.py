@@ -7,12 +7,12 @@ other validators an object with the names of fields as keys, and the others a se
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents.models.error_mapping.error_body import json_at
 from agents.models.errors import ModelRefused
 
 _MOST_DEPTH = 8
@@ -104,7 +104,7 @@ def _of_text(text: str, depth: int) -> Iterator[Complaint]:
     """The complaints in a text, which may be JSON, or Python's text of a list of complaints."""
     text = text[:_MOST_CHARACTERS]
     start = text.find("{")
-    if start >= 0 and (inner := _parsed(text[start:])) is not None:
+    if start >= 0 and (inner := json_at(text, start)) is not None:
         text = text[:start]
         yield from _read(inner, depth + 1)
     located = _LOCATED.findall(text)
@@ -114,13 +114,6 @@ def _of_text(text: str, depth: int) -> Iterator[Complaint]:
         yield Complaint(sentence, _path(location))
     if not located and text.strip():
         yield Complaint(text[:_READ_CHARACTERS])
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.JSONDecoder().raw_decode(text)[0]
-    except (ValueError, RecursionError):
-        return None
 
 
 def _path(location: Any) -> tuple[str, ...]:

@@ -77,13 +77,13 @@ class ModelListing:
         """Raises httpx.TransportError if no server answers."""
         for url in self.urls:
             try:
-                found = context_in(await self._read(url), self._model)
+                context = context_in(await self._read(url), self._model)
             except httpx.TransportError:
                 raise
             except (httpx.HTTPError, ValueError):  # the server has no such list
                 continue
-            if found is not None:
-                return found
+            if context is not None:
+                return context
         return None
 
 

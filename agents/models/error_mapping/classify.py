@@ -1,7 +1,8 @@
 """Maps any exception of a provider's client to Fettle's own errors.
 
-Our HTTP client raises ours for each reply that is none (`transport.connection`); the libraries keep
-it as a cause. What is left are connections. No provider's library is imported.
+Fettle's HTTP client raises Fettle's errors for each response that is no reply
+(`transport.connection`), and the libraries keep them as causes. Only faults of connections remain.
+No provider's library is imported.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import httpx
 
 from agents.models.errors import ModelError, ModelUnavailable, with_causes
 
-_MESSAGE_CHARACTERS = 500
 _AWAY = (httpx.TransportError, httpx.DecodingError, TimeoutError, ConnectionError)
 
 
@@ -22,7 +22,5 @@ def classify(error: BaseException) -> ModelError | None:
             return each
     for each in chain:
         if isinstance(each, _AWAY):
-            text = str(each) or type(each).__name__
-            cut = text if len(text) <= _MESSAGE_CHARACTERS else text[:_MESSAGE_CHARACTERS] + " ..."
-            return ModelUnavailable(cut)
+            return ModelUnavailable(str(each) or type(each).__name__)
     return None

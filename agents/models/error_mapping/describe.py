@@ -7,6 +7,7 @@ from typing import Final
 
 from agents.models.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
 from agents.models.name import ModelName
+from agents.texts import bounded
 
 _SHOWN_CHARACTERS = 500
 _SHOWN_FROM_STATUS = 300
@@ -66,8 +67,7 @@ def describe_error(error: ModelError, full_name: str) -> str:
     message = str(error)
     if message.startswith(full_name):
         return message
-    message = " ".join(message.split())
-    message = message if len(message) <= _SHOWN_CHARACTERS else f"{message[:_SHOWN_CHARACTERS]} ..."
+    message = bounded(" ".join(message.split()), _SHOWN_CHARACTERS)
     if not isinstance(error, ModelRefused | ModelUnavailable):
         return f"{full_name}: {message}"
     status = error.status or 0

@@ -34,8 +34,8 @@ class ErrorBody(NamedTuple):
     among them, as a number or a text."""
 
     sentence: str
-    signs: tuple[str, ...]
-    status: int | None
+    signs: tuple[str, ...] = ()
+    status: int | None = None
 
 
 def read_error(value: Any) -> ErrorBody:
@@ -127,11 +127,18 @@ def _written(text: str) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) and _is_error(value) else None
 
 
-def _parsed(text: str, start: int) -> Any:
+def json_at(text: str, start: int) -> Any:
+    """The JSON value that begins at `start` of a text; None if there is none."""
     try:
         return json.JSONDecoder().raw_decode(text, start)[0]
     except (ValueError, RecursionError):
-        pass
+        return None
+
+
+def _parsed(text: str, start: int) -> Any:
+    """The value that begins at `start`, as JSON or as Python writes it."""
+    if (value := json_at(text, start)) is not None:
+        return value
     written = text[start : text.rfind("}") + 1]
     try:
         if text[:start].endswith("b'"):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import httpx
 
-from agents.models.error_mapping.error_body import page_title, read_error
+from agents.models.error_mapping.error_body import ErrorBody, page_title, read_error
 from agents.models.error_mapping.from_status import error_of
 from agents.models.error_mapping.from_transport import shown_url
 from agents.models.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
@@ -43,8 +43,7 @@ def _of_page(status: int, title: str, headers: Mapping[str, str]) -> ModelError:
     message = f"a web page, {title!r}"
     if 400 <= status < 500 and status not in _PAGE_OF_A_CLIENT_ERROR:
         return ModelRefused(message, status=status, kind=ErrorKind.ADDRESS)
-    body = read_error({})
-    return error_of(status, body._replace(sentence=message), {}, headers)
+    return error_of(status, ErrorBody(message), {}, headers)
 
 
 def unreadable(kind: str, text: str) -> ModelUnavailable:

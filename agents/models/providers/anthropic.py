@@ -20,28 +20,28 @@ _THINKS = re.compile(r"claude-(?:fable|mythos|[a-z]+-(?:4-[6-9]|[5-9]))")
 _THINKING_TOKENS = 4_096
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
+def _make(config: ModelConfig) -> BaseChatModel:
     from anthropic import AsyncAnthropic  # noqa: PLC0415 - takes 2 s
 
     from agents.models.transport.httpx2_transport import httpx2_client  # noqa: PLC0415
 
     chat: Any = init_chat_model(
-        it.model,
+        config.model,
         model_provider="anthropic",
-        api_key=it.api_key,
-        base_url=it.base_url,
-        max_tokens=it.max_output_tokens + _thinking_tokens(it.model),
+        api_key=config.api_key,
+        base_url=config.base_url,
+        max_tokens=config.max_output_tokens + _thinking_tokens(config.model),
         max_retries=0,
     )
     if (chat.profile or {}).get("temperature", True):
-        chat.temperature = it.temperature
+        chat.temperature = config.temperature
     # A cached property: LangChain's own client does not take connections.
     chat.__dict__["_async_client"] = AsyncAnthropic(
-        api_key=it.api_key,
-        base_url=it.base_url,
+        api_key=config.api_key,
+        base_url=config.base_url,
         max_retries=0,
         timeout=None,
-        http_client=httpx2_client(it.http),
+        http_client=httpx2_client(config.http),
     )
     return cast("BaseChatModel", chat)
 

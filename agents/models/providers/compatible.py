@@ -9,19 +9,19 @@ from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENAI
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
+def _make(config: ModelConfig) -> BaseChatModel:
     chat: BaseChatModel = init_chat_model(
-        it.model,
+        config.model,
         model_provider="openai",
-        api_key=it.api_key or "none",  # the client requires one
-        base_url=it.base_url,
-        temperature=it.temperature,
+        api_key=config.api_key or "none",  # the client requires one
+        base_url=config.base_url,
+        temperature=config.temperature,
         max_retries=0,
         use_responses_api=False,
         # All servers know `max_tokens`; OpenAI's client sends a newer name.
-        extra_body={"max_tokens": it.max_output_tokens},
-        http_async_client=it.http,
-        http_client=it.sync(),
+        extra_body={"max_tokens": config.max_output_tokens},
+        http_async_client=config.http,
+        http_client=config.sync(),
         openai_proxy=None,
     )
     return chat

@@ -9,17 +9,17 @@ from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENAI
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
+def _make(config: ModelConfig) -> BaseChatModel:
     chat: BaseChatModel = init_chat_model(
-        it.model,
+        config.model,
         model_provider="deepseek",
-        api_key=it.api_key,
-        api_base=it.base_url,
-        temperature=it.temperature,
-        max_tokens=it.max_output_tokens,
+        api_key=config.api_key,
+        api_base=config.base_url,
+        temperature=config.temperature,
+        max_tokens=config.max_output_tokens,
         max_retries=0,
-        http_async_client=it.http,
-        http_client=it.sync(),
+        http_async_client=config.http,
+        http_client=config.sync(),
         openai_proxy=None,
     )
     return chat

@@ -16,36 +16,36 @@ from agents.models.streams import GEMINI
 _THINKING_TOKENS = 1_024
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
-    return make_gemini(it, vertexai=False, api_key=it.api_key)
+def _make(config: ModelConfig) -> BaseChatModel:
+    return make_gemini(config, vertexai=False, api_key=config.api_key)
 
 
-def make_gemini(it: ModelConfig, **access: Any) -> BaseChatModel:
+def make_gemini(config: ModelConfig, **access: Any) -> BaseChatModel:
     """A model of the Gemini API or of Vertex AI. `access` are the options that both clients,
     LangChain's and Google's, have for this choice and for credentials."""
     from google.genai import Client  # noqa: PLC0415 - takes 0.4 s
     from google.genai.types import HttpOptions  # noqa: PLC0415
 
     chat: Any = init_chat_model(
-        it.model,
+        config.model,
         model_provider="google_genai",
-        base_url=it.base_url,
-        temperature=it.temperature,
-        max_output_tokens=it.max_output_tokens + thinking_tokens(it.model),
-        **_thinking(it.model),
+        base_url=config.base_url,
+        temperature=config.temperature,
+        max_output_tokens=config.max_output_tokens + thinking_tokens(config.model),
+        **_thinking(config.model),
         max_retries=1,  # counts the first try too
         **access,
-        client_args={"verify": it.tls},
+        client_args={"verify": config.tls},
     )
     # LangChain's own client lets GOOGLE_GENAI_USE_VERTEXAI choose another endpoint, and does not
     # take connections.
     chat.client = Client(
         **access,
         http_options=HttpOptions(
-            base_url=it.base_url,
-            httpx_async_client=it.http,
-            client_args={"verify": it.tls},
-            async_client_args={"verify": it.tls},
+            base_url=config.base_url,
+            httpx_async_client=config.http,
+            client_args={"verify": config.tls},
+            async_client_args={"verify": config.tls},
         ),
     )
     return cast("BaseChatModel", chat)

@@ -9,19 +9,19 @@ from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import USAGE_UNASKED
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
+def _make(config: ModelConfig) -> BaseChatModel:
     from agents.models.transport.groq_chat import completions  # noqa: PLC0415 - imports groq
 
     chat: BaseChatModel = init_chat_model(
-        it.model,
+        config.model,
         model_provider="groq",
-        api_key=it.api_key,
-        base_url=it.base_url,
-        temperature=it.temperature,
-        max_tokens=it.max_output_tokens,
+        api_key=config.api_key,
+        base_url=config.base_url,
+        temperature=config.temperature,
+        max_tokens=config.max_output_tokens,
         max_retries=0,
-        async_client=completions(it.api_key, it.base_url, it.http),
-        http_client=it.sync(),
+        async_client=completions(config.api_key, config.base_url, config.http),
+        http_client=config.sync(),
     )
     return chat
 

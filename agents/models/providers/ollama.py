@@ -15,22 +15,22 @@ CONTEXT = 32_768
 beginning, where the task is."""
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
+def _make(config: ModelConfig) -> BaseChatModel:
     chat: Any = init_chat_model(
-        it.model,
+        config.model,
         model_provider="ollama",
-        base_url=it.base_url,
-        temperature=it.temperature,
-        num_predict=it.max_output_tokens,
-        num_ctx=it.context,
-        client_kwargs={"verify": it.tls},
+        base_url=config.base_url,
+        temperature=config.temperature,
+        num_predict=config.max_output_tokens,
+        num_ctx=config.context,
+        client_kwargs={"verify": config.tls},
     )
     # The client creates its own connections, and reads a key from the environment.
-    client = it.http
+    client = config.http
     own = chat._async_client._client  # noqa: SLF001
     client.base_url = own.base_url
-    client.headers = {**own.headers, "authorization": f"Bearer {it.api_key}"}
-    if not it.api_key:
+    client.headers = {**own.headers, "authorization": f"Bearer {config.api_key}"}
+    if not config.api_key:
         del client.headers["authorization"]
     chat._async_client._client = client  # noqa: SLF001
     return cast("BaseChatModel", chat)

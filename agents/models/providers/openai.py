@@ -17,27 +17,27 @@ _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
 _THINKING_TOKENS = 4_096
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
+def _make(config: ModelConfig) -> BaseChatModel:
     chat: BaseChatModel = init_chat_model(
-        it.model,
+        config.model,
         model_provider="openai",
-        api_key=it.api_key,
-        base_url=it.base_url,
-        **options(it),
+        api_key=config.api_key,
+        base_url=config.base_url,
+        **options(config),
     )
     return chat
 
 
-def options(it: ModelConfig) -> dict[str, Any]:
+def options(config: ModelConfig) -> dict[str, Any]:
     """The options of OpenAI's models, also if another provider runs them."""
-    thinks = _REASONING.match(it.model) is not None
+    thinks = _REASONING.match(config.model) is not None
     return {
-        **({} if thinks else {"temperature": it.temperature}),
-        "max_tokens": it.max_output_tokens + thinking_tokens(it.model),
+        **({} if thinks else {"temperature": config.temperature}),
+        "max_tokens": config.max_output_tokens + thinking_tokens(config.model),
         "max_retries": 0,
         "use_responses_api": False,
-        "http_async_client": it.http,
-        "http_client": it.sync(),
+        "http_async_client": config.http,
+        "http_client": config.sync(),
         "openai_proxy": None,
     }
 

@@ -9,22 +9,22 @@ from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.streams import OPENAI
 
 
-def _make(it: ModelConfig) -> BaseChatModel:
+def _make(config: ModelConfig) -> BaseChatModel:
     from openrouter import OpenRouter  # noqa: PLC0415 - a slow import
 
     chat: BaseChatModel = init_chat_model(
-        it.model,
+        config.model,
         model_provider="openrouter",
-        api_key=it.api_key,
-        temperature=it.temperature,
-        max_tokens=it.max_output_tokens,
+        api_key=config.api_key,
+        temperature=config.temperature,
+        max_tokens=config.max_output_tokens,
         max_retries=0,
         # Without this, the client retries for an hour.
         client=OpenRouter(
-            api_key=it.api_key,
-            server_url=it.base_url,
-            client=it.sync(),
-            async_client=it.http,
+            api_key=config.api_key,
+            server_url=config.base_url,
+            client=config.sync(),
+            async_client=config.http,
             retry_config=None,
         ),
     )

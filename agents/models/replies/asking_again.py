@@ -25,9 +25,9 @@ def ask_again(
     """
     if error.transient:
         return list(messages)
-    shown = NO_TEXT if is_blank(error.text) else head_and_tail(error.text, _SHOWN_CHARACTERS)
+    quotation = NO_TEXT if is_blank(error.text) else head_and_tail(error.text, _SHOWN_CHARACTERS)
     request = f"Your last reply {error}. It does not count. {_request(tools)}"
-    reply = AIMessage(shown)
+    reply = AIMessage(quotation)
     if error.reply is not None:
         reply = with_fields_of(error.reply, reply)
     return [*messages, reply, HumanMessage(request)]

@@ -33,8 +33,8 @@ class _Block:
         """The beginning of the block, which is usually empty."""
         if self.content.get("input"):
             return (Chunk("tool", json.dumps(self.content["input"])),)
-        found = ((part, self.content.get(name)) for name, part in _TEXTS.values())
-        return tuple(Chunk(part, text) for part, text in found if text)
+        texts = ((part, self.content.get(name)) for name, part in _TEXTS.values())
+        return tuple(Chunk(part, text) for part, text in texts if text)
 
     def result(self) -> dict[str, Any]:
         """The block as a message has it that is not streamed."""

@@ -137,8 +137,8 @@ class _Call:
         return text
 
     def result(self) -> dict[str, Any]:
-        own = {"name": self.name, "arguments": self.arguments()}
-        function = {**self._others_of_function, **own}
+        standard = {"name": self.name, "arguments": self.arguments()}
+        function = {**self._others_of_function, **standard}
         return {**self._others, "id": self.id or None, "type": "function", "function": function}
 
 
