@@ -15,7 +15,7 @@ from agents.models.call_context import CallContext
 from agents.models.error_mapping.from_response import unreadable
 from agents.models.errors import ModelUnavailable
 from agents.models.streams import StreamProtocol
-from agents.models.streams.reported import reported_tokens
+from agents.models.streams.reported import reported_tokens, with_counts
 from agents.models.transport.event_stream import BodyReader
 from agents.models.transport.time_limits import RequestClock
 from agents.surrogates import fix_surrogates
@@ -50,7 +50,7 @@ class ReplyReader:
         finally:
             self._call.received = self._clock.tokens
             with contextlib.suppress(*_MISSHAPEN):
-                self._call.usage = reported_tokens(self._assembler.result())
+                self._call.usage = reported_tokens(with_counts(self._assembler.result()))
 
     async def _read(self, response: httpx.Response) -> dict[str, Any]:
         """A reply is complete if its end has come, even if the connection then breaks or stays
@@ -74,7 +74,7 @@ class ReplyReader:
         if not self._ended:
             raise ModelUnavailable("the reply broke off", status=200)
         with expected_shape(self._kind, self._first):
-            reply: dict[str, Any] = fix_surrogates(self._assembler.result())
+            reply: dict[str, Any] = fix_surrogates(with_counts(self._assembler.result()))
             if not self._protocol.is_reply(reply):
                 raise unreadable(self._kind, json.dumps(self._first))
             return reply

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from support.quirks.edits import finish
 from support.quirks.quirk import Event, Sent, both, each_event, first, first_call, says, sends
@@ -62,6 +63,23 @@ def no_choices(event: Event) -> Event:
     return {**event, "choices": []}
 
 
+def _with_counts(edit: Callable[[int], Any]) -> Callable[[Event], Event]:
+    """Edits each count of tokens in an event."""
+
+    def of_value(name: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {inner: of_value(inner, each) for inner, each in value.items()}
+        is_count = type(value) is int and ("token" in name.lower() or name.endswith("_count"))
+        return edit(value) if is_count else value
+
+    return lambda event: {name: of_value(name, value) for name, value in event.items()}
+
+
+_COUNTS: dict[str, Callable[[int], Any]] = {
+    "fractions": lambda count: count + 0.5,
+    "texts": str,
+    "texts of fractions": lambda count: f"{count}.0",
+}
 _paid = says(lambda reply: replace(reply, tokens=PAID))
 _talks = says(lambda reply: replace(reply, text="I run a program, and then I tell."), first_call)
 
@@ -97,6 +115,21 @@ ROWS: list[Row] = [
         _paid,
         says(lambda _reply: Reply(tokens=PAID), _once),
         check=charged(CALLS + 1),
+    ),
+    *(
+        row
+        for form, edit in _COUNTS.items()
+        for row in on_all(
+            f"counts of tokens are {form}",
+            _paid,
+            each_event(_with_counts(edit)),
+            check=charged(CALLS),
+        )
+    ),
+    *on_all(
+        "counts of tokens are words",
+        each_event(_with_counts(lambda _: "many")),
+        check=lambda ran: len(ran.charges()) == CALLS,
     ),
     *on_all(
         "no usage is reported",
