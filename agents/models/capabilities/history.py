@@ -51,7 +51,9 @@ _ID_REFUSED = re.compile(
 )
 
 _NAME_NEEDED = re.compile(
-    r"function_?response\.name|tool (?:message|result)\w*\W[^.]{0,40}\bname\b", re.IGNORECASE
+    r"function_?response\.name|tool (?:message|result)\w*\W[^.]{0,40}\bname\b"
+    r"|missing[^.]{0,20}\bname\b[^.]{0,20}tool (?:message|result)",
+    re.IGNORECASE,
 )
 
 
@@ -74,6 +76,20 @@ def learn_history(sentence: str, sent: Mapping[str, Any], record: Capabilities) 
     return record
 
 
+def learn_opposite(sentence: str, sent: Mapping[str, Any], record: Capabilities) -> Capabilities:
+    """The record with the lesson of a sentence that only names a field of replies: the server needs
+    the field if a reply was sent without it, and refuses it if all replies had it."""
+    if "reasoning_content" in sentence:
+        messages = sent.get("messages") or ()
+        replies = [each for each in messages if each.get("role") == "assistant"]
+        if all(each.get("reasoning_content") for each in replies):
+            return without_field(record, "messages.reasoning_content")
+        return _with_addition(record, "messages.reasoning_content", NO_TEXT)
+    if re.search(r"thought[ _]?signature", sentence, re.IGNORECASE) and "contents" in sent:
+        return without_field(record, "contents.thoughtSignature")
+    return record
+
+
 def _has_null_content(body: Mapping[str, Any]) -> bool:
     """Whether a reply has calls and no content, as OpenAI writes it."""
     messages = body.get("messages") or ()
@@ -92,6 +108,11 @@ def adapt_history(body: dict[str, Any], record: Capabilities) -> dict[str, Any]:
     if record.short_ids and isinstance(messages, list):
         messages = list(_with_short_ids(messages))
     return body if messages is None else {**body, "messages": messages}
+
+
+def without_field(record: Capabilities, path: str) -> Capabilities:
+    added = {name: value for name, value in record.add.items() if name != path}
+    return record.changed(drop=record.drop | {path}, add=added)
 
 
 def _with_addition(record: Capabilities, path: str, value: str) -> Capabilities:

@@ -9,7 +9,11 @@ from typing import Any
 from agents.models.capabilities.adapt import output_limit
 from agents.models.capabilities.complaints import Complaint, complaints
 from agents.models.capabilities.fields import Field, optional_fields, plain
-from agents.models.capabilities.history import learn_history
+from agents.models.capabilities.history import (
+    learn_history,
+    learn_opposite,
+    without_field,
+)
 from agents.models.capabilities.limits import is_about_output, read_limits
 from agents.models.capabilities.record import Capabilities
 from agents.models.capabilities.wording import (
@@ -59,8 +63,12 @@ def learn(refusal: ModelRefused, sent: Mapping[str, Any], record: Capabilities) 
         completed = learn_history(f"{'.'.join(item.path)} {item.sentence}", sent, completed)
     if completed != record:
         return Lesson(completed)
-    for field in _refused(items, sent):
+    refused = _refused(items, sent)
+    for field in refused:
         record = _without(field, record)
+    if not refused:
+        for item in items:
+            record = learn_opposite(item.sentence, sent, record)
     return Lesson(record)
 
 
@@ -147,6 +155,5 @@ def _without(field: Field, record: Capabilities) -> Capabilities:
     field."""
     other = _OTHER_NAME.get(field.path)
     if other is None or field.path in record.rename.values():
-        added = {path: value for path, value in record.add.items() if path != field.path}
-        return record.changed(drop=record.drop | {field.path}, add=added)
+        return without_field(record, field.path)
     return record.changed(rename={**record.rename, field.path: other})

@@ -134,6 +134,18 @@ def _gemini_lacks_signature(asked: Asked) -> bool:
     return any(part.get("thoughtSignature") != SIGNATURE for part in calls_)
 
 
+def _replies(asked: Asked) -> list[Any]:
+    return [each for each in asked.body["messages"] if each["role"] == "assistant"]
+
+
+def _lacks_reasoning(asked: Asked) -> bool:
+    return not all(each.get("reasoning_content") for each in _replies(asked))
+
+
+def _has_reasoning(asked: Asked) -> bool:
+    return any("reasoning_content" in each for each in _replies(asked))
+
+
 ROWS: list[Row] = [
     openai(
         "Kimi needs reasoning_content back with each tool call",
@@ -303,4 +315,30 @@ ROWS: list[Row] = [
         thinks,
         says(lambda reply: replace(reply, text="I run it."), first_call),
     ),
+    *[
+        openai(f"reasoning_content is needed: {words}", refuses(_lacks_reasoning, 400, words))
+        for words in (
+            "reasoning_content cannot be empty for assistant tool call messages",
+            "thinking mode: please pass back reasoning_content",
+        )
+    ],
+    *[
+        openai(
+            f"reasoning_content is refused: {words}",
+            refuses(_has_reasoning, 400, words),
+            says(lambda reply: replace(reply, thoughts="It wants a run.")),
+        )
+        for words in (
+            "Please remove reasoning_content from messages",
+            "assistant message must not contain reasoning_content",
+        )
+    ],
+    *[
+        gemini(
+            f"a signature is refused: {words}",
+            refuses(lambda asked: "thoughtSignature" in json.dumps(asked.body), 400, words),
+            says(lambda reply: replace(reply, thoughts="It wants a run.")),
+        )
+        for words in ("Corrupted thought signature.", "Thought signature is not valid")
+    ],
 ]

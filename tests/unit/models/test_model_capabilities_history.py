@@ -101,6 +101,14 @@ def test_a_field_that_a_changed_server_refuses_is_no_longer_added() -> None:
     assert stored.merged(Capabilities(add=TEXT_NEEDED)) == record
 
 
+def test_the_server_wants_the_opposite_of_what_was_sent() -> None:
+    refusal = ModelRefused("Bad request: reasoning_content", status=400)
+    drops = frozenset({"messages.reasoning_content"})
+    assert learn(refusal, OPENAI, NONE).record == Capabilities(drop=drops)
+    without = adapt(OPENAI, Capabilities(drop=drops))
+    assert learn(refusal, without, NONE).record == Capabilities(add=TEXT_NEEDED)
+
+
 def test_replies_that_lack_a_field_get_it() -> None:
     replies = [
         {"role": "assistant", "content": "ok"},
