@@ -102,7 +102,7 @@ async def _verdict(
         if error.unproven or not runtime.context.last_try:
             raise
         return critique_of(state, None, f"{AWAY}: {error}")
-    return critique_of(state, answer.value, UNREADABLE)
+    return critique_of(state, answer.value, f"{UNREADABLE}: {answer.error}")
 
 
 async def _contents(workspace: Workspace, names: Sequence[str]) -> dict[str, str]:

@@ -117,7 +117,9 @@ async def test_nobody_approves_for_a_critic_that_cannot_be_read(tmp_path: Path) 
     await served(journey, *WORK, odd, Reply("Approved, I guess."))
     critique = only(journey.data_of("critiqued"))
     assert (critique["by"], critique["verdict"]) == ("rules", "revise")
-    assert critique["ends"] == "the critic's reply could not be read"
+    assert critique["ends"] == (
+        "the critic's reply could not be read: the reply does not call Verdict"
+    )
     assert (await journey.outcome()).approved is False
 
 

@@ -124,7 +124,7 @@ ROWS: list[Row] = [
     *on_all(
         "empty verdicts",
         says(lambda _: _EMPTY, role("critic")),
-        end=fails("the critic's reply could not be read"),
+        end=fails("the critic's reply could not be read", "is empty"),
     ),
     *on_all(
         "verdicts in plain JSON that end with OTHER",
