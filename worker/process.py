@@ -38,7 +38,6 @@ from worker.background.cancellations import stop_cancelled
 from worker.background.fleet import Fleet, open_fleet, policy_of, retention_of
 from worker.background.heartbeat import Leases, LoopWatchdog
 from worker.background.model_check import answer_forever
-from worker.background.model_contexts import learn_contexts_forever
 from worker.background.retention import remove_forever
 from worker.background.search_index import index_forever
 from worker.background.sweeper import sweep_forever
@@ -189,7 +188,7 @@ class Engine:
         forever = (
             stop_cancelled(store, attempts),
             answer_forever(store, context),
-            learn_contexts_forever(context.models),
+            context.models.learn_contexts_forever(),
             self._ruled(fleet, store, operations, leases, context),
         )
         for work in forever:

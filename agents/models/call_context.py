@@ -34,22 +34,27 @@ class Listener(Protocol):
 
 @dataclass(slots=True)
 class CallContext:
-    """`listener` receives the reply while the model generates it; `guard` checks each request
-    before it is sent, retries included. `size` is that of the request, and `history` has the fields
-    of each of the model's replies in it. `fields` are those of the reply; `begun`: bytes of it have
-    come; `received` is about the number of its tokens, and `usage` the tokens that it reports. Any
-    exception that a client raises after the reply was `delivered` to it is about the reply: it
-    knows no other shape than the one it was written for.
+    """One try of a call.
+
+    An exception that a client raises after the reply was `delivered` to it is about the reply: a
+    client knows only the shape for which it was written.
     """
 
     listener: Listener | None = None
+    """Receives the reply while the model generates it."""
     guard: BudgetGuard | None = None
+    """Checks each request before it is sent, retries included."""
     size: RequestSize = field(default_factory=RequestSize)
     history: Sequence[Fields | None] = ()
+    """The fields of each reply in the request, in order."""
     fields: Fields | None = None
-    begun: bool = False
+    """The fields of the new reply."""
+    has_begun: bool = False
+    """Whether bytes of the reply have come."""
     received: int = 0
+    """About the tokens of the reply so far."""
     usage: ReportedTokens | None = None
+    """The tokens that the reply reports."""
     delivered: bool = False
 
 

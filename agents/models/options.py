@@ -113,7 +113,7 @@ class ModelOptions:
         return self.base_url(name) == name.of.public and name.of.public.startswith("https://")
 
     def server(self, name: ModelName, store: CapabilityStore) -> ModelServer:
-        """The server of a model, with what the operator has set for it."""
+        """The server of a model, with the settings of the operator."""
         return ModelServer(
             str(name),
             store,

@@ -26,6 +26,10 @@ VARIED_TEMPERATURE: Final = 0.7
 """Where the usual temperature would give the same repair again."""
 
 
+CONTEXTS_SECONDS: Final = 20.0
+"""How often the pool looks whether a list of models is due."""
+
+
 class ModelPool:
     """Keeps the models that `build` made, with their open connections, for all jobs of a process.
 
@@ -70,9 +74,12 @@ class ModelPool:
             )
         return self._models[key]
 
-    async def learn_contexts(self) -> None:
-        """Read the contexts that servers name for the built models, if that is due."""
-        await asyncio.gather(*(model.learn_context() for model in self._of_providers()))
+    async def learn_contexts_forever(self) -> None:
+        """Keep the contexts known that servers name for the built models, so that they are shown
+        before a job asks a model. A list that was read is not read again for minutes."""
+        while True:
+            await asyncio.gather(*(model.learn_context() for model in self._of_providers()))
+            await asyncio.sleep(CONTEXTS_SECONDS)
 
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
         """{context_tokens, error} by the names of the models that were built; null: not known, no

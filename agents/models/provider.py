@@ -219,7 +219,7 @@ class ProviderModel(BaseChatModel):
                     await guard.failed(error, _lost(call, error))
                 if not isinstance(error, ModelUnavailable):
                     raise
-                spent += 0.0 if call.begun else seconds
+                spent += 0.0 if call.has_begun else seconds
                 pause = await self._pause(error, tries, spent)
                 if isinstance(error, ModelSilent):
                     size = replace(size, patience=2 * size.patience)
@@ -234,7 +234,7 @@ class ProviderModel(BaseChatModel):
             await asyncio.sleep(pause)
 
     async def _pause(self, error: ModelUnavailable, tries: int, spent: float) -> float:
-        """Seconds to wait before the next try. Raises the error of the call if there is none."""
+        """Seconds to wait before the next try. Raises the error of the call if no try is left."""
         error.providers = (self.provider,)
         if error.kind is ErrorKind.RATE and error.retry_after_seconds:
             await self.rate_limit.hold(self.full_name, error.retry_after_seconds)

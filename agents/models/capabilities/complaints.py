@@ -17,9 +17,9 @@ from agents.models.errors import ModelRefused
 
 _MOST_DEPTH = 8
 _MOST_ITEMS = 50
-"""Of a list of complaints, and of all complaints."""
+"""The most items that are read of a list, and the most complaints of a refusal."""
 _MOST_CHARACTERS = 20_000
-"""Of a text that may hold an object or a list."""
+"""The most characters that are read of a text, which may hold an object or a list."""
 _READ_CHARACTERS = 4_000
 """The rest of a sentence is not read: it may be a copy of the request."""
 _SENTENCES = ("message", "msg", "detail", "error", "errors", "description", "details", "reason")

@@ -1,4 +1,4 @@
-"""Capabilities: what is known of the server of one model."""
+"""Capabilities: the requests that the server of one model accepts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 REMEMBERED_SECONDS = 7 * 86_400
-"""A record counts for so long after its last change: servers are updated."""
+"""How long a record counts after its last change, because servers are updated."""
 
 
 class Capabilities(BaseModel):
-    """What a server accepts for one model. An empty record sends requests as they are.
+    """What a server accepts for one model. An empty record leaves requests unchanged.
 
     The record is small and frozen, and goes to JSON and back. A new version may add fields:
     `parse` ignores fields that it does not know.

@@ -13,11 +13,11 @@ class CapabilityStore(Protocol):
     keeps records in memory, and a call works as well with an empty record."""
 
     async def read(self, model: str) -> Capabilities:
-        """What is known of the model; empty if nothing is."""
+        """The record of the model; an empty one if there is none."""
         ...
 
     async def write(self, model: str, learned: Capabilities) -> None:
-        """Add what was learned to what is known."""
+        """Add the fields that were learned to the record."""
         ...
 
 

@@ -30,7 +30,8 @@ _DEMAND = re.compile(
     r"|(?:is|are|field) (?:required|missing)",
     re.IGNORECASE,
 )
-# Between phrase and name there is no end of a sentence, no condition and no list of what is known.
+# The text between phrase and name must not have an end of a sentence, a condition or a list of
+# accepted values.
 _GAP = (
     r"(?:(?!\.\s|;|\n|\b(?:when|if|because|since|unless|but|expected|one of|instead|please"
     r"|(?:supported|allowed|valid) (?:values|parameters|fields))\b)[\s\S])"
@@ -76,7 +77,7 @@ def names(sentence: str, field: Field) -> bool:
 
 
 def is_refusal(sentence: str) -> bool:
-    """Whether the sentence, whose field is known, refuses the field and not its value."""
+    """Whether a sentence about one field refuses the field, and not its value."""
     return re.search(rf"{_BEFORE_A_FIELD}|forbidden", sentence, re.IGNORECASE) is not None
 
 

@@ -128,7 +128,7 @@ def _written(text: str) -> Mapping[str, Any] | None:
 
 
 def json_at(text: str, start: int) -> Any:
-    """The JSON value that begins at `start` of a text; None if there is none."""
+    """The JSON value that begins at `start` of a text; None if no value begins there."""
     try:
         return json.JSONDecoder().raw_decode(text, start)[0]
     except (ValueError, RecursionError):

@@ -10,8 +10,8 @@ from agents.models.errors import ErrorKind
 
 
 class Rule(NamedTuple):
-    """Errors with these `words` are of this `kind`, if their status is one of `statuses`; empty:
-    whatever their status."""
+    """Errors with these `words` are of this `kind`, if their status is one of `statuses`. Empty
+    `statuses` match every status."""
 
     kind: ErrorKind
     words: re.Pattern[str]

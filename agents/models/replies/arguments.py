@@ -89,7 +89,8 @@ def _object(value: dict[str, Any], schema: Schema) -> dict[str, Any]:
 
 
 def _is_left_out(value: Any, schema: Schema) -> bool:
-    """Whether a value means that there is none: null, or its name if no text is possible."""
+    """Whether a value means that the argument is left out: null, or the text `null` if the schema
+    does not accept texts."""
     if value is None:
         return True
     types = _types(schema)

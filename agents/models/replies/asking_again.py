@@ -12,16 +12,16 @@ from agents.models.replies.history import NO_TEXT
 from agents.texts import head_and_tail, is_blank
 
 _SHOWN_CHARACTERS = 2_000
-"""Of the unusable reply: the model needs to recognise it, and pays for it once more."""
+"""How much of the unusable reply is quoted. The quotation is paid for, and has to be recognised."""
 
 
 def ask_again(
     messages: Sequence[BaseMessage], error: ReplyUnusable, tools: Collection[str]
 ) -> list[BaseMessage]:
-    """The request, the reply that is no answer, and what was wrong with it.
+    """The request, the reply that is no answer, and the fault of this reply.
 
     At temperature 0 the unchanged request would get the same reply. If the server broke off, the
-    request stays as it is. `tools` are the names of the tools that are offered.
+    request stays unchanged. `tools` are the names of the tools that are offered.
     """
     if error.transient:
         return list(messages)

@@ -124,7 +124,7 @@ class _Call:
         return ends and isinstance(_value(self.arguments()), dict)
 
     def arguments(self) -> str:
-        """The arguments as JSON text; invalid text stays as it is."""
+        """The arguments as JSON text; invalid text stays unchanged."""
         text = "".join(self._pieces)
         objects = _objects(text)
         if objects is None:

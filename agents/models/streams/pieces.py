@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _LABELS = ("type", "index", "id", "format", "name", "role")
-"""They name an item, and are the same in all its pieces. All other texts are parts of a whole."""
+"""They name an item, and are the same in all its pieces. All other texts are joined."""
 _ENDS = ("signature", "data")
 
 

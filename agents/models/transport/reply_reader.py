@@ -43,7 +43,7 @@ class ReplyReader:
     async def read(self, response: httpx.Response) -> dict[str, Any]:
         """The complete reply. Raises ModelError, also for a time limit, and httpx.TransportError.
 
-        Its usage is noted in the call, whatever becomes of it: it is paid for.
+        The call notes its usage in any case, because the reply is paid for.
         """
         try:
             return await self._read(response)
@@ -59,7 +59,7 @@ class ReplyReader:
         try:
             async with asyncio.timeout_at(self._clock.deadline) as timeout:
                 async for chunk in response.aiter_bytes():
-                    self._call.begun = True
+                    self._call.has_begun = True
                     tokens = sum(map(self._feed, self._body.feed(chunk)))
                     self._clock.receive(now(), tokens, ended=self._ended, closed=self._body.done)
                     timeout.reschedule(self._clock.deadline)

@@ -47,8 +47,8 @@ class Timeouts:
 @dataclass(frozen=True, slots=True)
 class RequestSize:
     """About the tokens of a request, and the most tokens of its reply. A request that is repeated
-    because the server was silent has twice the `patience`. The reply has to begin `within` so many
-    seconds, which are left of the whole call."""
+    because the server was silent has twice the `patience`. The reply has to begin `within`
+    this number of seconds, the rest of the time of the call."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -77,8 +77,8 @@ class RequestClock:
     _closed_at: float | None = field(default=None, init=False)
 
     def receive(self, now: float, tokens: int, *, ended: bool, closed: bool) -> None:
-        """Bytes have come, with about so many tokens. `ended`: the text is complete; `closed`: and
-        nothing more will follow."""
+        """Bytes have come, with about this number of `tokens`. `ended`: the text is complete.
+        `closed`: the server has said that nothing more follows."""
         if tokens or self._bytes_at is None:
             self._token_at = now
         self._bytes_at = now

@@ -1,4 +1,4 @@
-"""RedisCapabilities: what one worker learns of a model's server, every worker knows."""
+"""RedisCapabilities: the workers share the records of models' servers."""
 
 from __future__ import annotations
 
