@@ -91,7 +91,6 @@ IN_CIRCLES = "The work ended because the same call was made 5 times in a row."
 @pytest.mark.parametrize(
     ("reply", "answer"),
     [
-        (Reply(""), ""),
         (
             Reply(tool_calls=(ToolCall("python", '{"code": "print('),), stop="length"),
             IN_CIRCLES,
@@ -99,7 +98,7 @@ IN_CIRCLES = "The work ended because the same call was made 5 times in a row."
         (EMPTY, "there was nothing to run."),
         (Reply(tool_calls=(ToolCall("no_such_tool", {}),)), IN_CIRCLES),
     ],
-    ids=["nothing", "arguments-cut", "empty-code", "unknown-tool"],
+    ids=["arguments-cut", "empty-code", "unknown-tool"],
 )
 async def test_a_model_that_says_nothing_of_use(down: Scene, reply: Reply, answer: str) -> None:
     """Its calls are bounded and paid; no job of these is approved, since none has run any code,
@@ -118,10 +117,20 @@ async def test_a_model_that_says_nothing_of_use(down: Scene, reply: Reply, answe
         assert job.result is not None
         assert job.result.approved_by is None
         assert answer in job.result.answer
-        assert bool(answer) == bool(job.result.answer)
         assert len(down.asked[name]) < MOST - 1
         charged = await down.operations.store.charges(down.ids[name])
         assert len(charged) == shown.count("model_called")
+    await down.judge()
+
+
+async def test_a_model_that_says_nothing_is_asked_twice(down: Scene) -> None:
+    """An empty reply is no answer (ADR 76). Each of the calls is paid."""
+    await down.submit("silent", Useless(reply=Reply("")), on_exhausted=OnExhausted.ACCEPT)
+    job = await down.end("silent")
+    assert (job.status, job.reason) == (Status.FAILED, Reason.MODEL_UNAVAILABLE)
+    assert len(down.asked["silent"]) == 3  # the plan, and two empty replies
+    charged = await down.operations.store.charges(down.ids["silent"])
+    assert len(charged) == 3
     await down.judge()
 
 

@@ -8,6 +8,9 @@ from support.cases.product_patterns import VARIABLE, product_patterns
 
 PRODUCT = product_patterns()
 GIVEN = {
+    "cli/commands/jobs/run.py": "the user's pattern, which is only compiled",
+    "agents/models/capabilities/wording.py": "the names of a request's fields, with bounded gaps",
+    "agents/models/replies/code_spans.py": "the patterns of text_calls.py and thoughts.py",
     "agents/tools/inside/searching.py": "the model's pattern, in a sandbox with limits",
     "worker/repositories/errors.py": "the table's patterns, which are in the list themselves",
 }

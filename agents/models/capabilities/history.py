@@ -45,7 +45,7 @@ _CONTENT_NEEDED = re.compile(
 # OpenRouter passes the ids of OpenAI's items on, and OpenAI has not stored the items.
 _ITEM_GONE = re.compile(r"item with id \W*rs_", re.IGNORECASE)
 _ID_REFUSED = re.compile(
-    r"(?:tool[ _]?(?:call|use)[ _]?ids?\b|tool_(?:calls?|use)[\w.\[\]]*\.id\b)"
+    r"(?:tool[ _]?(?:call|use)[ _]?ids?\b|tool_(?:calls?|use)[\w.\[\]]{0,80}\.id\b)"
     r"[\s\S]{0,400}?(?:must|match|pattern|too long|length|invalid|characters|format)",
     re.IGNORECASE,
 )

@@ -16,7 +16,7 @@ MARGIN_TOKENS = 16
 """This many tokens stay free, because some servers only estimate the tokens of a request."""
 
 # `8,192` is one number; `[1,8192]` and `1..8192` have two. Numbers in names and dates do not count.
-_NUMBER = r"(?<![\w-])(?<!(?<!\.)\.)(\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?!\w|-(?!tok)|\.\d)"
+_NUMBER = r"(?<![\w-])(?<!(?<!\.)\.)(\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18})(?!\w|-(?!tok)|\.\d)"
 _BETWEEN = r"(?:(?! by )[^.\d]){0,40}?"
 _CONTEXT = re.compile(
     rf"(?:context[ _-]?(?:length|window|size|limit)?|max_model_len|token limit|while limit)"

@@ -41,7 +41,7 @@ _QUOTE = r"[\\'\"`\[({#]"
 _PARAMETER = r"(?:\b(?:parameter|param|field|argument|property|option)|参数)"
 _FORCING = re.compile(
     r"tool[ _-]?choice|tool[ _-]?config|function[ _-]?call(?:ing)?[ _-]?(?:config|mode)"
-    r"|(?:forc\w+|required) (?:a )?(?:tool|function)|\bgrammar\b|\bguided[ _-]",
+    r"|(?:forc\w{1,8}|required) (?:a )?(?:tool|function)|\bgrammar\b|\bguided[ _-]",
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[A-Z]?[a-z0-9$]+|[A-Z]+(?![a-z])")

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 FORM = "<|channel|>"
 _MESSAGE = re.compile(
-    r"\s*(?:<\|start\|>)?(?P<head>\w*(?:\s+to=[\w.:-]+)?\s*(?:<\|(?:channel|constrain)\|>[^<]*)*)<\|message\|>"
+    r"(?:\s*<\|start\|>)?(?P<head>\w*(?:\s+to=[\w.:-]+)?\s*(?:<\|(?:channel|constrain)\|>[^<]*)*)<\|message\|>"
     r"(?P<body>.*?)"
     r"(?:<\|(?:end|call|return)\|>\s*|(?=<\|(?:start|channel)\|>)|\Z)",
     re.DOTALL,
 )
 _WITHOUT_TOKENS = re.compile(
-    r"\s*(?:(?:analysis.*?)?assistant)?commentary to=(?P<tool>[\w.:-]+)\s*(?:json|code)?\s*"
+    r"\s*(?:(?:analysis.*?)?assistant)?commentary to=(?P<tool>[\w.:-]+)\s*(?:(?:json|code)\s*)?"
     r"(?P<arguments>\{.*\})\s*"
     r"|\s*analysis.*?assistantfinal(?P<text>.+)",
     re.DOTALL,

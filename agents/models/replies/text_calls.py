@@ -25,7 +25,7 @@ from agents.models.replies.python_calls import read_python_calls
 BARE = '{"name": ..., "arguments": ...}'
 """A reply that is nothing but the JSON of its calls."""
 
-_TOOL = r"[\w.:-]+"
+_TOOL = r"[\w.:-]{1,128}"
 _CALL_KEY = r"[\"'](?:name|function|type|id|tool_name|tool_call_id|arguments|parameters)[\"']"
 _JSON = rf"\s*[\[{{]\s*\{{?\s*{_CALL_KEY}"
 _TAGS = r"(?i:tool_calls?|toolcall|tools|tool_use|function_call|start_function_call)"
@@ -53,28 +53,33 @@ _MARK = re.compile(
 _END = r"(?=\s*(?:[<\[;,]|\Z))"
 """A closing tag ends a value if a tag, a mark or nothing follows; else it is part of the value."""
 _NAME = re.compile(rf"({_TOOL})\s*")
-_TAGGED = tuple(
-    re.compile(pattern + r"(?P<body>.*?)" + end + r"\s*", re.DOTALL)
-    for pattern, end in (
-        # Qwen3-coder and Llama 3.1; some replies lack the bracket
-        (rf"<function=(?P<name>{_TOOL})>?", rf"(?:</function>{_END}|\Z)"),
-        (
-            r"<(?P<space>[^<>\s]*)invoke name=\"(?P<name>[^\"]+)\">",
-            rf"(?:</(?P=space)invoke>{_END}|\Z)",
-        ),
-        (rf"(?P<name>{_TOOL})\s*(?=<arg_key>)", rf"(?:</tool_call>{_END}|\Z)"),  # GLM
-    )
+_TAGGED = (
+    # Qwen3-coder and Llama 3.1; some replies lack the bracket
+    re.compile(
+        rf"<function=(?P<name>{_TOOL})>?(?P<body>.*?)(?:</function>{_END}|\Z)\s*",
+        re.DOTALL,
+    ),
+    re.compile(
+        r"<(?P<space>[^<>\s]*)invoke name=\"(?P<name>[^\"]+)\">(?P<body>.*?)"
+        rf"(?:</(?P=space)invoke>{_END}|\Z)\s*",
+        re.DOTALL,
+    ),
+    # GLM
+    re.compile(
+        rf"(?P<name>{_TOOL})\s*(?=<arg_key>)(?P<body>.*?)(?:</tool_call>{_END}|\Z)\s*",
+        re.DOTALL,
+    ),
 )
 _ARGUMENT = re.compile(
     r"\s*(?:<parameter=(?P<name>[\w.-]+)>|<[^<>\s]*parameter name=\"(?P<named>[^\"]+)\"[^<>]*>"
     r"|<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>)"
     r"(?P<value>.*?)"
-    rf"(?:(?:</[^<>\s]*parameter>|</arg_value>){_END}|(?=\n\s*<parameter=)|\Z)\s*",
+    rf"(?:(?:</[^<>\s]*parameter>|</arg_value>){_END}|(?=\n<parameter=)|\Z)\s*",
     re.DOTALL,
 )
-_EXAMPLE = re.compile(r"\s*```\w*\n(.*)\n```\s*|(?:.*?\n)\s*([\[{].*)", re.DOTALL)
+_EXAMPLE = re.compile(r"\s*```\w*\n(.*)\n```\s*|.*?\n[ \t]{0,40}([\[{].*)", re.DOTALL)
 """The JSON in a reply that is one fence, or at the end of a text."""
-_LONE_CLOSING = re.compile(rf"\s*</{_TAGS}>\s*\Z")
+_LONE_CLOSING = re.compile(rf"</{_TAGS}>\Z")
 _NAME_KEYS = ("name", "tool_name", "function")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 _DECODER = json.JSONDecoder(strict=False)
@@ -237,7 +242,7 @@ def _json(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(_LONE_CLOSING.sub("", text), strict=False)
+        return json.loads(_LONE_CLOSING.sub("", text.rstrip()), strict=False)
     except (ValueError, RecursionError):
         return None
 

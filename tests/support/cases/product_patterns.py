@@ -31,7 +31,13 @@ def product_patterns() -> list[Use]:
     paths = [path for each in PACKAGES for path in sorted((REPOSITORY / each).rglob("*.py"))]
     trees = {path: ast.parse(path.read_text()) for path in paths}
     uses = [use for path in paths for use in _of_file(path, trees[path], list(trees.values()))]
-    return list({(use.pattern, use.flags, use.method): use for use in reversed(uses)}.values())
+    return list({_key(use): use for use in reversed(uses)}.values())
+
+
+def _key(use: Use) -> tuple[Any, ...]:
+    """Two uses with the same key take the same time. Of a variable, the pattern is not known."""
+    place = use.place if VARIABLE in str(use.pattern) else ""
+    return (use.pattern, use.flags, use.method, place)
 
 
 def _of_file(path: Path, tree: ast.Module, product: Sequence[ast.Module]) -> Iterator[Use]:
