@@ -42,14 +42,6 @@ class StreamAssembler(Protocol):
         ...
 
 
-def _as_it_is(request: httpx.Request) -> httpx.Request:
-    return request
-
-
-def _without_fields(body: Mapping[str, Any]) -> None:  # noqa: ARG001 - as in every protocol
-    return
-
-
 @dataclass(frozen=True, slots=True)
 class StreamProtocol:
     """What differs between providers.
@@ -63,6 +55,6 @@ class StreamProtocol:
     assembler: Callable[[], StreamAssembler]
     is_reply: Callable[[Mapping[str, Any]], bool]
     asks: Mapping[str, Any] = field(default_factory=dict)
-    streamed: Callable[[httpx.Request], httpx.Request] = _as_it_is
-    message: Callable[[Mapping[str, Any]], dict[str, Any] | None] = _without_fields
+    streamed: Callable[[httpx.Request], httpx.Request] = lambda request: request
+    message: Callable[[Mapping[str, Any]], dict[str, Any] | None] | None = None
     content_type: str = "application/json"

@@ -159,7 +159,8 @@ class ProviderClient(httpx.AsyncClient):
         reader = ReplyReader(self._protocol, CALL.get(), clock, kind)
         body = await reader.read(response)
         with expected_shape(kind, body):
-            if (message := self._protocol.message(body)) is not None:
+            read_message = self._protocol.message
+            if read_message is not None and (message := read_message(body)) is not None:
                 CALL.get().fields = take_fields(message)
         CALL.get().delivered = self._has_replied = True
         headers = [(k, v) for k, v in response.headers.items() if k not in _OF_THE_BODY]
