@@ -19,7 +19,9 @@ _SENTENCES = ("message", "Message", "detail", "msg", "errorMessage", "error_desc
 _SIGNS = ("code", "type", "status", "reason", "quotaId", "__type", "error_type", "error_code")
 _STATUSES = ("code", "status_code", "statusCode")
 _MOST_DEPTH = 6
-_MOST_ITEMS = 3
+_MOST_ITEMS = 50
+"""Of a list, this many items are read; `_SHOWN_ITEMS` of them are shown."""
+_SHOWN_ITEMS = 3
 _MOST_CHARACTERS = 20_000
 """A longer text is not read as an object."""
 _TAG = re.compile(r"<[^<>]*>")
@@ -67,7 +69,7 @@ def _levels(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
         for item in value.values():
             yield from _levels(item, depth + 1)
     elif isinstance(value, list):
-        for item in value[:_MOST_CHARACTERS]:
+        for item in value[:_MOST_ITEMS]:
             yield from _levels(item, depth + 1)
     elif isinstance(value, str) and (inner := _written(value)) is not None:
         yield from _levels(inner, depth + 1)
@@ -95,7 +97,7 @@ def _sentence(value: Any, depth: int) -> str:
         inner = _written(value)
         return (_sentence(inner, depth + 1) if inner is not None else "") or value.strip()
     if isinstance(value, Sequence):
-        listed = (_sentence(item, depth + 1) for item in value[:_MOST_ITEMS])
+        listed = (_sentence(item, depth + 1) for item in value[:_SHOWN_ITEMS])
         return "; ".join(filter(None, listed))
     if not isinstance(value, Mapping):
         return ""
