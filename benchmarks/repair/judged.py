@@ -52,7 +52,7 @@ CRITIC = (
     Path(
         "a critic that cannot be read approves nothing",
         (PLAN, runs(GOOD), DONE, *UNREADABLE),
-        "unapproved: the critic's reply could not be read: the reply does not call Verdict",
+        "unapproved: the critic's reply could not be read",
     ),
 )
 AGAIN = (

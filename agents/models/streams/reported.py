@@ -49,7 +49,7 @@ def _counts(usage: Mapping[str, Any], nested: Collection[str] | None = None) -> 
 
 def _whole(value: Any) -> int | None:
     try:
-        return max(int(float(value)), 0)
+        return int(float(value))
     except (ValueError, TypeError, OverflowError):
         return None
 

@@ -127,6 +127,11 @@ ROWS: list[Row] = [
         )
     ),
     *on_all(
+        "counts of tokens are negative",
+        each_event(_with_counts(lambda _: -1)),
+        check=unreported,
+    ),
+    *on_all(
         "counts of tokens are words",
         each_event(_with_counts(lambda _: "many")),
         check=lambda ran: len(ran.charges()) == CALLS,
