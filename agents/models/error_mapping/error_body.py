@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 
 _SENTENCES = ("message", "Message", "detail", "msg", "errorMessage", "error_description")
 _SIGNS = ("code", "type", "status", "reason", "quotaId", "__type", "error_type", "error_code")
+_TEXTS = (*_SENTENCES, "error")
+_QUOTED_STATUS = re.compile(r"\bError code: ([45]\d\d) - ")
+"""In the text of an error of OpenAI's or Anthropic's library, which a gateway shows."""
 _STATUSES = ("code", "status_code", "statusCode")
 _MOST_DEPTH = 6
 _MOST_ITEMS = 50
@@ -44,7 +47,9 @@ def read_error(value: Any) -> ErrorBody:
     """`value` is the body of an error or the error within it: parsed JSON, or a text."""
     levels = list(_levels({"error": value} if isinstance(value, str) else value, 0))
     signs = [sign for level in levels for sign in _signs(level)]
-    statuses = (_status(level.get(name)) for level in levels for name in _STATUSES)
+    statuses = [_status(level.get(name)) for level in levels for name in _STATUSES]
+    texts = (str(level.get(name))[:_MOST_CHARACTERS] for level in levels for name in _TEXTS)
+    statuses += [int(code) for text in texts for code in _QUOTED_STATUS.findall(text)]
     return ErrorBody(_sentence(value, 0), tuple(signs), next(filter(None, statuses), None))
 
 

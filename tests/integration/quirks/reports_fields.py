@@ -134,16 +134,12 @@ def _gemini_lacks_signature(asked: Asked) -> bool:
     return any(part.get("thoughtSignature") != SIGNATURE for part in calls_)
 
 
-def _replies(asked: Asked) -> list[Any]:
-    return [each for each in asked.body["messages"] if each["role"] == "assistant"]
-
-
 def _lacks_reasoning(asked: Asked) -> bool:
-    return not all(each.get("reasoning_content") for each in _replies(asked))
+    return not all(each.get("reasoning_content") for each in _assistant(asked))
 
 
 def _has_reasoning(asked: Asked) -> bool:
-    return any("reasoning_content" in each for each in _replies(asked))
+    return any("reasoning_content" in each for each in _assistant(asked))
 
 
 ROWS: list[Row] = [

@@ -477,4 +477,19 @@ ROWS: list[Row] = [
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
         ),
     ),
+    openai(
+        "a gateway answers 500 with the text of a library's error",
+        answers(
+            has("temperature"),
+            500,
+            json.dumps(
+                {
+                    "error": {
+                        "message": "Error code: 400 - {'error': {'message': "
+                        "\"Unsupported parameter: 'temperature'\", 'code': 'x'}}"
+                    }
+                }
+            ),
+        ),
+    ),
 ]
