@@ -9,14 +9,13 @@ from typing import Any
 
 from support.quirks.edits import each_choice, typed
 from support.quirks.quirk import (
+    SECOND_CALL_ONCE,
     Asked,
     Event,
     Quirk,
     Sent,
     answers,
-    both,
     each_event,
-    first,
     says,
     second_call,
     sends,
@@ -32,8 +31,6 @@ from support.quirks.row import (
 )
 
 from benchmarks.provider.wire import DIALECTS
-
-_ONCE = both(second_call, first())
 
 
 def in_bytes(edit: Callable[[bytes], Sequence[bytes | float] | bytes]) -> Quirk:
@@ -220,21 +217,31 @@ ROWS: list[Row] = [
             lambda choice: choice.update(logprobs={"content": []}, stop_reason=None, token_ids=None)
         ),
     ),
-    *on_all("the body is empty, once", answers(_ONCE, 200, b"", "text/event-stream")),
+    *on_all("the body is empty, once", answers(SECOND_CALL_ONCE, 200, b"", "text/event-stream")),
     *on_all(
         "the body is always empty",
         answers(second_call, 200, b"", "text/event-stream"),
         end=does_not_succeed(),
     ),
-    *on_all("the body is half a JSON value, once", answers(_ONCE, 200, b'{"choices": [{"mess')),
+    *on_all(
+        "the body is half a JSON value, once",
+        answers(SECOND_CALL_ONCE, 200, b'{"choices": [{"mess'),
+    ),
     *on_all(
         "an event is half a JSON value, once",
-        sends(lambda sent: replace(sent, items=[*sent.items[:1], b'data: {"id": "x\n\n']), _ONCE),
+        sends(
+            lambda sent: replace(sent, items=[*sent.items[:1], b'data: {"id": "x\n\n']),
+            SECOND_CALL_ONCE,
+        ),
     ),
     *on_all(
-        "the body is a JSON value of another kind, once", answers(_ONCE, 200, b'["no", "reply"]')
+        "the body is a JSON value of another kind, once",
+        answers(SECOND_CALL_ONCE, 200, b'["no", "reply"]'),
     ),
-    *on_all("the body is an object of another kind, once", answers(_ONCE, 200, b'{"ok": true}')),
+    *on_all(
+        "the body is an object of another kind, once",
+        answers(SECOND_CALL_ONCE, 200, b'{"ok": true}'),
+    ),
     *on_all("the whole reply is in one chunk", in_bytes(lambda stream: stream)),
     *on_all(
         "a status in the class of success that is not 200",

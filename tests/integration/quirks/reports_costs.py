@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from support.quirks.quirk import (
+    SECOND_CALL_ONCE,
     Event,
     Quirk,
     Sent,
@@ -17,7 +18,6 @@ from support.quirks.quirk import (
     first,
     plays,
     says,
-    second_call,
     sends,
 )
 from support.quirks.row import Ran, Row, anthropic, gemini, ollama, on_all, openai
@@ -26,7 +26,6 @@ from support.quirks.server import ANSWER
 from benchmarks.provider import Cut, Reply, Tokens
 
 _PRICED = "groq:openai/gpt-oss-20b"
-_ONCE = both(second_call, first())
 _USUAL = (10, 5)
 """The tokens of each reply of a plain server: input and output."""
 
@@ -179,7 +178,7 @@ ROWS: list[Row] = [
     *[
         row(
             "a reply that was cut within is charged",
-            plays(_ONCE, Cut(Reply(ANSWER * 20, tokens=Tokens(10, 5)))),
+            plays(SECOND_CALL_ONCE, Cut(Reply(ANSWER * 20, tokens=Tokens(10, 5)))),
             name=name,
             check=check,
         )
@@ -193,7 +192,7 @@ ROWS: list[Row] = [
     openai(
         "a reply with usage that cannot be read is charged",
         answers(
-            _ONCE,
+            SECOND_CALL_ONCE,
             200,
             '{"id": "x", "choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5, '
             '"total_tokens": 15}}',
@@ -203,7 +202,7 @@ ROWS: list[Row] = [
     ),
     *on_all(
         "an empty reply is charged, too",
-        says(lambda _reply: Reply(""), _ONCE),
+        says(lambda _reply: Reply(""), SECOND_CALL_ONCE),
         check=charged(more=15),
     ),
     gemini(

@@ -8,6 +8,7 @@ from typing import Any
 
 from support.quirks.edits import each_choice, finish
 from support.quirks.quirk import (
+    SECOND_CALL_ONCE,
     Asked,
     Event,
     Quirk,
@@ -35,7 +36,6 @@ from support.quirks.row import (
 
 from benchmarks.provider import Reply
 
-_ONCE = both(second_call, first())
 _HALF = "It prints"
 
 
@@ -95,7 +95,7 @@ def _error_within(error: Event) -> Callable[[Sent], Sent]:
 def _bad(reason: str, wire: Any) -> list[Row]:
     """A reply with a bad end: asked for once more, asked of the stand-in, or named."""
     return [
-        wire(f"half a sentence ends with {reason}, once", broken(reason, _ONCE)),
+        wire(f"half a sentence ends with {reason}, once", broken(reason, SECOND_CALL_ONCE)),
         wire(
             f"half a sentence always ends with {reason}: the stand-in answers",
             broken(reason, second_call),
@@ -120,7 +120,7 @@ ROWS: list[Row] = [
         row
         for what, reply in _BLANKS.items()
         for row in [
-            *on_all(f"the answer is {what}, once", _says(reply, _ONCE)),
+            *on_all(f"the answer is {what}, once", _says(reply, SECOND_CALL_ONCE)),
             *on_all(
                 f"the answer is always {what}: the stand-in answers",
                 _says(reply, second_call),
@@ -161,7 +161,9 @@ ROWS: list[Row] = [
             both(first_call, first()),
         ),
     ),
-    gemini("no text and the reason STOP, once", _says(Reply(""), _ONCE), most_requests=6),
+    gemini(
+        "no text and the reason STOP, once", _says(Reply(""), SECOND_CALL_ONCE), most_requests=6
+    ),
     openai(
         "[DONE] without a finish reason, to Groq's client",
         sends(_without_end),
@@ -169,7 +171,7 @@ ROWS: list[Row] = [
     ),
     openai(
         "a stream of a text stops without a reason and without [DONE], once",
-        sends(_stops_after_text, _ONCE),
+        sends(_stops_after_text, SECOND_CALL_ONCE),
     ),
     openai(
         "a stream of a text always stops without a reason and without [DONE]",
@@ -200,7 +202,7 @@ ROWS: list[Row] = [
         "the finish reason is a number, once",
         each_choice(
             lambda choice: choice.update(finish_reason=0 if choice["finish_reason"] else None),
-            _ONCE,
+            SECOND_CALL_ONCE,
         ),
     ),
     openai(
@@ -216,23 +218,23 @@ ROWS: list[Row] = [
         for reason in ("stop_sequence", "stop", "odd_reason")
     ],
     anthropic("the stop reason is null", ends(None, second_call)),
-    anthropic("the stop reason is pause_turn, once", broken("pause_turn", _ONCE)),
+    anthropic("the stop reason is pause_turn, once", broken("pause_turn", SECOND_CALL_ONCE)),
     *[
         ollama(f"the done reason is {reason!r}", ends(reason, second_call))
         for reason in ("eos", "odd", None)
     ],
     ollama(
         "the model was only loaded, once",
-        Quirk(say=_says(Reply(""), _ONCE).say, send=ends("load", _ONCE).send),
+        Quirk(say=_says(Reply(""), SECOND_CALL_ONCE).say, send=ends("load", SECOND_CALL_ONCE).send),
     ),
     ollama(
         "a stream stops without `done`, once",
-        sends(lambda sent: replace(sent, items=sent.items[:-1]), _ONCE),
+        sends(lambda sent: replace(sent, items=sent.items[:-1]), SECOND_CALL_ONCE),
     ),
     *[
         wire(
             "an error comes within the stream, once",
-            sends(_error_within(error), _ONCE),
+            sends(_error_within(error), SECOND_CALL_ONCE),
         )
         for wire, error in (
             (openai, {"error": {"message": "Upstream error", "code": 502}}),
@@ -248,7 +250,7 @@ ROWS: list[Row] = [
         "an error comes within the stream with a code as text, once",
         sends(
             _error_within({"error": {"message": "Internal error", "code": "500"}}),
-            _ONCE,
+            SECOND_CALL_ONCE,
         ),
     ),
     openai(
@@ -270,7 +272,7 @@ ROWS: list[Row] = [
                 if event.get("choices") and event["choices"][0]["finish_reason"]
                 else event
             ),
-            _ONCE,
+            SECOND_CALL_ONCE,
         ),
         name="openrouter:some/model",
     ),

@@ -21,6 +21,7 @@ from support.quirks.quirk import (
     says,
     second_call,
 )
+from support.quirks.refusals import DEEPSEEK_THOUGHTS, GEMINI_SIGNATURE, KIMI_THOUGHTS
 from support.quirks.row import Row, anthropic, gemini, ollama, on_all, openai
 from support.quirks.server import CODE, calls
 
@@ -28,9 +29,6 @@ from benchmarks.provider import Cut, Refusal, ToolCall
 from benchmarks.provider.turn import SIGNATURE
 
 THOUGHTS = "The product of six and seven is needed, so a short program is the way."
-_KIMI = "thinking is enabled but reasoning_content is missing in assistant tool call message"
-_DEEPSEEK = "The `reasoning_content` in the thinking mode must be passed back to the API."
-_GEMINI = "Function call is missing a thought_signature in functionCall parts."
 _EXECUTOR = role("executor")
 
 thinks = says(lambda reply: replace(reply, thoughts=THOUGHTS))
@@ -146,24 +144,24 @@ ROWS: list[Row] = [
     openai(
         "Kimi needs reasoning_content back with each tool call",
         thinks,
-        refuses(_lacks("reasoning_content", THOUGHTS), 400, _KIMI),
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, KIMI_THOUGHTS),
     ),
     openai(
         "Kimi needs reasoning_content back in a conversation of two calls",
         thinks,
-        refuses(_lacks("reasoning_content", THOUGHTS), 400, _KIMI),
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, KIMI_THOUGHTS),
         model=calls(ToolCall("list_dir", {}), ToolCall("python", {"code": CODE})),
     ),
     openai(
         "DeepSeek v4 needs reasoning_content back",
         thinks,
-        refuses(_lacks("reasoning_content", THOUGHTS), 400, _DEEPSEEK, param=None),
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, DEEPSEEK_THOUGHTS, param=None),
         name="deepseek:deepseek-v4-flash",
     ),
     openai(
         "reasoning_content is needed back by a model that OpenAI's client calls",
         thinks,
-        refuses(_lacks("reasoning_content", THOUGHTS), 400, _DEEPSEEK),
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, DEEPSEEK_THOUGHTS),
         name="openai:gpt-4.1-mini",
     ),
     openai(
@@ -175,13 +173,17 @@ ROWS: list[Row] = [
     openai(
         "Gemini over its OpenAI endpoint needs the signature of each call back",
         _with_call({"extra_content": _EXTRA}),
-        refuses(_calls_lack("extra_content", _EXTRA), 400, _GEMINI, status="INVALID_ARGUMENT"),
+        refuses(
+            _calls_lack("extra_content", _EXTRA), 400, GEMINI_SIGNATURE, status="INVALID_ARGUMENT"
+        ),
     ),
     openai(
         "a gateway puts the signature into provider_specific_fields, and needs it back",
         _with_call({"provider_specific_fields": {"thought_signature": SIGNATURE}}),
         refuses(
-            _calls_lack("provider_specific_fields", {"thought_signature": SIGNATURE}), 400, _GEMINI
+            _calls_lack("provider_specific_fields", {"thought_signature": SIGNATURE}),
+            400,
+            GEMINI_SIGNATURE,
         ),
     ),
     openai(
@@ -207,7 +209,7 @@ ROWS: list[Row] = [
     openai(
         "reasoning_content is needed back after the job was given to another worker",
         thinks,
-        refuses(_lacks("reasoning_content", THOUGHTS), 400, _KIMI),
+        refuses(_lacks("reasoning_content", THOUGHTS), 400, KIMI_THOUGHTS),
         plays(both(second_call, first(5)), Refusal(503, "Loading model")),
         attempts=2,
     ),
@@ -283,13 +285,13 @@ ROWS: list[Row] = [
     gemini(
         "Gemini needs its thought signature back",
         thinks,
-        refuses(both(_EXECUTOR, _gemini_lacks_signature), 400, _GEMINI),
+        refuses(both(_EXECUTOR, _gemini_lacks_signature), 400, GEMINI_SIGNATURE),
         name="google_genai:gemini-3-flash",
     ),
     gemini(
         "Gemini needs its thought signature back after the job was given to another worker",
         thinks,
-        refuses(both(_EXECUTOR, _gemini_lacks_signature), 400, _GEMINI),
+        refuses(both(_EXECUTOR, _gemini_lacks_signature), 400, GEMINI_SIGNATURE),
         plays(both(second_call, first(5)), Cut()),
         attempts=2,
     ),

@@ -18,6 +18,7 @@ from support.quirks.quirk import (
     role,
     says,
 )
+from support.quirks.refusals import NAMED_TOOL
 from support.quirks.row import (
     Row,
     anthropic,
@@ -32,7 +33,6 @@ from support.quirks.row import (
 
 from benchmarks.provider import Reply
 
-_NAMED = "Invalid tool_choice type: 'object'. Supported string values: none, auto, required"
 _DASHSCOPE = (
     "<400> InternalError.Algo.InvalidParameter: The tool_choice parameter does not support being "
     "set to required or object in thinking mode"
@@ -101,7 +101,7 @@ ROWS: list[Row] = [
     openai("OpenAI's client, a plain server", name="openai:gpt-5.4-mini"),
     openai(
         "LM Studio refuses a named object in tool_choice, with a text for an error",
-        _bare(_NAMED, object_choice),
+        _bare(NAMED_TOOL, object_choice),
         most_requests=5,
     ),
     openai(

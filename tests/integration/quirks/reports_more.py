@@ -10,6 +10,7 @@ from typing import Any
 
 from support.quirks.edits import each_choice, each_delta, with_calls
 from support.quirks.quirk import (
+    SECOND_CALL_ONCE,
     Asked,
     Event,
     Quirk,
@@ -45,7 +46,6 @@ from support.quirks.server import ANSWER, CODE, calls
 from benchmarks.provider import Cut, Hang, Refusal, Reply, ToolCall
 from benchmarks.provider.wire import DIALECTS
 
-_ONCE = both(second_call, first())
 _HF_LOADING = '{"error": "Model some-model is currently loading", "estimated_time": 20.0}'
 
 
@@ -142,7 +142,7 @@ def _in_stream(title: str, body: bytes, end: Any = None, **more: Any) -> list[Ro
     """An error within a stream: once, and always with its words in the reason."""
     kind = "text/event-stream"
     return [
-        openai(f"{title}, once", answers(_ONCE, 200, body, kind), **more),
+        openai(f"{title}, once", answers(SECOND_CALL_ONCE, 200, body, kind), **more),
         openai(
             f"{title}, always",
             answers(second_call, 200, body, kind),
@@ -202,7 +202,7 @@ ROWS: list[Row] = [
     ),
     openai(
         "roles have to alternate, after an empty reply",
-        says(lambda _r: Reply(""), _ONCE),
+        says(lambda _r: Reply(""), SECOND_CALL_ONCE),
         refuses(_does_not_alternate, 400, "Conversation roles must alternate user/assistant/"),
     ),
     openai(
@@ -212,7 +212,7 @@ ROWS: list[Row] = [
     ),
     openai(
         "no user may follow a tool, after an empty reply",
-        says(lambda _r: Reply(""), _ONCE),
+        says(lambda _r: Reply(""), SECOND_CALL_ONCE),
         refuses(_user_after_tool, 400, "Unexpected role 'user' after role 'tool'"),
     ),
     openai(
@@ -283,12 +283,12 @@ ROWS: list[Row] = [
     ),
     openai(
         "the finish reason is tool_calls, and there is no call, once",
-        says(lambda _r: Reply(""), _ONCE),
+        says(lambda _r: Reply(""), SECOND_CALL_ONCE),
         each_choice(
             lambda choice: (
                 choice.update(finish_reason="tool_calls") if choice["finish_reason"] else None
             ),
-            _ONCE,
+            SECOND_CALL_ONCE,
         ),
     ),
     openai(
@@ -445,7 +445,8 @@ ROWS: list[Row] = [
     gemini(
         "a candidate has no content, once",
         each_event(
-            lambda event: {**event, "candidates": [{"finishReason": "STOP", "index": 0}]}, _ONCE
+            lambda event: {**event, "candidates": [{"finishReason": "STOP", "index": 0}]},
+            SECOND_CALL_ONCE,
         ),
     ),
     gemini(

@@ -15,6 +15,7 @@ from support.quirks.edits import (
     with_calls,
 )
 from support.quirks.quirk import (
+    SECOND_CALL_ONCE,
     Asked,
     Event,
     Quirk,
@@ -48,8 +49,6 @@ from support.quirks.row import (
 from support.quirks.server import CODE, calls
 
 from benchmarks.provider import Reply, ToolCall
-
-_ONCE = both(second_call, first())
 
 
 def _without_model_fields(asked: Asked) -> bool:
@@ -123,11 +122,16 @@ ROWS: list[Row] = [
     openai("calls have no object `function`", each_call_part(_flat_calls)),
     openai(
         "a content is a number",
-        each_delta(lambda delta: delta.update(content=42) if delta.get("content") else None, _ONCE),
+        each_delta(
+            lambda delta: delta.update(content=42) if delta.get("content") else None,
+            SECOND_CALL_ONCE,
+        ),
     ),
     openai(
         "choices are an object",
-        each_event(lambda event: {**event, "choices": {"0": event.get("choices")}}, _ONCE),
+        each_event(
+            lambda event: {**event, "choices": {"0": event.get("choices")}}, SECOND_CALL_ONCE
+        ),
     ),
     openai(
         "the event is a list of events",

@@ -8,6 +8,7 @@ from typing import Any
 
 from integration.quirks.reports_endings import broken, ends
 from support.quirks.quirk import (
+    SECOND_CALL_ONCE,
     Asked,
     Quirk,
     always,
@@ -35,7 +36,6 @@ from support.quirks.server import ANSWER
 
 from benchmarks.provider import Reply
 
-_ONCE = both(second_call, first())
 _UNKNOWN: dict[str, tuple[int, str]] = {
     "Go": (400, 'json: unknown field "{name}"'),
     "Go, quoted": (400, "invalid request: unknown field `{name}`"),
@@ -178,15 +178,18 @@ ROWS: list[Row] = [
         end=succeeds_or_fails(""),
         answer="It prints",
     ),
-    *[openai(f"half a sentence ends with {word}, once", broken(word, _ONCE)) for word in _BAD],
+    *[
+        openai(f"half a sentence ends with {word}, once", broken(word, SECOND_CALL_ONCE))
+        for word in _BAD
+    ],
     *on_all(
         "the answer is cut at its limit, once",
-        says(lambda _reply: Reply("It prints forty-", stop="length"), _ONCE),
+        says(lambda _reply: Reply("It prints forty-", stop="length"), SECOND_CALL_ONCE),
     ),
     *on_all("the call is cut at its limit, once", says(_cut, both(first_call, first()))),
     *on_all(
         "thoughts use up the limit, once",
-        says(lambda _reply: Reply("", thoughts="I wonder", stop="length"), _ONCE),
+        says(lambda _reply: Reply("", thoughts="I wonder", stop="length"), SECOND_CALL_ONCE),
     ),
     *on_all(
         "thoughts always use up the limit: the stand-in answers",
@@ -198,7 +201,9 @@ ROWS: list[Row] = [
         says(lambda _reply: Reply("", thoughts="I wonder", stop="length"), second_call),
         end=fails("FETTLE_MAX_OUTPUT_TOKENS"),
     ),
-    anthropic("the context is full, once", broken("model_context_window_exceeded", _ONCE)),
+    anthropic(
+        "the context is full, once", broken("model_context_window_exceeded", SECOND_CALL_ONCE)
+    ),
     anthropic(
         "the key is for another program",
         refuses(
@@ -211,11 +216,17 @@ ROWS: list[Row] = [
     ),
     gemini(
         "the reason MAX_TOKENS comes without parts, once",
-        Quirk(say=says(lambda _reply: Reply(""), _ONCE).say, send=ends("MAX_TOKENS", _ONCE).send),
+        Quirk(
+            say=says(lambda _reply: Reply(""), SECOND_CALL_ONCE).say,
+            send=ends("MAX_TOKENS", SECOND_CALL_ONCE).send,
+        ),
     ),
     ollama(
         "the done reason is length, once",
-        Quirk(say=says(lambda _reply: Reply("It pri"), _ONCE).say, send=ends("length", _ONCE).send),
+        Quirk(
+            say=says(lambda _reply: Reply("It pri"), SECOND_CALL_ONCE).say,
+            send=ends("length", SECOND_CALL_ONCE).send,
+        ),
     ),
     openai(
         "a second finish reason follows the first",
@@ -245,12 +256,14 @@ ROWS: list[Row] = [
     ),
     *on_all(
         "a body says that it is packed, and is not, once",
-        answers(_ONCE, 200, b"data: {}\n\n", "text/event-stream", content_encoding="gzip"),
+        answers(
+            SECOND_CALL_ONCE, 200, b"data: {}\n\n", "text/event-stream", content_encoding="gzip"
+        ),
     ),
     openai(
         "a whole reply is within an array",
         answers(
-            _ONCE,
+            SECOND_CALL_ONCE,
             200,
             json.dumps(
                 [

@@ -20,6 +20,7 @@ from support.quirks.quirk import (
     says,
     second_call,
 )
+from support.quirks.refusals import DEEPSEEK_THOUGHTS, GEMINI_SIGNATURE, KIMI_THOUGHTS
 from support.quirks.row import Ran, Row, anthropic, gemini, ollama, on_all, openai
 from support.quirks.server import CODE, calls, competent
 
@@ -27,9 +28,6 @@ from benchmarks.provider import Refusal, Reply, Request, ToolCall, Turn
 from benchmarks.provider.turn import SIGNATURE
 
 _THOUGHTS = "It wants a run of a program, so I call the tool that runs one."
-_DEEPSEEK = "The `reasoning_content` in the thinking mode must be passed back to the API."
-_KIMI = "thinking is enabled but reasoning_content is missing in assistant tool call message"
-_GEMINI = "Function call is missing a thought_signature in functionCall parts."
 _ITEM_GONE = "Item with id 'rs_053a05e24b0d' not found. Items are not persisted with `store` false."
 _AGAIN = "print(6 * 7.0)"
 _TWICE = calls(ToolCall("python", {"code": CODE}), ToolCall("python", {"code": _AGAIN}))
@@ -208,10 +206,10 @@ _RETURNED = [
         name=name,
     )
     for name, message in (
-        ("compatible:some-model", _KIMI),
-        ("deepseek:deepseek-v4-flash", _DEEPSEEK),
-        ("openrouter:moonshotai/kimi-k2.6", _KIMI),
-        ("openai:gpt-4.1-mini", _DEEPSEEK),
+        ("compatible:some-model", KIMI_THOUGHTS),
+        ("deepseek:deepseek-v4-flash", DEEPSEEK_THOUGHTS),
+        ("openrouter:moonshotai/kimi-k2.6", KIMI_THOUGHTS),
+        ("openai:gpt-4.1-mini", DEEPSEEK_THOUGHTS),
     )
 ]
 
@@ -220,7 +218,7 @@ ROWS: list[Row] = [
     openai(
         "an empty reasoning_content is needed back",
         adds({"reasoning_content": ""}),
-        refuses(lacks("reasoning_content", ""), 400, _DEEPSEEK),
+        refuses(lacks("reasoning_content", ""), 400, DEEPSEEK_THOUGHTS),
     ),
     openai(
         "reasoning, not reasoning_content, is taken back",
@@ -281,13 +279,13 @@ ROWS: list[Row] = [
     openai(
         "a call's signature is needed back",
         adds_to_calls({"extra_content": _SIGNED}),
-        refuses(lacks_in_a_call("extra_content", value=_SIGNED), 400, _GEMINI),
+        refuses(lacks_in_a_call("extra_content", value=_SIGNED), 400, GEMINI_SIGNATURE),
     ),
     openai(
         "a call's signature comes with its arguments, its id is repeated, and it is needed back",
         adds_to_calls({"extra_content": _SIGNED}, late=True),
         with_ids("call_0"),
-        refuses(lacks_in_a_call("extra_content", value=_SIGNED), 400, _GEMINI),
+        refuses(lacks_in_a_call("extra_content", value=_SIGNED), 400, GEMINI_SIGNATURE),
         model=_TWICE,
         programs=(CODE, _AGAIN),
         check=_two_ids,
@@ -295,21 +293,23 @@ ROWS: list[Row] = [
     openai(
         "the first of two calls has a signature, which is needed back",
         each_call_part(_sign_first),
-        refuses(_first_call_alone_is_unsigned, 400, _GEMINI),
+        refuses(_first_call_alone_is_unsigned, 400, GEMINI_SIGNATURE),
         model=_two_at_once,
         programs=(CODE, _AGAIN),
     ),
     openai(
         "a call that is no JSON has a signature, which is needed back",
         adds_to_calls({"extra_content": _SIGNED}),
-        refuses(lacks_in_a_call("extra_content", value=_SIGNED), 400, _GEMINI),
+        refuses(lacks_in_a_call("extra_content", value=_SIGNED), 400, GEMINI_SIGNATURE),
         model=calls(ToolCall("python", '{"code": '), ToolCall("python", {"code": CODE})),
     ),
     openai(
         "a signature in a call's function is needed back",
         adds_to_calls({"function": {"provider_specific_fields": _SIGNED}}),
         refuses(
-            lacks_in_a_call("function", "provider_specific_fields", value=_SIGNED), 400, _GEMINI
+            lacks_in_a_call("function", "provider_specific_fields", value=_SIGNED),
+            400,
+            GEMINI_SIGNATURE,
         ),
     ),
     openai(
@@ -338,7 +338,7 @@ ROWS: list[Row] = [
     gemini(
         "a call's signature is needed back",
         thinks,
-        refuses(_gemini_signatures, 400, _GEMINI),
+        refuses(_gemini_signatures, 400, GEMINI_SIGNATURE),
     ),
     ollama(
         "thinking is needed back",
@@ -391,7 +391,11 @@ ROWS: list[Row] = [
     ),
     *(
         row
-        for message in (_DEEPSEEK, f"{_KIMI} at index 2", json.dumps({"raw": _KIMI}))
+        for message in (
+            DEEPSEEK_THOUGHTS,
+            f"{KIMI_THOUGHTS} at index 2",
+            json.dumps({"raw": KIMI_THOUGHTS}),
+        )
         for row in on_all(
             f"a stand-in needs reasoning_content in replies of others: {message[:40]}",
             plays(second_call, Refusal(503, "overloaded")),
@@ -403,7 +407,7 @@ ROWS: list[Row] = [
         row(
             "a stand-in needs signatures in calls of others",
             plays(second_call, Refusal(503, "overloaded")),
-            stand_in=[refuses(_unsigned_reply, 400, _GEMINI)],
+            stand_in=[refuses(_unsigned_reply, 400, GEMINI_SIGNATURE)],
             stand_in_name="compatible:gemini-3-flash",
             **more,
         )
@@ -413,7 +417,7 @@ ROWS: list[Row] = [
         row(
             "a stand-in with Gemini's API needs signatures in calls of others",
             plays(second_call, Refusal(503, "overloaded")),
-            stand_in=[refuses(_gemini_signatures, 400, _GEMINI)],
+            stand_in=[refuses(_gemini_signatures, 400, GEMINI_SIGNATURE)],
             stand_in_name="google_genai:gemini-flash-latest",
         )
         for row in (openai, anthropic)

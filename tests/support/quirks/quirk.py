@@ -153,6 +153,10 @@ def second_call(asked: Asked) -> bool:
     return asked.role == "executor" and asked.has_result
 
 
+SECOND_CALL_ONCE = both(second_call, first())
+"""For the first of these requests."""
+
+
 def first_call(asked: Asked) -> bool:
     """For the executor's requests before a tool's result."""
     return asked.role == "executor" and not asked.has_result

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.quirks.refusals import DEEPSEEK_THOUGHTS, GEMINI_SIGNATURE
 
 from agents.models.capabilities.adapt import adapt
 from agents.models.capabilities.learn import learn
@@ -21,11 +22,9 @@ OPENAI: dict[str, Any] = {
         {"role": "tool", "content": "ran", "tool_call_id": "call_1"},
     ]
 }
-DEEPSEEK = "The `reasoning_content` in the thinking mode must be passed back to the API."
 KIMI = (
     "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
 )
-SIGNATURE = "Function call is missing a thought_signature in functionCall parts."
 CONTENT_NEEDED = {"messages.content": ""}
 TEXT_NEEDED = {"messages.reasoning_content": "(no text)"}
 SIGNATURE_NEEDED = {
@@ -36,14 +35,14 @@ SIGNATURE_NEEDED = {
 @pytest.mark.parametrize(
     ("message", "lesson"),
     [
-        (DEEPSEEK, {"add": TEXT_NEEDED}),
+        (DEEPSEEK_THOUGHTS, {"add": TEXT_NEEDED}),
         (KIMI, {"add": TEXT_NEEDED}),
         ("missing field `reasoning_content` in messages.1", {"add": TEXT_NEEDED}),
         (
             "`reasoning` is required in each message of the model",
             {"add": {"messages.reasoning": "(no text)"}},
         ),
-        (SIGNATURE, {"add": SIGNATURE_NEEDED}),
+        (GEMINI_SIGNATURE, {"add": SIGNATURE_NEEDED}),
         (
             "function call `f` in the 3. content block is missing a `thought_signature`.",
             {"add": SIGNATURE_NEEDED},
@@ -86,7 +85,7 @@ def test_what_the_conversation_lacks_is_named_by_a_path() -> None:
 
 def test_a_field_that_is_needed_is_no_longer_left_out() -> None:
     record = NONE.changed(drop=frozenset({"messages.reasoning_content", "seed"}))
-    learned = learn(ModelRefused(DEEPSEEK, status=400), OPENAI, record).record
+    learned = learn(ModelRefused(DEEPSEEK_THOUGHTS, status=400), OPENAI, record).record
     assert (learned.drop, learned.add) == (frozenset({"seed"}), TEXT_NEEDED)
 
 
@@ -144,7 +143,7 @@ def test_a_call_without_a_signature_gets_one_in_geminis_form() -> None:
     body = {
         "contents": [{"role": "user", "parts": [{"text": "hi"}]}, {"role": "model", "parts": parts}]
     }
-    record = learn(ModelRefused(SIGNATURE, status=400), body, NONE).record
+    record = learn(ModelRefused(GEMINI_SIGNATURE, status=400), body, NONE).record
     sent = adapt(body, record)["contents"]
     assert sent[0] == body["contents"][0]
     signed = {**parts[1], "thoughtSignature": "skip_thought_signature_validator"}
