@@ -114,15 +114,7 @@ async def model_call(
 
     async def ask(name: str, model: Any) -> AIMessage:
         nonlocal guard
-
-        async def charge(lost: LostReply, reservation: str | None) -> None:
-            cost = ports.prices.of(ModelName.parse(name), lost.usage)
-            call_id = lost.call or f"{LOST_CALL}{at.key()}|{uuid4()}"
-            await ports.journal.paid(
-                _charge(call_id, lost.usage, role, name, cost, reservation),
-            )
-
-        guard = BudgetGuard(ports.budget, ports.prices, name, ports.cancel.check, charge)
+        guard = _guard(ports, role, at, name)
         with calling(guard=guard), _noting(ports.unanswered, name):
             return await ask_within_context(model, role, drawn, partial(call, model))
 
@@ -152,6 +144,17 @@ async def model_call(
         return message, finished_call(message, events=(event, *more(message)), charge=charge)
 
     return await journaled(ports, at.key(digest(role, offered, message_values(messages))), make)
+
+
+def _guard(ports: Ports, role: Role, at: CallKey, name: str) -> BudgetGuard:
+    """The guard of a call of one model. It charges replies that were paid and did not arrive."""
+
+    async def charge(lost: LostReply, reservation: str | None) -> None:
+        cost = ports.prices.of(ModelName.parse(name), lost.usage)
+        call_id = lost.call or f"{LOST_CALL}{at.key()}|{uuid4()}"
+        await ports.journal.paid(_charge(call_id, lost.usage, role, name, cost, reservation))
+
+    return BudgetGuard(ports.budget, ports.prices, name, ports.cancel.check, charge)
 
 
 @contextlib.contextmanager
