@@ -342,6 +342,7 @@ def _input(
         inputs=inputs,
         repository_map=repository_map,
         rebased=rebased,
+        start=None if rebased else ports.workspace.digest,
         checks=spec.checks is not None,
         write_tests=spec.write_tests,
         questions=spec.questions,

@@ -19,16 +19,51 @@ OUTPUT_KEPT = 2_000
 """Characters of each output of an experiment."""
 
 
-class Experiment(TypedDict):
-    """One run of the command with the files `replaced` unable to load. It should fail."""
+ExperimentKind = Literal["before", "unloadable"]
 
+
+class Experiment(TypedDict):
+    """One run of the command over changed files. It should fail."""
+
+    kind: ExperimentKind
+    """`before`: the files `replaced` are as they were before the job. `unloadable`: they cannot
+    load."""
     replaced: list[str]
     still_green: bool
+    undecided: bool
+    """A limit ended the run, so it shows nothing."""
     end: str
     exit_code: int | None
     stdout: Mapping[str, Any]
     stderr: Mapping[str, Any]
     seconds: float
+
+
+class UnnoticedMutation(TypedDict):
+    """A small change of the code after which the verification still passes."""
+
+    path: str
+    line: int
+    """From 1."""
+    before: str
+    after: str
+    """The line before and after the change."""
+
+
+class Strength(TypedDict):
+    """How many of the mutations that were tried the verification notices."""
+
+    noticed: int
+    tried: int
+    unnoticed: list[UnnoticedMutation]
+
+
+class ChangedFunctions(TypedDict):
+    """Which of the functions that the job wrote or changed the verification executes. Names are
+    `path::qualified.name`."""
+
+    executed: list[str]
+    not_executed: list[str]
 
 
 class Verification(TypedDict):
@@ -43,6 +78,16 @@ class Verification(TypedDict):
     problem: str | None
     experiments: list[Experiment]
     workspace: str | None
+    strength: Strength | None
+    """None: no mutation was tried."""
+    functions: ChangedFunctions | None
+    """None: it was not measured."""
+    notes: list[str]
+    """Facts that weaken the evidence and do not block an approval, one sentence each."""
+    own_word: bool
+    """A program is verified by itself alone: its exit code is the program's own word."""
+    judged_by: Literal["report", "exit_code"] | None
+    """Whether a report of each test exists, or the exit code alone decided."""
 
 
 def unverified(state: State, problem: str | None) -> Verification:
@@ -56,14 +101,23 @@ def unverified(state: State, problem: str | None) -> Verification:
         problem=problem,
         experiments=[],
         workspace=state.get("workspace"),
+        strength=None,
+        functions=None,
+        notes=[],
+        own_word=False,
+        judged_by=None,
     )
 
 
-def experiment(replaced: list[str], *, green: bool, result: RunResult) -> Experiment:
+def experiment(
+    kind: ExperimentKind, replaced: list[str], *, green: bool, result: RunResult
+) -> Experiment:
     """The record of one experiment."""
     return Experiment(
+        kind=kind,
         replaced=replaced,
         still_green=green,
+        undecided=False,
         end=result.end.value,
         exit_code=result.exit_code,
         stdout=_cut(result.stdout),

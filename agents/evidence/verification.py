@@ -173,7 +173,7 @@ async def _experiments(
     made: list[Experiment] = []
     for group in tried:
         green, result = await without(group)
-        made.append(experiment(list(group), green=green, result=result))
+        made.append(experiment("unloadable", list(group), green=green, result=result))
         if green:
             written = sorted(result.changed.keys() & set(group))
             return made, _writes(command, written) if written else not_exercised(command, group)

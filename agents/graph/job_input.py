@@ -17,14 +17,15 @@ EARLIER_SHOWN = 3
 class JobInput:
     """A job as the graph sees it.
 
-    `steps` is the caller's own plan, `files` the paths that the workspace starts with, and
-    `inputs` what prompts say of them (`agents.runs.environment`), `repository_map` what they say of
-    a repository's source files (`agents.runs.symbol_map`). `rebased` is the change that the
-    workspace starts with. `earlier` are the finished jobs of the conversation, oldest first.
-    `verify` is the argv of the verification. `evidence` "none": the critic may approve work that
-    cannot be executed. `checks`: the job has acceptance checks, which are in the ports.
-    `write_tests`: a tester writes tests first. `questions`: the planner may ask the person about
-    the task. `parallel`: independent steps may run at the same time.
+    `steps` is the caller's own plan, `files` the paths that the workspace starts with, and `inputs`
+    what prompts say of them (`agents.runs.environment`), `repository_map` what they say of a
+    repository's source files (`agents.runs.symbol_map`). `rebased` is the change that the workspace
+    starts with. `start` is the digest of the workspace's files before the job changes them (None:
+    it has no files, or those of the repository's commit). `earlier` are the finished jobs of the
+    conversation, oldest first. `verify` is the argv of the verification. `evidence` "none": the
+    critic may approve work that cannot be executed. `checks`: the job has acceptance checks, which
+    are in the ports. `write_tests`: a tester writes tests first. `questions`: the planner may ask
+    the person about the task. `parallel`: independent steps may run at the same time.
     """
 
     task: str
@@ -36,6 +37,7 @@ class JobInput:
     inputs: tuple[str, ...] = ()
     repository_map: str = ""
     rebased: Rebased | None = None
+    start: str | None = None
     checks: bool = False
     write_tests: bool = False
     questions: bool = False
@@ -60,6 +62,7 @@ def initial_state(job: JobInput) -> State:
             "inputs": list(job.inputs),
             "repository_map": job.repository_map,
             "rebased": asdict(job.rebased) if job.rebased else None,
+            "start": job.start,
             "checks": job.checks,
             "write_tests": job.write_tests,
             "questions": job.questions,

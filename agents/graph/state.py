@@ -57,6 +57,7 @@ class JobFields(TypedDict):
     inputs: NotRequired[list[str]]
     repository_map: NotRequired[str]
     rebased: NotRequired[dict[str, Any] | None]
+    start: NotRequired[str | None]
     checks: NotRequired[bool]
     write_tests: NotRequired[bool]
     questions: NotRequired[bool]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
-from agents.checks.check_reports import shown
+from agents.critic.request import critic_messages
 from agents.evidence.images import Image, images_of
 from agents.evidence.revision_policy import Next, after_critique
 from agents.evidence.verdict import (
@@ -22,39 +21,17 @@ from agents.evidence.verdict import (
     Critique,
     Verdict,
     critique_of,
-    verification_of,
 )
-from agents.graph.state import Run, State
+from agents.graph.state import State
 from agents.models.errors import ModelRefused, ModelUnavailable, another_may_answer
-from agents.ports import Event, Ports, Workspace
-from agents.ports.repository import Patch
-from agents.prompts import prompt, render
+from agents.ports import Event, Ports
 from agents.runs.record import EXECUTOR
-from agents.runs.report import ending_of
-from agents.texts import head_and_tail
-from sandbox.protocol import Limits
-
-RUNS_SHOWN = 5
-FILES_SHOWN = 8
-CODE_SHOWN = 3_000
-PATCH_SHOWN = 24_000
-WHAT = {"shell": "command line", "verify": "verification"}
-"""The label of a run's text, by its tool; `code` for all others."""
-OUTPUT_SHOWN = 2_000
-"""Characters of a program or a file, and of each output of a run, that the critic sees."""
 
 
 async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """One critique. The last one that `max_revisions` allows ends the job."""
     ports = runtime.context
-    patch = await ports.workspace.patch()
-    made = list(state["artifacts"]) if patch is None else []
-    contents = await _contents(ports.workspace, made)
-    request = prompt(
-        "critic/evidence", **evidence(state, contents, ports.limits), patch=_shown_patch(patch)
-    )
-    instructions = render("critic/system", repository=patch is not None)
-    messages = [SystemMessage(instructions), request.message()]
+    messages = await critic_messages(state, ports)
     images = await images_of(state, ports.workspace)
     critique = await _verdict(state, runtime, messages, images)
     then = _next(state, critique, ports.models.levels(EXECUTOR))
@@ -103,62 +80,3 @@ async def _verdict(
             raise
         return critique_of(state, None, f"{AWAY}: {error}")
     return critique_of(state, answer.value, f"{UNREADABLE}: {answer.error}")
-
-
-async def _contents(workspace: Workspace, names: Sequence[str]) -> dict[str, str]:
-    """The text files that the job has made, cut to size: runs often only import them."""
-    contents: dict[str, str] = {}
-    for name in names:
-        if len(contents) == FILES_SHOWN:
-            break
-        content = await workspace.read(name) or b""
-        with contextlib.suppress(UnicodeDecodeError):
-            contents[name] = head_and_tail(content.decode(), CODE_SHOWN)
-    return contents
-
-
-def _shown_patch(patch: Patch | None) -> str | None:
-    """The change to the job's repository, cut to size."""
-    if patch is None:
-        return None
-    return head_and_tail(patch.content.decode(errors="replace"), PATCH_SHOWN)
-
-
-def evidence(state: State, contents: Mapping[str, str], limits: Limits) -> dict[str, Any]:
-    """The values of the critic's prompt, with the latest runs, each cut to size. Pure."""
-    runs, answers = state.get("runs", []), state.get("answers", [])
-    return {
-        "task": state["job"]["task"],
-        "plan": state["plan"],
-        "revision": state["revision"],
-        "answer": answers[-1]["text"] if answers else "",
-        "files": sorted({*state["job"]["files"], *state["artifacts"]}),
-        "contents": contents,
-        "left_out": max(0, len(runs) - RUNS_SHOWN),
-        "runs": [_shown(run, limits) for run in runs[-RUNS_SHOWN:]],
-        "critiques": state.get("critiques", []),
-        "checked": shown(state),
-        "verified": verification_of(state),
-    }
-
-
-def _shown(run: Run, limits: Limits) -> dict[str, Any]:
-    return {
-        "id": run["id"],
-        "revision": run["revision"],
-        "by": run["by"],
-        "ending": ending_of(run, limits),
-        "problem": _problem(run),
-        "what": WHAT.get(run.get("tool", "python"), "code"),
-        "code": head_and_tail(run["code"]["text"], CODE_SHOWN),
-        "stdout": head_and_tail(run["stdout"]["text"], OUTPUT_SHOWN),
-        "stderr": head_and_tail(run["stderr"]["text"], OUTPUT_SHOWN),
-        "files": [artifact["name"] for artifact in run["artifacts"]],
-    }
-
-
-def _problem(run: Run) -> str:
-    """Why a run failed although its exit code is 0; empty for all others."""
-    if run["succeeded"] or run["exit_code"] != 0:
-        return ""
-    return str((run.get("failure") or {}).get("cause", ""))

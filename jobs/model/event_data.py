@@ -229,11 +229,16 @@ class RepairedData(_RepairedData, _Class):
 
 
 class ExperimentData(TypedDict):
-    """The verification run again with the files `replaced` by ones that cannot load: `still_green`
-    if it ended well all the same, and so does not exercise them."""
+    """The verification run again over changed files. `still_green`: it passed all the same, and so
+    does not exercise them."""
 
+    kind: NotRequired[Literal["before", "unloadable"]]
+    """`before`: the files `replaced` are as they were before the job. `unloadable` (the default):
+    they cannot load."""
     replaced: list[str]
     still_green: bool
+    undecided: NotRequired[bool]
+    """A limit ended the run, so it shows nothing."""
     end: RunEnd
     exit_code: int | None
     stdout: TextData
@@ -242,6 +247,32 @@ class ExperimentData(TypedDict):
 
 
 Source = TypeAliasType("Source", Literal["job", "checks", "model", "default", "program"])
+
+
+class UnnoticedMutationData(TypedDict):
+    """A small change of the code after which the verification still passes: the number of the line
+    from 1, and the line before and after the change."""
+
+    path: str
+    line: int
+    before: str
+    after: str
+
+
+class StrengthData(TypedDict):
+    """How many of the mutations that were tried the verification notices."""
+
+    noticed: int
+    tried: int
+    unnoticed: list[UnnoticedMutationData]
+
+
+class ChangedFunctionsData(TypedDict):
+    """Which of the functions that the job wrote or changed the verification executes, as
+    `path::qualified.name`."""
+
+    executed: list[str]
+    not_executed: list[str]
 
 
 class VerifiedData(TypedDict):
@@ -259,6 +290,16 @@ class VerifiedData(TypedDict):
     problem: str | None
     experiments: list[ExperimentData]
     workspace: str | None
+    strength: NotRequired[StrengthData | None]
+    """Null: no mutation was tried."""
+    functions: NotRequired[ChangedFunctionsData | None]
+    """Null: it was not measured."""
+    notes: NotRequired[list[str]]
+    """Facts that weaken the evidence and do not block an approval, one sentence each."""
+    own_word: NotRequired[bool]
+    """A program is verified by itself alone: its exit code is the program's own word."""
+    judged_by: NotRequired[Literal["report", "exit_code"] | None]
+    """Whether a report of each test exists, or the exit code alone decided."""
 
 
 class ToolUsedData(StepOfBranch):
@@ -354,6 +395,15 @@ class CheckedData(CheckReportData):
     revision: int | None
 
 
+class UnmetData(TypedDict):
+    """A criterion of the task that the work does not meet: its place (such as `shop.py:12`, or
+    empty), and the reason."""
+
+    criterion: str
+    location: str
+    reason: str
+
+
 class CritiquedData(TypedDict):
     """A verdict. `overruled` says why the critic's own verdict did not count, `ends` why the job
     ends although revisions are left; `checks` is how many passed, and the total."""
@@ -361,10 +411,14 @@ class CritiquedData(TypedDict):
     revision: int
     verdict: Verdict
     feedback: str
-    run: str | int | None
+    run: NotRequired[str | int | None]
+    """Of older jobs; `runs` begins with it."""
     runs: NotRequired[list[str]]
     score: NotRequired[float | None]
+    """Of older jobs."""
     failed: NotRequired[list[str]]
+    """Of older jobs, in place of `unmet`."""
+    unmet: NotRequired[list[UnmetData]]
     overruled: NotRequired[str | None]
     by: NotRequired[Literal["critic", "rules"]]
     ends: NotRequired[str | None]

@@ -1,0 +1,1 @@
+"""The critic's request: what the critic reads of a job."""
