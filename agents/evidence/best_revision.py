@@ -1,16 +1,18 @@
 """The best of a job's revisions: the job's result if the last one is not approved. Pure.
 
 Answer, files and report of checks are all of one revision; files and report include a person's last
-edit of it. The order: more checks passed; a better end of the verification; a higher score of the
-critic; the later one.
+edit of it. The order: more checks passed; a better end of the verification; fewer criteria
+that the critic calls unmet; the later one.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.evidence.verdict import unmet_count
 from agents.graph.state import ArtifactFields
 
 State = Mapping[str, Any]
@@ -57,11 +59,11 @@ def _left(state: State, answer: Answer) -> Mapping[str, Any]:
     return next((e for e in reversed(edits) if e["revision"] == answer["revision"]), answer)
 
 
-def _rank(state: State, revision: int) -> tuple[int, int, float, int]:
+def _rank(state: State, revision: int) -> tuple[int, int, int, int]:
     report = _report(state, revision)
     tests = report["tests"] if report else ()
     passed = sum(test["outcome"] == "passed" for test in tests) if report else -1
-    return passed, _verified(state, revision), _score(state, revision), revision
+    return passed, _verified(state, revision), -_unmet(state, revision), revision
 
 
 def _verified(state: State, revision: int) -> int:
@@ -81,13 +83,11 @@ def _verification(state: State, revision: int) -> Mapping[str, Any] | None:
     return next((each for each in reversed(found) if each["revision"] == revision), None)
 
 
-def _score(state: State, revision: int) -> float:
-    scores = [
-        critique.get("score")
-        for critique in state.get("critiques", ())
-        if critique["revision"] == revision
-    ]
-    return -1.0 if not scores or scores[-1] is None else float(scores[-1])
+def _unmet(state: State, revision: int) -> int:
+    """How many criteria the last critique of a revision calls unmet; a critique that names none
+    counts as one. A revision without a critique comes after the others."""
+    critiques = [each for each in state.get("critiques", ()) if each["revision"] == revision]
+    return unmet_count(critiques[-1]) or 1 if critiques else sys.maxsize
 
 
 def _report(state: State, revision: int) -> Mapping[str, Any] | None:

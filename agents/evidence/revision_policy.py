@@ -3,8 +3,9 @@
 the revisions are used up                           the job ends
 another one would not help: two in a row have the   a stronger model takes over; without one the job
 same result, or repeated themselves, or neither     ends, although revisions are left
-the critic's score nor the number of passed checks
-is better than two revisions ago
+the number of criteria that the critic calls unmet
+nor that of passed checks is better than two
+revisions ago
 two repairs by one model were sent back             a stronger model takes over
 """
 
@@ -14,12 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.evidence.verdict import unmet_count
 from agents.graph.state import Run
 
 PATIENCE = 2
 """Repairs that may fail at one model, and critiques in a row without an improvement."""
-DELTA = 0.02
-"""How much better a score must be to count."""
 
 State = Mapping[str, Any]
 Critiques = Sequence[Mapping[str, Any]]
@@ -56,11 +56,11 @@ def no_progress(state: State, critiques: Critiques) -> str | None:
     if _stopped(state, state["revision"]) and _stopped(state, state["revision"] - 1):
         return "two revisions in a row repeated themselves"
     recent = critiques[-PATIENCE - 1 :]
+    passed = [(each.get("checks") or {}).get("passed") for each in recent]
+    unmet = [unmet_count(each) for each in recent]
     better = {
-        "no more of the checks pass": _better(
-            [(each.get("checks") or {}).get("passed") for each in recent], 1
-        ),
-        "the critic's score is no better": _better([each.get("score") for each in recent], DELTA),
+        "no more of the checks pass": _grows(passed),
+        "no fewer criteria are unmet": _grows([None if n is None else -n for n in unmet]),
     }
     stalled = [text for text, is_better in better.items() if is_better is False]
     if not stalled or any(better.values()):
@@ -68,11 +68,11 @@ def no_progress(state: State, critiques: Critiques) -> str | None:
     return f"{' and '.join(stalled)} than {PATIENCE} revisions ago"
 
 
-def _better(figures: Sequence[float | None], delta: float) -> bool | None:
-    """Whether one of the last PATIENCE figures is better than the one before them by `delta`; None
-    if there are too few."""
+def _grows(figures: Sequence[int | None]) -> bool | None:
+    """Whether one of the last PATIENCE figures is greater than the one before them; None if there
+    are too few."""
     known = [figure for figure in figures if figure is not None]
-    return max(known[1:]) >= known[0] + delta if len(known) > PATIENCE else None
+    return max(known[1:]) > known[0] if len(known) > PATIENCE else None
 
 
 def has_used_its_repairs(state: State, critiques: Critiques) -> bool:

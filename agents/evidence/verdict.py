@@ -1,9 +1,9 @@
 """The verdict: the critic's verdict as far as the verification supports it. Pure.
 
-the current files have no verification that holds -> no approval, whatever the critic says
+the current files have no verification that holds -> no approval, whatever the verdict is
 an acceptance check does not pass                 -> the same
 copies of conflicting files exist                 -> the same
-a score below LEAST_SCORE, or an unmet criterion  -> no approval: the critic contradicts itself
+the critic itself names an unmet criterion        -> the same: the critic contradicts itself
 its reply cannot be read, or it cannot be called  -> no approval, and the job ends
 """
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from agents.checks.check_reports import unpassed_checks
 from agents.evidence.record import NOT_EXECUTABLE, Verification
@@ -27,45 +27,88 @@ UNREADABLE = "the critic's reply could not be read"
 AWAY = "the critic's model could not be reached"
 REFUSED = "the critic's model refuses the request"
 NOT_VERIFIED = "the work was not verified"
-LEAST_SCORE = 0.7
-"""The lowest score of an approval, from 0 to 1. The prompt `critic/system` says so, too."""
 
 _ID = re.compile(r"\b(?:r|runs?)[\s#:_-]*(\d{1,9})(?!\d)", re.IGNORECASE)
-_NUMBER = re.compile(r"\W*(\d{1,9})\W*")
+_NUMBER = re.compile(r"(?<!\d)\d{1,9}(?!\d)")
+_ONLY_NUMBERS = re.compile(r"[\W\d]+")
+_NAMES_OF_NOTHING = frozenset({"", "none", "nothing", "n/a", "[]"})
+
+
+class UnmetCriterion(BaseModel):
+    """A criterion that is not met."""
+
+    criterion: str = Field(description="what the task asks for")
+    location: str = Field("", description="such as shop.py:12")
+    reason: str = Field("", description="how the work fails it")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        """Weak models write the criterion in place of the object."""
+        return {"criterion": value} if isinstance(value, str) else value
 
 
 class Verdict(BaseModel):
     """The verdict on the work."""  # name and text are what models read
 
+    unmet: list[UnmetCriterion] = Field(
+        default_factory=list, description="what the task asks for and the work does not do or show"
+    )
     verdict: Literal["approve", "revise"]
     feedback: str = Field("", description="what to fix, concretely; may be empty for approve")
-    run: str | None = Field(None, description="the run that it rests on, such as r1")
-    runs: list[str] = Field(default_factory=list, description="all runs that the verdict uses")
-    score: float | None = Field(
-        None, ge=0, le=1, description="how far the task is done, from 0 to 1; 1 is completely"
+    runs: list[str] = Field(
+        default_factory=list, description='the runs that show it, the best first, such as ["r1"]'
     )
-    failed: list[str] = Field(
-        default_factory=list,
-        description="what the task asks for and the runs do not show, one line each",
-    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_one_form(cls, value: Any) -> Any:
+        """The fields `run` and `failed` of older recordings, and a value in place of a list."""
+        if not isinstance(value, dict):
+            return value
+        fields = dict(value)
+        runs = [*_listed(fields.pop("run", None)), *_listed(fields.get("runs"))]
+        fields["runs"] = [str(each) if isinstance(each, int) else each for each in runs]
+        unmet = [*_listed(fields.get("unmet")), *_listed(fields.pop("failed", None))]
+        fields["unmet"] = [each for each in unmet if not _names_nothing(each)]
+        return fields
+
+
+class Unmet(TypedDict):
+    """An unmet criterion as in events and views. Location and reason may be empty."""
+
+    criterion: str
+    location: str
+    reason: str
 
 
 class Critique(TypedDict):
-    """A verdict as in events and views. `by` is who decided, `critic` or `rules`. `overruled` says
-    why the critic's approval did not count, `ends` why the job ends although revisions are left.
-    `checks` counts the job's checks: {passed, total}, or None."""
+    """A verdict as in events and views."""
 
     revision: int
     verdict: Literal["approve", "revise"]
     feedback: str
-    run: str | None
+    unmet: list[Unmet]
     runs: list[str]
-    score: float | None
-    failed: list[str]
+    """The ids of the runs that the verdict rests on."""
     overruled: str | None
+    """Why the critic's approval did not count."""
     by: str
+    """`critic` or `rules`."""
     ends: str | None
+    """Why the job ends although revisions are left."""
     checks: dict[str, int] | None
+    """{passed, total} of the revision's acceptance checks; None without checks."""
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _names_nothing(criterion: Any) -> bool:
+    return isinstance(criterion, str) and criterion.strip(" .").lower() in _NAMES_OF_NOTHING
 
 
 def verification_of(state: Mapping[str, Any]) -> Verification | None:
@@ -95,8 +138,8 @@ def critique_of(state: Mapping[str, Any], said: Verdict | None, why: str = UNREA
     objection = _blocker(state) or _contradiction(critique)
     if objection is None:
         found = verification_of(state)
-        run = critique["run"] or (found["run"] if found else None)
-        return {**critique, "verdict": "approve", "run": run}
+        verified = [found["run"]] if found and found["run"] else []
+        return {**critique, "verdict": "approve", "runs": critique["runs"] or verified}
     text = f"Not approved: {objection}."
     feedback = "\n\n".join(filter(None, (text, said.feedback)))
     return {**critique, "feedback": feedback, "overruled": objection}
@@ -111,18 +154,39 @@ def _blocker(state: Mapping[str, Any]) -> str | None:
     return problem
 
 
+def feedback_text(critique: Critique) -> str:
+    """The critique for the executor: the feedback, and the unmet criteria that are not in it."""
+    feedback = critique["feedback"]
+    unmet = [each for each in critique["unmet"] if _line(each) not in feedback]
+    return f"{feedback}\n\nNot met:\n{_lines(unmet)}" if unmet else feedback
+
+
+def _lines(unmet: Sequence[Unmet]) -> str:
+    return "\n".join(f"- {_line(each)}" for each in unmet)
+
+
+def _line(unmet: Unmet) -> str:
+    location = f" ({unmet['location']})" if unmet["location"] else ""
+    reason = f": {unmet['reason']}" if unmet["reason"] else ""
+    return f"{unmet['criterion']}{location}{reason}"
+
+
+def unmet_count(critique: Mapping[str, Any]) -> int | None:
+    """How many criteria a critique names as unmet. None if it sends the work back and names none:
+    then the number is not known."""
+    # `failed` is of jobs that an older release began.
+    named = critique.get("unmet") or critique.get("failed") or ()
+    return len(named) or None
+
+
 def _as_said(state: Mapping[str, Any], said: Verdict) -> Critique:
-    runs = state.get("runs", [])
-    run = _named(runs, said.run)
-    looked_at = (_named(runs, name) for name in said.runs)
+    unmet = [cast("Unmet", each.model_dump()) for each in said.unmet]
     return Critique(
         revision=state["revision"],
         verdict="revise",
-        feedback=said.feedback or "; ".join(said.failed),
-        run=run["id"] if run else None,
-        runs=list(dict.fromkeys(each["id"] for each in looked_at if each)),
-        score=said.score,
-        failed=said.failed,
+        feedback=said.feedback or "\n".join(map(_line, unmet)),
+        unmet=unmet,
+        runs=_named_runs(state.get("runs", []), said.runs),
         overruled=None,
         by=CRITIC,
         ends=None,
@@ -141,16 +205,18 @@ def _checks(state: Mapping[str, Any]) -> dict[str, int] | None:
 
 def _contradiction(critique: Critique) -> str | None:
     """What in the critic's own reply contradicts its approval."""
-    if failed := critique["failed"]:
-        return f"the critic names criteria that are not met: {'; '.join(failed)}"
-    score = critique["score"]
-    if score is not None and score < LEAST_SCORE:
-        return f"the critic's score of {score:g} is below {LEAST_SCORE:g}"
-    return None
+    if not critique["unmet"]:
+        return None
+    criteria = "; ".join(each["criterion"] for each in critique["unmet"])
+    return f"the critic names criteria that are not met: {criteria}"
 
 
-def _named(runs: Sequence[Run], name: str | None) -> Run | None:
-    """The run that a verdict names as `r3`, `run 3` or `3`, or None."""
-    found = _ID.search(name or "") or _NUMBER.fullmatch(name or "")
-    wanted = int(found[1]) if found else None
-    return next((run for run in runs if run["number"] == wanted), None)
+def _named_runs(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
+    """The ids of the runs that a verdict names, as in `r3`, `run 3`, `3` or `r1, r3`."""
+    numbers = [int(number) for name in names for number in _numbers(name)]
+    ids = {run["number"]: run["id"] for run in runs}
+    return list(dict.fromkeys(ids[number] for number in numbers if number in ids))
+
+
+def _numbers(name: str) -> Sequence[str]:
+    return _ID.findall(name) or (_NUMBER.findall(name) if _ONLY_NUMBERS.fullmatch(name) else ())

@@ -21,6 +21,7 @@ from agents.evidence.verdict import (
     Critique,
     Verdict,
     critique_of,
+    feedback_text,
 )
 from agents.graph.state import State
 from agents.models.errors import ModelRefused, ModelUnavailable, another_may_answer
@@ -42,7 +43,7 @@ async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
         return {"critiques": [critique], "approved_by": critique["by"]}
     return {
         "critiques": [critique],
-        "feedback": {"by": CRITIC, "text": critique["feedback"]},
+        "feedback": {"by": CRITIC, "text": feedback_text(critique)},
         "exhausted": then.exhausted,
         "level": then.level,
     }

@@ -28,7 +28,7 @@ CHECKED = (
     Path(
         "an approval while the checks fail is turned around",
         (
-            PLAN, writes(WRONG), runs(IMPORT), DONE, approve(run="r1"), edits("a - b", "a + b"),
+            PLAN, writes(WRONG), runs(IMPORT), DONE, approve(runs=["r1"]), edits("a - b", "a + b"),
             DONE, approve(),
         ),
         "approved by critic",

@@ -29,24 +29,24 @@ ONCE = {"max_revisions": 1}
 CRITIC = (
     Path(
         "the critic's fail is honoured",
-        (PLAN, runs(GOOD), DONE, revise("It adds nothing.", score=1.0)),
+        (PLAN, runs(GOOD), DONE, revise("It adds nothing.")),
         UNAPPROVED,
         job=ONCE,
     ),
     Path(
         "an approval of what never ran is turned around",
-        (PLAN, Reply("I promise."), approve(score=1.0), runs(GOOD), DONE, approve()),
+        (PLAN, Reply("I promise."), approve(), runs(GOOD), DONE, approve()),
         "approved by critic",
     ),
     Path(
         "an approval of what failed is turned around",
-        (PLAN, runs(KEY), DONE, approve(run="r1")),
+        (PLAN, runs(KEY), DONE, approve(runs=["r1"])),
         UNAPPROVED,
         job=ONCE,
     ),
     Path(
         "an approval that names what is not met is turned around",
-        (PLAN, runs(GOOD), DONE, approve(failed=["no sum"]), runs(GOOD), Reply("Now."), approve()),
+        (PLAN, runs(GOOD), DONE, approve(unmet=["no sum"]), runs(GOOD), Reply("Now."), approve()),
         "approved by critic",
     ),
     Path(
@@ -58,7 +58,7 @@ CRITIC = (
 AGAIN = (
     Path(
         "the last repair is verified although nobody asked",
-        (PLAN, writes(WRONG), verifies(CHECK), writes(RIGHT), DONE, approve(run="r2")),
+        (PLAN, writes(WRONG), verifies(CHECK), writes(RIGHT), DONE, approve(runs=["r2"])),
         "approved by critic",
         (0,),
     ),
@@ -66,14 +66,14 @@ AGAIN = (
         "the last repair is verified after a look",
         (
             PLAN, writes(WRONG), verifies(CHECK), writes(RIGHT), looks("cat sums.py"), DONE,
-            approve(run="r3"),
+            approve(runs=["r3"]),
         ),
         "approved by critic",
         (0,),
     ),
     Path(
         "the last repair is verified at the bound on steps",
-        (PLAN, writes(WRONG), verifies(CHECK), writes(RIGHT), approve(run="r2")),
+        (PLAN, writes(WRONG), verifies(CHECK), writes(RIGHT), approve(runs=["r2"])),
         "approved by critic",
         (0,),
         bounds={"steps": 3},

@@ -35,7 +35,7 @@ from benchmarks.repair.trouble import TROUBLE
 FIXED = (
     Path(
         "fixed the first time",
-        (PLAN, verifies(KEY), verifies(GOOD), DONE, approve(score=0.9, run="r2")),
+        (PLAN, verifies(KEY), verifies(GOOD), DONE, approve(runs=["r2"])),
         "approved by critic",
         (0,),
     ),
@@ -107,11 +107,12 @@ ESCALATED = (
         stronger=True,
     ),
     Path(
-        "escalated for a score that does not improve",
+        "escalated for unmet criteria that do not get fewer",
         (
-            PLAN, runs(GOOD), DONE, revise("1", score=0.5), runs("print(2)"), Reply("Two."),
-            revise("2", score=0.5), runs("print(3)"), Reply("Three."), revise("3", score=0.5),
-            verifies(KEY), verifies(GOOD), Reply("Four."), approve(score=0.9),
+            PLAN, runs(GOOD), DONE, revise("1", unmet=["no sum"]), runs("print(2)"), Reply("Two."),
+            revise("2", unmet=["no sum"]), runs("print(3)"), Reply("Three."),
+            revise("3", unmet=["no sum"]),
+            verifies(KEY), verifies(GOOD), Reply("Four."), approve(),
         ),
         "approved by critic",
         (1,),
@@ -151,12 +152,13 @@ STUCK = (
         job={"max_revisions": 9},
     ),
     Path(
-        "no better score",
+        "no fewer unmet criteria",
         (
-            PLAN, runs(GOOD), DONE, revise("1", score=0.5), runs("print(2)"), Reply("Two."),
-            revise("2", score=0.5), runs("print(3)"), Reply("Three."), revise("3", score=0.5),
+            PLAN, runs(GOOD), DONE, revise("1", unmet=["no sum"]), runs("print(2)"), Reply("Two."),
+            revise("2", unmet=["no sum"]), runs("print(3)"), Reply("Three."),
+            revise("3", unmet=["no sum"]),
         ),
-        "unapproved: the critic's score is no better than 2 revisions ago",
+        "unapproved: no fewer criteria are unmet than 2 revisions ago",
         job={"max_revisions": 9},
     ),
     Path(

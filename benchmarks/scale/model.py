@@ -49,7 +49,7 @@ def _reply(request: Request, call: ToolCall | None, seconds: float) -> Reply:
     if request.forced_tool == "Plan":
         call = ToolCall("Plan", {"steps": _STEPS})
     elif request.forced_tool == "Verdict":
-        call = ToolCall("Verdict", {"verdict": "approve", "feedback": "", "run": None})
+        call = ToolCall("Verdict", {"verdict": "approve", "feedback": ""})
     if call is None:
         return Reply("It holds.", delay_seconds=seconds)
     return Reply(tool_calls=(call,), delay_seconds=seconds)

@@ -14,6 +14,7 @@ from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 from cli.render.runs import Detail, failure_label, merged_parts, of_step, run_parts, stored
 from cli.render.verification import verified_parts
 from cli.render.words import clip, printable
+from jobs.view.critiques import in_one_form, unmet_text
 
 Data = Mapping[str, Any]
 
@@ -34,17 +35,15 @@ def parts(event: Event, detail: Detail) -> tuple[Part, ...]:
 
 
 def critique_parts(data: Data, _detail: Detail) -> Iterator[Part]:
-    """The critic's verdict, and the run it rests on."""
+    """The critic's verdict, the runs that it rests on, and the unmet criteria."""
     approved = data["verdict"] == "approve"
-    run = str(data["run"] or "").removeprefix("r")  # an id is r and the number
-    rests = f", resting on run {run}" if run else ""
-    score = data.get("score")
-    scored = "" if score is None else f", score {score:.2f}"
+    critique = in_one_form(data)
+    runs = ", ".join(run.removeprefix("r") for run in critique["runs"])  # an id: r and the number
+    rests = f", resting on run {runs}" if runs else ""
     by = ", by the rules alone" if data.get("by") == "rules" else ""
-    text = f"{data['verdict']}{rests}{scored}{by}"
-    yield Line("verdict", text, Tone.GOOD if approved else Tone.WARN)
-    for criterion in data.get("failed", ()):
-        yield Line("not met", printable(criterion), Tone.WARN)
+    yield Line("verdict", f"{data['verdict']}{rests}{by}", Tone.GOOD if approved else Tone.WARN)
+    for unmet in critique["unmet"]:
+        yield Line("not met", printable(unmet_text(unmet)), Tone.WARN)
     if data["overruled"]:
         yield Line("overruled", printable(data["overruled"]), Tone.WARN)
     if data["feedback"]:

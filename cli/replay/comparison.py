@@ -9,12 +9,13 @@ from itertools import zip_longest
 from typing import Any
 
 from cli.client.service import Job
+from jobs.view.critiques import in_one_form
 
 RUN = ("revision", "end", "exit_code", "signal", "succeeded", "refused")
 TEXTS = ("code", "stdout", "stderr")
 REPAIR = ("run", "of", "class", "cause", "diff", "attempt")
 VERIFICATION = ("revision", "source", "command", "run", "holds", "problem")
-VERDICT = ("revision", "verdict", "feedback", "run", "overruled")
+VERDICT = ("revision", "verdict", "feedback", "unmet", "runs", "overruled")
 OUTCOME = ("status", "reason")
 MOST_LINES = 40
 
@@ -111,7 +112,8 @@ def _verifications(job: Job) -> list[Mapping[str, Any]]:
 
 
 def _verdicts(job: Job) -> list[Mapping[str, Any]]:
-    return [{name: verdict[name] for name in VERDICT} for verdict in job["critiques"]]
+    verdicts = [in_one_form(critique) for critique in job["critiques"]]
+    return [{name: verdict[name] for name in VERDICT} for verdict in verdicts]
 
 
 def _files(job: Job) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from jobs.model.review_digest import digest_of
 from jobs.model.spec import CheckSpec, JobSpec
 from jobs.store import Charge
 from jobs.transitions.reviews import needed, offered
+from jobs.view.critiques import in_one_form
 from jobs.view.progress import progress
 from jobs.view.queueing import Fleet, why_queued
 
@@ -100,7 +101,7 @@ def whole(
     """The whole job; `now` is the store's time in ms. `fleet` explains why a job is queued.
     `person_delivers`: see `jobs.transitions.reviews.offered`."""
     made = current(events)
-    critiques = _all(made, "critiqued")
+    critiques = [in_one_form(each) for each in _all(made, "critiqued")]
     return {
         "id": record.id,
         "kind": str(record.spec.kind),

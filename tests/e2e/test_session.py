@@ -59,7 +59,7 @@ class Provider:
         if name == SILENT and executes:
             return Hang()
         if name == STUBBORN and request.forced_tool == "Verdict" and not self.content:
-            verdict = {"verdict": "revise", "run": "r1", "feedback": "Print it with a unit."}
+            verdict = {"verdict": "revise", "runs": ["r1"], "feedback": "Print it with a unit."}
             return Reply(tool_calls=(Call("Verdict", verdict),))
         if executes and name not in self.troubled:
             self.troubled.add(name)

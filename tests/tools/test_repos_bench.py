@@ -48,7 +48,7 @@ def turn(request: Request) -> Reply:
     if request.forced_tool == "Plan":
         return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Correct it."]}),))
     if request.forced_tool == "Verdict":
-        said = {"verdict": "approve", "run": "r1", "score": 1.0, "failed": [], "runs": ["r1"]}
+        said = {"verdict": "approve", "unmet": [], "runs": ["r1"]}
         return Reply(tool_calls=(ToolCall("Verdict", said),))
     text = "\n".join(message.text for message in request.messages)
     calls = next(calls for part, calls in CALLS.items() if part in text)

@@ -23,6 +23,7 @@ from jobs.model.record import JobRecord
 from jobs.store import Charge
 from jobs.transitions.reviews import not_theirs
 from jobs.view import job as view
+from jobs.view.critiques import in_one_form
 from jobs.view.queueing import Fleet
 
 log = structlog.get_logger(__name__)
@@ -118,7 +119,7 @@ def timeline(
             "at": view.iso(fact.at),
             "offset": max(fact.at - created_at, 0) / 1000,
             "kind": fact.kind,
-            "data": Facts(fact.data),
+            "data": Facts(in_one_form(fact.data) if fact.kind == "critiqued" else fact.data),
             "open": fact.kind == "run_finished" and fact.data.get("number") in open_runs,
         }
         for fact in events

@@ -44,7 +44,7 @@ def fixes(request: Request) -> Turn:
         said = {"interface": "solution.py: add(a, b)", "files": files}
         return Reply(tool_calls=(ToolCall("Tests", said),))
     if request.forced_tool == "Verdict":
-        said = {"verdict": "approve", "run": "r2"}
+        said = {"verdict": "approve", "runs": ["r2"]}
         return Reply(tool_calls=(ToolCall("Verdict", said),))
     if request.forced_tool == "Plan":
         return works(request)

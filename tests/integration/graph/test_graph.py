@@ -94,7 +94,7 @@ async def test_a_bug_is_found_by_a_run_and_fixed(tmp_path: Path) -> None:
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({"1 / 0": failed, "1 / 1": printed()}))
     await journey.begin(JobInput(TASK))
     assert [run["succeeded"] for run in journey.data_of("run_finished")] == [False, True]
-    assert only(journey.data_of("critiqued"))["run"] == "r2"
+    assert only(journey.data_of("critiqued"))["runs"] == ["r2"]
     assert (await journey.outcome()).approved
 
 

@@ -38,7 +38,7 @@ def turns(call_id: str) -> list[Reply]:
         calls(CODES[:3], call_id),
         calls(CODES[3:], call_id),
         Reply("All ran."),
-        Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r4"}),)),
+        Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "runs": ["r4"]}),)),
     ]
 
 

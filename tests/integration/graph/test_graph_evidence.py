@@ -76,7 +76,7 @@ async def test_in_the_last_try_nobody_approves_for_a_critic_that_is_away(
     journey = job(tmp_path, works=works)
     await served(journey, *WORK, *[Refusal(503, "no room")] * 20, last_try=True)
     critique = only(journey.data_of("critiqued"))
-    assert (critique["verdict"], critique["by"], critique["run"]) == ("revise", "rules", None)
+    assert (critique["verdict"], critique["by"], critique["runs"]) == ("revise", "rules", [])
     assert critique["ends"].startswith("the critic's model could not be reached: groq:llama-3.3")
     assert "(503: no room)" in critique["ends"]
     ended = await journey.outcome()
@@ -113,7 +113,7 @@ async def test_a_critic_without_a_valid_account_fails_the_job_as_every_role_does
 
 async def test_nobody_approves_for_a_critic_that_cannot_be_read(tmp_path: Path) -> None:
     journey = job(tmp_path)
-    odd = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "score": 95}),))
+    odd = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "fine"}),))
     await served(journey, *WORK, odd, Reply("Approved, I guess."))
     critique = only(journey.data_of("critiqued"))
     assert (critique["by"], critique["verdict"]) == ("rules", "revise")
@@ -171,10 +171,10 @@ async def test_the_best_revision_is_handed_back_with_its_own_files(tmp_path: Pat
         tmp_path,
         wrote(TASK, RIGHT, 0),
         turn("executor", "exit code 0", "It adds.", after=1),
-        turn("critic", "(revision 1)", call("Verdict", verdict="revise", feedback="1", score=0.1)),
+        turn("critic", "(revision 1)", call("Verdict", verdict="revise", feedback="1")),
         wrote("sent back", WRONG, 2),
         turn("executor", "exit code 1", "It does not.", after=3),
-        turn("critic", "(revision 2)", call("Verdict", verdict="revise", feedback="2", score=0.9)),
+        turn("critic", "(revision 2)", call("Verdict", verdict="revise", feedback="2")),
     )
     await journey.begin(JobInput(TASK, max_revisions=2))
     ended = await journey.outcome()

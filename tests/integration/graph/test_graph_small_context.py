@@ -88,8 +88,8 @@ class Small:
 
     def _verdict(self) -> Mapping[str, Any]:
         if len(self.of("critic")) == 1:
-            return {"verdict": "revise", "feedback": FEEDBACK, "score": 0.2}
-        return {"verdict": "approve", "run": "r6", "score": 1}
+            return {"verdict": "revise", "feedback": FEEDBACK}
+        return {"verdict": "approve", "runs": ["r6"]}
 
 
 def task(characters: int) -> str:
@@ -222,7 +222,7 @@ class Served(Small):
             case ("Plan",):
                 return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Add them up."]}),))
             case ("Verdict",):
-                verdict = {"verdict": "approve", "run": "r2", "score": 1}
+                verdict = {"verdict": "approve", "runs": ["r2"]}
                 return Reply(tool_calls=(ToolCall("Verdict", verdict),))
         if request.messages[-1].speaker == "tool" and len(self.of("executor")) > 2:
             return Reply("All is added up.")

@@ -118,13 +118,18 @@ ROWS: list[Row] = [
     *on_all(
         "the plan's steps are a list of lines", _plan("1. Write it.\n2. Run it."), plan="default"
     ),
-    *on_all("the verdict's score is a text", _verdict(score="0.9", run="r1")),
     *on_all(
-        "the verdict's optional fields are null",
-        _verdict(score=None, run=None, runs=None, failed=None, feedback=None),
+        "the verdict's optional fields are null", _verdict(runs=None, unmet=None, feedback=None)
     ),
-    *on_all("the verdict's lists are texts", _verdict(runs='["r1"]', failed="[]", run="r1")),
-    *on_all("the verdict's run is a number", _verdict(run=1)),
+    *on_all("the verdict's lists are texts", _verdict(runs='["r1"]', unmet="[]")),
+    *on_all("the verdict's runs are one text", _verdict(runs="r1", unmet="none")),
+    *on_all("the verdict's run is a number", _verdict(runs=1)),
+    *on_all("the verdict's criteria are texts", _verdict(unmet=["No sum."]), end=fails("no sum")),
+    *on_all(
+        "the verdict's criterion is one object",
+        _verdict(unmet={"criterion": "No sum.", "location": "a.py:1", "reason": "r"}),
+        end=fails("no sum"),
+    ),
     openai("all arguments are twice encoded", _as(lambda args: json.dumps(json.dumps(args)))),
     anthropic("all arguments are twice encoded", _as(lambda args: json.dumps(json.dumps(args)))),
     ollama("all arguments are a JSON text", _as(json.dumps)),

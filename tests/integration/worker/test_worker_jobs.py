@@ -189,7 +189,7 @@ async def test_running_time_is_bounded_and_the_best_result_is_kept(shared: Deplo
         plans("too long"),
         runs("too long", "print('a beginning')", 0),
         answers("a beginning", "half an answer", 1),
-        turn("critic", "", calls("Verdict", verdict="revise", feedback="go on", run="r1")),
+        turn("critic", "", calls("Verdict", verdict="revise", feedback="go on", runs=["r1"])),
         runs("go on", "import time; time.sleep(14)", 2),
     ]
     model = shared.record("overdue", turns)

@@ -58,7 +58,7 @@ class TwoAtOnce:
             case "ParallelPlan", _:
                 return Reply(tool_calls=(ToolCall(who, {"steps": STEPS}),))
             case "Verdict", _:
-                return Reply(tool_calls=(ToolCall(who, {"verdict": "approve", "run": "r3"}),))
+                return Reply(tool_calls=(ToolCall(who, {"verdict": "approve", "runs": ["r3"]}),))
             case "step 1", True:
                 return _run("open('one.txt', 'w').write('1')", APART_SECONDS)
             case "step 2", True:

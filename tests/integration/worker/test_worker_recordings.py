@@ -30,7 +30,7 @@ def learns(request: Request) -> Turn:
     """Runs wrong code, is sent back, runs right code."""
     if request.forced_tool == "Verdict":
         right = "stdout:\n42" in request.last_text
-        verdict = {"verdict": "approve", "run": "r2"} if right else {"verdict": "revise"}
+        verdict = {"verdict": "approve", "runs": ["r2"]} if right else {"verdict": "revise"}
         shown = {"feedback": "It must print 42.", **verdict}
         return Reply(tool_calls=(ToolCall("Verdict", shown),))
     repaired = "must print 42" in request.last_text

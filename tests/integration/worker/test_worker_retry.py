@@ -156,7 +156,9 @@ def reopened(deployment: Deployment, name: str) -> JobSpec:
         turn("critic", "it says one", calls("Verdict", verdict="revise", feedback="say two")),
         runs("say two", again, 2),
         answers("two", "it says two", 3),
-        turn("critic", "it says two", calls("Verdict", verdict="approve", feedback="", run="r2")),
+        turn(
+            "critic", "it says two", calls("Verdict", verdict="approve", feedback="", runs=["r2"])
+        ),
     ]
     return JobSpec("say it", model=deployment.record(name, turns), max_revisions=1)
 

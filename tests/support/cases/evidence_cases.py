@@ -53,7 +53,7 @@ def model(request: Request) -> Reply:
             tool_calls=(ToolCall("Plan", {"steps": ["Write it.", "Check it.", "Say so."]}),)
         )
     if request.forced_tool == "Verdict":
-        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "score": 1.0}),))
+        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve"}),))
     text = "\n".join(message.text for message in request.messages)
     return next(case for case in CASES if f"<{case.name}>" in text).reply(request)
 

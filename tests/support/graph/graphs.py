@@ -55,7 +55,8 @@ ASKED = "No `verify` has shown"
 
 def verdict(expect: str, what: str, feedback: str = "", run: str | None = None) -> Written:
     """A recorded judgement of the evidence that contains `expect`."""
-    return turn("critic", expect, call("Verdict", verdict=what, feedback=feedback, run=run))
+    runs = [run] if run else []
+    return turn("critic", expect, call("Verdict", verdict=what, feedback=feedback, runs=runs))
 
 
 def printed(text: str = "", *, code: int = 0, error: str = "", **files: bytes) -> RunResult:

@@ -114,8 +114,7 @@ class RepairingModel:
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Correct it."]}),))
         if request.forced_tool == "Verdict":
             runs = [self.run] if self.run else []
-            said = {"run": self.run, "score": 1.0, "failed": [], "runs": runs}
-            said |= {"verdict": self.verdict, "feedback": "Go on."}
+            said = {"verdict": self.verdict, "feedback": "Go on.", "unmet": [], "runs": runs}
             return Reply(tool_calls=(ToolCall("Verdict", said),))
         done = sum(message.speaker == "assistant" for message in request.messages)
         if done == self.refused:

@@ -68,7 +68,7 @@ class GreetingModel:
         if request.forced_tool == "Plan":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Change it."]}),))
         if request.forced_tool == "Verdict":
-            said = {"verdict": "approve", "run": "r3", "score": 1.0, "failed": [], "runs": ["r3"]}
+            said = {"verdict": "approve", "unmet": [], "runs": ["r3"]}
             return Reply(tool_calls=(ToolCall("Verdict", said),))
         done = sum(message.speaker == "assistant" for message in request.messages)
         return Reply("Louder.") if done >= len(REPLIES) else Reply(tool_calls=REPLIES[done])

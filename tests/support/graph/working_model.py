@@ -10,7 +10,7 @@ def works(request: Request, code: str = "print(6 * 7)", answer: str = "It prints
     if request.forced_tool == "Plan":
         return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Write.", "Run.", "Look."]}),))
     if request.forced_tool == "Verdict":
-        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
+        return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "runs": ["r1"]}),))
     if request.messages[-1].speaker == "tool":
         return Reply(answer)
     return Reply(tool_calls=(ToolCall("python", {"code": code}),))

@@ -25,7 +25,10 @@ CALLED = {
     "output_tokens": 1, "cost_usd": None, "seconds": 0.1,
     "fell_back_from": [{"model": "n", "reason": "away"}],
 }  # fmt: skip
-CRITIQUED = {"revision": 1, "verdict": "revise", "feedback": "f", "run": "r1", "overruled": "why"}
+CRITIQUED = {
+    "revision": 1, "verdict": "revise", "feedback": "f", "runs": ["r1"], "overruled": "why",
+    "unmet": [{"criterion": "c", "location": "a.py:1", "reason": "b"}],
+}  # fmt: skip
 DECIDED = {
     "review_id": "r",
     "action": "approve",

@@ -25,7 +25,7 @@ def competent(asked: Asked) -> Turn:
         case "planner":
             return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Run it."]}),))
         case "critic":
-            return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "run": "r1"}),))
+            return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve", "runs": ["r1"]}),))
         case _ if any("42" in m.text for m in asked.request.messages if m.speaker == "tool"):
             return Reply(ANSWER)
         case _:

@@ -26,7 +26,7 @@ def state(*revisions: Fields, **more: Any) -> Fields:
         files = {f"{number}.py": {"name": f"{number}.py"}}
         answer = {"revision": number, "text": f"answer {number}", "workspace": f"w{number}"}
         kept["answers"].append({**answer, "artifacts": files})
-        kept["critiques"].append({"revision": number, "score": each.get("score")})
+        kept["critiques"].append({"revision": number, "unmet": ["c"] * each.get("unmet", 0)})
         run = None if each["verified"] == NONE else f"r{number}"
         found = {"revision": number, "run": run, "holds": each["verified"] == HOLDS}
         kept["verifications"].append(found)
@@ -48,9 +48,10 @@ def state(*revisions: Fields, **more: Any) -> Fields:
         ([revision(1), revision(2, RED)], 1),
         ([revision(1, GREEN), revision(2, RED)], 1),
         ([revision(1, RED), revision(2, RED)], 2),
-        ([revision(1, score=0.1), revision(2, score=0.9), revision(3)], 2),
-        ([revision(1, RED, score=0.9), revision(2, score=0.1)], 2),  # what ran before what is said
-        ([revision(1, passed=3, score=0.1), revision(2, passed=2, score=0.9)], 1),
+        ([revision(1, unmet=3), revision(2, unmet=1), revision(3, unmet=2)], 2),
+        ([revision(1, unmet=3), revision(2, unmet=1), revision(3)], 3),  # names no criteria
+        ([revision(1, RED, unmet=1), revision(2, unmet=3)], 2),  # runs count before criteria
+        ([revision(1, passed=3, unmet=3), revision(2, passed=2, unmet=1)], 1),
         ([revision(1, passed=1), revision(2, passed=2), revision(3, RED, passed=2)], 2),
     ],
 )
@@ -64,6 +65,12 @@ def test_answer_files_and_report_are_those_of_the_best_revision(
     assert found.verification == now["verifications"][chosen - 1]
     if now["reports"]:
         assert found.checked == now["reports"][chosen - 1]
+
+
+def test_a_revision_that_the_critic_judged_comes_before_one_that_it_did_not() -> None:
+    now = state(revision(1, unmet=2), revision(2))
+    del now["critiques"][1]
+    assert best_revision(now).revision == 1
 
 
 def test_a_revision_is_judged_by_its_last_verification() -> None:

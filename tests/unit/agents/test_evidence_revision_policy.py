@@ -13,13 +13,15 @@ def answer(revision: int, text: str = "", workspace: str = "", level: int = 0) -
     return {"revision": revision, "text": text or f"t{revision}", "workspace": at, "level": level}
 
 
-def back(revision: int, score: float | None = None, feedback: str = "") -> dict[str, Any]:
-    said = feedback or f"f{revision}"
-    return {"revision": revision, "verdict": "revise", "score": score, "feedback": said}
+def back(revision: int, unmet: int = 0) -> dict[str, Any]:
+    """A critique that names this many unmet criteria."""
+    criteria = [{"criterion": f"c{n}", "location": "", "reason": ""} for n in range(unmet)]
+    feedback = f"f{revision}"
+    return {"revision": revision, "verdict": "revise", "unmet": criteria, "feedback": feedback}
 
 
-def checked(revision: int, passed: int, score: float | None = None) -> dict[str, Any]:
-    return {**back(revision, score), "checks": {"passed": passed, "total": 5}}
+def checked(revision: int, passed: int, unmet: int = 0) -> dict[str, Any]:
+    return {**back(revision, unmet), "checks": {"passed": passed, "total": 5}}
 
 
 def run(revision: int, out: str = "3") -> dict[str, Any]:
@@ -41,23 +43,30 @@ def test_the_same_output_twice_ends_it() -> None:
 
 
 def test_a_retry_has_two_revisions_of_its_own_before_its_progress_counts() -> None:
-    tried = [back(1, 0.5), back(2, 0.5), back(3, 0.5)]
+    tried = [back(1, 2), back(2, 2), back(3, 2)]
     same = [answer(n, "t", "w") for n in range(1, 6)]
     retried = state(4, *same[:4], most=9)
     retried["job"]["judged_before"] = 3
-    assert not after_critique(retried, [*tried, back(4, 0.4)], 1).exhausted
+    assert not after_critique(retried, [*tried, back(4, 3)], 1).exhausted
     again = {**retried, "revision": 5, "answers": same}
-    assert after_critique(again, [*tried, back(4, 0.4), back(5, 0.4)], 1).exhausted
+    assert after_critique(again, [*tried, back(4, 3), back(5, 3)], 1).exhausted
 
 
-def test_a_score_that_does_not_improve_ends_it() -> None:
-    tried = [back(1, 0.5), back(2, 0.51), back(3, 0.4)]
+def test_unmet_criteria_that_do_not_get_fewer_end_it() -> None:
+    tried = [back(1, 2), back(2, 2), back(3, 3)]
     assert after_critique(state(2), tried[:2], 1).ends is None
     assert after_critique(state(3), tried, 1) == Next(
-        exhausted=True, level=0, ends="the critic's score is no better than 2 revisions ago"
+        exhausted=True, level=0, ends="no fewer criteria are unmet than 2 revisions ago"
     )
-    assert not after_critique(state(3), [*tried[:2], back(3, 0.53)], 1).exhausted
-    assert not after_critique(state(3), [back(1), back(2, 0.5), back(3, 0.5)], 1).exhausted
+    assert not after_critique(state(3), [*tried[:2], back(3, 1)], 1).exhausted
+    assert not after_critique(state(3), [back(1), back(2, 2), back(3, 2)], 1).exhausted
+
+
+def test_the_critiques_of_an_older_release_count_by_their_unmet_criteria() -> None:
+    older = [{**back(n), "failed": ["a"], "score": 0.5} for n in (1, 2, 3)]
+    for critique in older:
+        del critique["unmet"]
+    assert after_critique(state(3), older, 1).exhausted
 
 
 def test_checks_that_do_not_get_more_end_it() -> None:
@@ -72,7 +81,7 @@ def test_checks_that_do_not_get_more_end_it() -> None:
 
 
 def test_a_stronger_model_takes_over_before_it_ends() -> None:
-    tried = [back(1, 0.5), back(2, 0.5), back(3, 0.5)]
+    tried = [back(1, 2), back(2, 2), back(3, 2)]
     assert after_critique(state(3), tried, 2) == Next(exhausted=False, level=1)
     assert after_critique(state(3, level=1), tried, 2).exhausted
 

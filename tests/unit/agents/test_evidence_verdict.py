@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from agents.evidence.record import NOT_EXECUTABLE
 from agents.evidence.verdict import (
-    LEAST_SCORE,
     NOT_VERIFIED,
     Verdict,
     critique_of,
+    feedback_text,
     missing_evidence,
 )
 
@@ -41,17 +41,53 @@ def state(found: Any = None, *, job: dict[str, Any] | None = None, **more: Any) 
     }
 
 
-def approval(named: str | None = None, **more: Any) -> Verdict:
-    return Verdict(verdict="approve", feedback="Fine.", run=named, **more)
+def approval(*named: str, **more: Any) -> Verdict:
+    return Verdict(verdict="approve", feedback="Fine.", runs=[*named], **more)
 
 
 def test_an_approval_of_what_the_verification_shows_stands() -> None:
-    said = approval("r1", score=0.9, runs=["r1", "run 2", "r9"])
-    assert critique_of(state(), said) == {
-        "revision": 1, "verdict": "approve", "feedback": "Fine.", "run": "r1", "overruled": None,
-        "score": 0.9, "failed": [], "runs": ["r1", "r2"], "by": "critic", "ends": None,
-        "checks": None,
+    assert critique_of(state(), approval("r1", "run 2", "r9", "r1, r2")) == {
+        "revision": 1, "verdict": "approve", "feedback": "Fine.", "overruled": None,
+        "unmet": [], "runs": ["r1", "r2"], "by": "critic", "ends": None, "checks": None,
     }  # fmt: skip
+
+
+def test_an_approval_that_names_no_run_rests_on_the_verification() -> None:
+    assert critique_of(state(), approval())["runs"] == ["r2"]
+
+
+UNMET = {"criterion": "floats", "location": "add.py:3", "reason": "it takes whole numbers only"}
+
+
+@pytest.mark.parametrize(
+    ("value", "criteria"),
+    [
+        ([UNMET], [UNMET]),
+        (UNMET, [UNMET]),
+        (["floats"], [{"criterion": "floats", "location": "", "reason": ""}]),
+        ("floats", [{"criterion": "floats", "location": "", "reason": ""}]),
+        (["None.", "", "n/a"], []),
+        ("nothing", []),
+    ],
+)
+def test_unmet_criteria_are_read_in_each_form_that_models_write(value: Any, criteria: Any) -> None:
+    said = Verdict.model_validate({"verdict": "revise", "unmet": value})
+    assert critique_of(state(), said)["unmet"] == criteria
+
+
+def test_a_reply_with_the_fields_of_older_recordings_is_read() -> None:
+    older = {"verdict": "approve", "run": "r2", "runs": ["r1"], "score": 1, "failed": ["floats"]}
+    critique = critique_of(state(), Verdict.model_validate(older))
+    assert (critique["verdict"], critique["runs"]) == ("revise", ["r2", "r1"])
+    assert critique["overruled"] == "the critic names criteria that are not met: floats"
+
+
+def test_the_executor_gets_the_place_and_the_reason_of_each_unmet_criterion() -> None:
+    said = Verdict.model_validate({"verdict": "revise", "feedback": "Go on.", "unmet": [UNMET]})
+    line = "floats (add.py:3): it takes whole numbers only"
+    assert feedback_text(critique_of(state(), said)) == f"Go on.\n\nNot met:\n- {line}"
+    alone = critique_of(state(), said.model_copy(update={"feedback": ""}))
+    assert feedback_text(alone) == line
 
 
 FAILED = {"id": "test_a.py::test_a", "outcome": "failed", "detail": ""}
@@ -74,7 +110,7 @@ COPIES = {
     ],
 )
 def test_an_approval_without_evidence_is_turned_around(now: Any, why: str | None) -> None:
-    critique = critique_of(now, approval("r1", score=1.0))
+    critique = critique_of(now, approval("r1"))
     assert (critique["verdict"], critique["by"]) == ("revise", "critic")
     assert critique["overruled"] == (why or missing_evidence(now))
     assert critique["feedback"] == f"Not approved: {critique['overruled']}.\n\nFine."
@@ -98,10 +134,10 @@ def test_a_job_may_do_without_evidence_only_for_what_nothing_can_execute(
 
 
 def test_a_critic_may_always_send_back() -> None:
-    said = Verdict(verdict="revise", feedback="", run="r1", score=1.0, failed=["no tests"])
+    said = Verdict.model_validate({"verdict": "revise", "runs": ["r1"], "unmet": ["no tests"]})
     critique = critique_of(state(), said)
-    assert (critique["verdict"], critique["feedback"], critique["run"]) == (
-        "revise", "no tests", "r1",
+    assert (critique["verdict"], critique["feedback"], critique["runs"]) == (
+        "revise", "no tests", ["r1"],
     )  # fmt: skip
     assert critique["overruled"] is None
 
@@ -119,9 +155,8 @@ _SAID = st.none() | st.builds(
     Verdict,
     verdict=st.sampled_from(["approve", "revise"]),
     feedback=st.text(max_size=5),
-    run=st.sampled_from([None, "r1", "r2", "r9"]),
-    score=st.none() | st.floats(0, 1),
-    failed=st.lists(st.text(min_size=1, max_size=3), max_size=2),
+    runs=st.lists(st.sampled_from(["r1", "r2", "r9"]), max_size=2),
+    unmet=st.lists(st.text(min_size=1, max_size=3), max_size=2),
 )
 
 
@@ -135,12 +170,12 @@ def test_nothing_is_approved_unless_its_last_verification_holds(
         assert said is not None
         assert found[-1] == verified(None, found[-1]["run"], 2)
         assert checked is None or checked["revision"] != 2
-        assert not critique["failed"]
-        assert critique["score"] is None or critique["score"] >= LEAST_SCORE
+        assert not critique["unmet"]
     else:
         assert said is None or said.verdict == "revise" or critique["overruled"]
 
 
 @pytest.mark.parametrize("named", ["9" * 5_000, "r" + "9" * 5_000])
 def test_a_number_of_any_length_names_no_run(named: str) -> None:
-    assert critique_of(state(), approval(named))["runs"] == []
+    said = Verdict(verdict="revise", runs=[named])
+    assert critique_of(state(), said)["runs"] == []

@@ -1,4 +1,4 @@
-"""Checks and questions on the command line."""
+"""Checks, verdicts and questions on the command line."""
 
 from __future__ import annotations
 
@@ -40,6 +40,26 @@ def test_checks_say_how_many_passed_and_what_did_not():
     ]
     found = shown("checked", **{**CHECKED, "tests": [], "problem": "the time was over"})
     assert found == ["checks: 0 of 0 passed in 0.25 s", "the time was over"]
+
+
+@pytest.mark.parametrize(
+    ("critique", "texts"),
+    [
+        ({"runs": ["r2", "r1"], "unmet": []}, ["verdict: revise, resting on run 2, 1"]),
+        (
+            {"runs": [], "unmet": [{"criterion": "floats", "location": "a.py:3", "reason": "no"}]},
+            ["verdict: revise", "not met: floats (a.py:3): no"],
+        ),
+        (
+            {"run": 2, "failed": ["floats"], "score": 0.5},
+            ["verdict: revise, resting on run 2", "not met: floats"],
+        ),
+    ],
+    ids=["runs", "unmet criteria", "of an older release"],
+)
+def test_a_verdict_names_its_runs_and_the_unmet_criteria(critique, texts):
+    data = {"revision": 1, "verdict": "revise", "feedback": "", "overruled": None, **critique}
+    assert shown("critiqued", **data) == texts
 
 
 def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypatch):

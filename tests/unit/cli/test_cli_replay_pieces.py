@@ -83,6 +83,16 @@ def test_what_differs_is_named(changed, found):
     assert differing(whole(**changed)) == found
 
 
+def test_verdicts_of_two_releases_are_compared_in_one_form():
+    older = critique()
+    newer = {**older, "runs": ["r1"], "unmet": []}
+    del newer["run"]
+    assert differing(whole(critiques=[newer])) == {}
+    unmet = [{"criterion": "c", "location": "", "reason": ""}]
+    changed = whole(critiques=[{**newer, "runs": ["r2"], "unmet": unmet}])
+    assert differing(changed) == {"verdict 1": {"runs", "unmet"}}
+
+
 def test_a_difference_is_shown_as_one():
     parts = compare(whole(), whole(runs=[a_run("43\n")]))
     shown = next("\n".join(part.shown()) for part in parts if not part.same)

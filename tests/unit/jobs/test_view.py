@@ -45,10 +45,20 @@ def test_plan_runs_and_critiques_come_from_events():
     assert shown["plan"]["steps"] == ["new"]
     assert [run["number"] for run in shown["runs"]] == [1, 2]
     assert shown["critique"]["verdict"] == "approve"
-    assert len(shown["critiques"]) == 2
+    assert [critique["runs"] for critique in shown["critiques"]] == [["run-1"], ["run-2"]]
     assert shown["decisions"][0]["by"] == "bob"
     assert shown["last_event"] == 8
     assert shown["runs"][0]["at"] == view.iso(NOW + 5)
+
+
+def test_the_critique_of_an_older_release_is_shown_in_the_form_of_this_one():
+    older = {"revision": 1, "verdict": "revise", "feedback": "no", "run": "r2", "score": 0.5}
+    shown = whole(
+        claimed(queued()), fact(1, "critiqued", **older, runs=["r1", "r2"], failed=["no sum"])
+    )["critique"]
+    assert shown["runs"] == ["r2", "r1"]
+    assert shown["unmet"] == [{"criterion": "no sum", "location": "", "reason": ""}]
+    assert not {"run", "failed"} & shown.keys()
 
 
 def test_cost_adds_up_exactly_by_role():

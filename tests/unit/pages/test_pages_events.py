@@ -32,3 +32,24 @@ def test_no_shape_of_an_event_takes_the_page_away(kind, data):
     with capture_logs():
         entries = job_view.timeline("j", [Event(1, 0, kind, data)], 0)
     assert 'id="e1"' in drawn("timeline.html", entries=entries)
+
+
+UNMET = {"criterion": "floats", "location": "a.py:3", "reason": "it takes <int> only"}
+
+
+@pytest.mark.parametrize(
+    ("critique", "parts"),
+    [
+        ({"runs": ["r2", "r1"], "unmet": []}, ["on r2, r1"]),
+        ({"runs": [], "unmet": [UNMET]}, ["floats", "<code>a.py:3</code>", "it takes &lt;int&gt;"]),
+        (
+            {"run": "r2", "runs": ["r1"], "failed": ["floats"], "score": 0.5},
+            ["on r2, r1", "floats"],
+        ),
+    ],
+    ids=["runs", "unmet criteria", "of an older release"],
+)
+def test_a_critique_shows_its_runs_and_the_unmet_criteria(critique, parts):
+    data = {"revision": 1, "verdict": "revise", "feedback": "", "overruled": None, **critique}
+    (entry,) = job_view.timeline("j", [Event(1, 0, "critiqued", data)], 0)
+    assert all(part in entry["body"] for part in parts)
