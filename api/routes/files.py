@@ -17,7 +17,10 @@ from api.openapi import BINARY, conditional, download, responses
 from api.problems import Refused
 from api.schemas.job import File, FileList
 from api.services import Services, ServicesDep, find_job
+from api.start_files import start_files
 from jobs.blobs import manifest
+from jobs.blobs.directory import digest_of
+from jobs.blobs.manifest import Manifest
 from jobs.model.record import JobRecord
 from jobs.view import patch as patches
 
@@ -29,8 +32,9 @@ BUNDLE_TYPE = "application/x-git-bundle"
 When = Annotated[
     Literal["now", "start", "checks"],
     Query(
-        description="`start`: the submitted files; `checks`: the files of the acceptance checks, "
-        "which are not part of the workspace"
+        description="`start`: the files that the job started from: those that the earlier job of "
+        "the conversation left, and the submitted files; `checks`: the files of the acceptance "
+        "checks, which are not part of the workspace"
     ),
 ]
 
@@ -44,12 +48,13 @@ When = Annotated[
 )
 async def listing(job_id: str, services: ServicesDep, caller: Reader, at: When = "now") -> Response:
     """The files with their digests and sizes, and the symbolic links."""
-    digest = _workspace((await find_job(services, caller, job_id)).record, at)
-    workspace = await manifest.load(services.blobs, digest)
+    record = (await find_job(services, caller, job_id)).record
+    workspace = await _workspace(services, record, at)
     files = [
         File(path=path, digest=entry.digest, size=entry.size, href=links.file(job_id, path, at))
         for path, entry in sorted(workspace.files.items())
     ]
+    digest = digest_of(workspace.dump()) if workspace != Manifest() else None
     return as_json(FileList(files=files, links=dict(workspace.links), digest=digest))
 
 
@@ -96,8 +101,8 @@ async def file(
     at: When = "now",
 ) -> Response:
     """One file's bytes; its digest is the ETag."""
-    digest = _workspace((await find_job(services, caller, job_id)).record, at)
-    entry = (await manifest.load(services.blobs, digest)).files.get(path)
+    record = (await find_job(services, caller, job_id)).record
+    entry = (await _workspace(services, record, at)).files.get(path)
     if entry is None:
         raise Refused(problems.NOT_FOUND, "the workspace has no such file")
     media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
@@ -167,7 +172,8 @@ async def _kept(
     return Response(await services.blobs.get(digest), headers=headers)
 
 
-def _workspace(record: JobRecord, at: str) -> str | None:
-    if at == "checks":
-        return record.spec.checks.manifest if record.spec.checks else None
-    return record.workspace if at == "now" else record.spec.workspace
+async def _workspace(services: Services, record: JobRecord, at: str) -> Manifest:
+    if at == "start":
+        return await start_files(services, record)
+    checks = record.spec.checks.manifest if record.spec.checks else None
+    return await manifest.load(services.blobs, record.workspace if at == "now" else checks)

@@ -9,8 +9,8 @@ from cli.follow.live_view import LiveView
 from cli.follow.review_prompt import Later, ask
 from cli.output import Screen, print_json
 from cli.render.checks import questions_parts
-from cli.render.job import outcome_parts
-from cli.render.patch import patch_of, patch_parts
+from cli.render.job import answer_parts, look_line, next_parts, outcome_parts
+from cli.render.patch import patch_parts
 from cli.render.review import how_to_decide
 from cli.render.runs import Detail
 
@@ -39,8 +39,7 @@ def to_the_end(service: Service, job_id: str, *, as_json: bool) -> int:
         print_json(job)
     else:
         screen.parts(outcome_parts(job))
-        if job["result"] and job["result"]["artifacts"] and not patch_of(job):
-            screen.line("", f"`fettle show {job_id} --save DIR` saves the files")
+        screen.parts(next_parts(job, service.url))
     return of_job(job)
 
 
@@ -64,7 +63,10 @@ def _at_review(
     if not asking:
         if job["review"]["kind"] == "questions":
             screen.parts(questions_parts(job["review"]["payload"]["questions"]))
+        else:
+            screen.parts(answer_parts(job["review"]["payload"].get("answer", "")))
         screen.parts(patch_parts(job))
+        screen.part(look_line(job, service.url))
         screen.line("decide", how_to_decide(job_id, job["review"]))
         return
     view.pause()

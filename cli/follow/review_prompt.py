@@ -14,19 +14,17 @@ from typing import Any
 import click
 
 from api.line_comments import parsed
-from cli.client.files import as_text, save
+from cli.client.change import change_of
+from cli.client.files import save
 from cli.client.service import Job, Service
 from cli.errors import Refused
 from cli.output import Screen
 from cli.render.checks import questions_parts
 from cli.render.drawn import INSET
-from cli.render.parts import Code
 from cli.render.review import CHOICES, GO_ON, choices, review_parts, upgrade_parts
-from cli.render.words import clip, printable
+from cli.render.words import printable
 
 PICTURE_ROWS = 28
-SOURCES = frozenset({".py", ".md", ".txt", ".toml", ".sql", ".sh"})
-SOURCE_LINES = 200
 LOOK_SECONDS = 0.2
 
 
@@ -65,14 +63,11 @@ def show(service: Service, job: Job, screen: Screen, folder: Path) -> None:
     if job["review"]["kind"] == "upgrade":
         screen.parts(upgrade_parts(payload))
         return
-    screen.parts(review_parts(job))
+    screen.parts(review_parts(job, change_of(service, job)))
     names = {artifact["name"] for artifact in payload["artifacts"]}
     for path in save(service, job["id"], folder, names):
-        content = path.read_bytes()
-        draw(screen, content)
+        draw(screen, path.read_bytes())
         screen.line("saved", printable(str(path)))
-        if path.suffix in SOURCES and (text := as_text(content)):
-            screen.part(Code(clip(printable(text), SOURCE_LINES)))
 
 
 def draw(screen: Screen, data: bytes) -> None:
@@ -86,18 +81,20 @@ def draw(screen: Screen, data: bytes) -> None:
         screen.picture(drawn)
 
 
-def whole_code(service: Service, job: Job) -> str:
-    """The last run's code, whole: the review itself may carry its head and tail only."""
-    code = job["runs"][-1]["code"] if job["runs"] else None
-    if code is None:
+def last_program(service: Service, job: Job) -> str:
+    """The complete last Python program that ran, which an edit replaces; empty if only commands
+    ran."""
+    programs = [run["code"] for run in job["runs"] if run.get("tool", "python") == "python"]
+    if not programs:
         return ""
+    code = programs[-1]
     return service.text(code["href"]) if code["digest"] else str(code["text"])
 
 
 def _decided(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
     review = job["review"]
     given: dict[str, Any] = {}
-    given |= _decision(screen, choices(review), lambda: whole_code(service, job))
+    given |= _decision(screen, choices(review), lambda: last_program(service, job))
     if given["action"] == "revise" and review["payload"].get("patch"):
         given["comments"] = list(_comments(screen))
     if given["action"] == "answer":
@@ -119,7 +116,7 @@ def _decision(
                 return {"action": action, "code": code}
             screen.text("nothing was saved: not decided")
         elif action == "revise" and offered[action] == GO_ON:
-            return {"action": action, "feedback": _answer("a word for the model (or Enter): ")}
+            return {"action": action, "feedback": _answer("a note for the model (or Enter): ")}
         elif action in ("revise", "reject"):
             question = "what should change? " if action == "revise" else "why? "
             if feedback := _answer(question):

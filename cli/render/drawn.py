@@ -13,7 +13,8 @@ from rich.text import Text
 
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 
-LABEL_WIDTH = 11
+LABEL_WIDTH = 12
+"""The longest is `sanity check`."""
 INSET = LABEL_WIDTH + 3
 
 _MARKS = {

@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from api.quantities import duration
+from cli.client.change import Change
 from cli.client.events import Event
+from cli.render.change import change_parts
 from cli.render.checks import checked_parts, questions_parts
 from cli.render.events import (
     ACCEPTED,
@@ -19,7 +21,7 @@ from cli.render.events import (
     plan_parts,
 )
 from cli.render.parts import Line, Part, Prose, Tone
-from cli.render.patch import patch_parts
+from cli.render.patch import patch_of, patch_parts
 from cli.render.runs import Detail, artifact_text, run_parts
 from cli.render.verification import verified_parts
 from cli.render.words import printable, spend, waits_text
@@ -34,9 +36,11 @@ _TONES = {
 }
 
 
-def job_parts(job: Job, detail: Detail, noted: Iterable[Event] = ()) -> Iterator[Part]:
-    """Everything: what was asked, what was done in the order it happened, what came of it. `noted`
-    are events that the job itself does not show."""
+def job_parts(
+    job: Job, detail: Detail, noted: Iterable[Event] = (), change: Change | None = None
+) -> Iterator[Part]:
+    """The request, the work in the order in which it happened, the outcome. `noted` are events that
+    the job itself does not show, `change` is the change that an open review is about."""
     yield Line("job", job["id"])
     yield Line("task", printable(job["spec"]["task"]))
     if repo := job["spec"].get("repo"):
@@ -56,20 +60,49 @@ def job_parts(job: Job, detail: Detail, noted: Iterable[Event] = ()) -> Iterator
     if job["plan"]:
         yield from plan_parts(job["plan"], detail)
     yield from _history(job, detail)
-    yield from outcome_parts(job)
+    if is_of_work(job["review"]):
+        yield from waiting_parts(job, change or Change())
+        yield cost_line(job)
+        yield status_line(job)  # at the end: it has the command that decides
+    else:
+        yield from outcome_parts(job)
+
+
+def is_of_work(review: Mapping[str, Any] | None) -> bool:
+    """Whether it is an open review of work, not questions or an upgrade."""
+    return review is not None and review["kind"] == "review"
+
+
+def waiting_parts(job: Job, change: Change) -> Iterator[Part]:
+    """The work that an open review asks about: answer, files, change, evidence."""
+    payload = job["review"]["payload"]
+    yield from answer_parts(payload.get("answer", ""))
+    changed = {file.path for file in change.files}
+    for artifact in payload.get("artifacts", ()):
+        if artifact["name"] not in changed:
+            yield Line("file", artifact_text(artifact))
+    yield from change_parts(job, change)
+    for decision in payload.get("decisions", ()):
+        yield from map(comment_line, decision.get("comments", ()))
+    yield from _evidence_parts(payload.get("checks"), payload.get("verification"))
+    if payload.get("unproven") and not payload.get("verification"):
+        yield Line("not verified", printable(payload["unproven"]), Tone.WARN)
+
+
+def _evidence_parts(checks: Any, verification: Any) -> Iterator[Part]:
+    if checks:
+        yield from checked_parts(checks)
+    if verification:
+        yield from verified_parts(verification)
 
 
 def outcome_parts(job: Job) -> Iterator[Part]:
-    """How the job stands: status, answer, files, what it cost, how to go on with its patch."""
+    """How the job stands: status, answer, files, its cost, and what can be done with its patch."""
     yield status_line(job)
     if (review := job["review"]) is not None and review["kind"] == "questions":
         yield from questions_parts(review["payload"]["questions"])
-    for decision in review["payload"].get("decisions", ()) if review else ():
-        yield from map(comment_line, decision.get("comments", ()))
-    if checks := (job["result"] or job).get("checks"):
-        yield from checked_parts(checks)
-    if verification := (job["result"] or job).get("verification"):
-        yield from verified_parts(verification)
+    shown = job["result"] or job
+    yield from _evidence_parts(shown.get("checks"), shown.get("verification"))
     if job["result"]:
         yield from _heading(job)
         yield from answer_parts(job["result"]["answer"])
@@ -78,6 +111,25 @@ def outcome_parts(job: Job) -> Iterator[Part]:
             yield Line("file", artifact_text(artifact))
     yield cost_line(job)
     yield from patch_parts(job)
+
+
+def look_line(job: Job, url: str) -> Line:
+    """Where to see the job: its page at the service's `url`, and the command that shows it."""
+    shows = "the answer, the files and the change" if is_of_work(job["review"]) else "all of it"
+    return Line("look", f"{url}/app/jobs/{job['id']}; `fettle show {job['id']}` shows {shows}")
+
+
+def next_parts(job: Job, url: str) -> Iterator[Part]:
+    """What can be done after the job's end: look at it, save its files, follow it up, retry it."""
+    yield look_line(job, url)
+    result = job["result"]
+    if result and result["artifacts"] and not patch_of(job):
+        yield Line("files", f"`fettle show {job['id']} --save DIR` saves them")
+    if job["status"] in ("failed", "cancelled"):
+        yield Line("try again", f"`fettle retry {job['id']}` continues it as a new job")
+    elif job["spec"].get("kind") != "verification":
+        command = f'fettle run --conversation {job["conversation_id"]} "..."'
+        yield Line("follow up", f"`{command}` goes on from these files")
 
 
 def _heading(job: Job) -> Iterator[Part]:

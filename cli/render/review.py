@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from api.quantities import plural
-from cli.render.checks import checked_parts
+from cli.client.change import Change
 from cli.render.events import critique_parts, decision_parts
-from cli.render.job import answer_parts, critic_may_decide
-from cli.render.parts import Code, Line, Part, Prose, Steps, Tone
-from cli.render.patch import patch_parts
+from cli.render.job import critic_may_decide, waiting_parts
+from cli.render.parts import Code, Line, Part, Prose, Steps
 from cli.render.runs import Detail, run_parts
-from cli.render.verification import verified_parts
 from cli.render.words import printable
 
 FULL = Detail(code_lines=None, output_lines=60)
@@ -21,11 +19,11 @@ FULL = Detail(code_lines=None, output_lines=60)
 CHOICES: Mapping[str, str] = {
     "approve": "take it as it is",
     "revise": "send it back, and say what to change",
-    "edit": "run your own code instead",
+    "edit": "run a Python program of yours instead",
     "reject": "end the job",
-    "delegate": "let the critic decide",
+    "delegate": "hand over to the critic, which ends your review",
 }
-GO_ON = "let it go on, with or without a word"
+GO_ON = "continue, with or without a note"
 """`revise`, where the work has paused so that a person can look at a run."""
 
 QUESTION_CHOICES: Mapping[str, str] = {
@@ -52,8 +50,9 @@ def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
     yield Prose(printable(payload["reason"]))
 
 
-def review_parts(job: Mapping[str, Any]) -> Iterator[Part]:
-    """Plan, earlier decisions and critiques, the last run with its code and output, the answer."""
+def review_parts(job: Mapping[str, Any], change: Change) -> Iterator[Part]:
+    """Plan, earlier decisions and critiques, the last run with its code and output, and the work
+    that waits for the decision."""
     payload = job["review"]["payload"]
     yield Line("plan", plural(len(payload["plan"]), "step"))
     yield Steps(tuple(printable(step) for step in payload["plan"]))
@@ -66,14 +65,7 @@ def review_parts(job: Mapping[str, Any]) -> Iterator[Part]:
     elif payload["code"]:
         yield Line("code", "it has not run")
         yield Code(printable(payload["code"]))
-    if checks := payload.get("checks"):
-        yield from checked_parts(checks)
-    if verification := payload.get("verification"):
-        yield from verified_parts(verification)
-    elif payload.get("unproven"):
-        yield Line("not verified", printable(payload["unproven"]), Tone.WARN)
-    yield from patch_parts(job)
-    yield from answer_parts(payload["answer"])
+    yield from waiting_parts(job, change)
 
 
 def how_to_decide(job_id: str, review: Mapping[str, Any]) -> str:

@@ -269,9 +269,9 @@ def test_reviewers_hear_of_each_other_and_lose_nothing_of_what_they_write(site):
         expect(writes.locator("#review [role=alert]")).to_contain_text("This has changed")
         writes.keyboard.type("are")  # into the form that is open, and not on the buttons' keys
         expect(writes.locator("#revise-feedback")).to_have_value("are")
-        writes.get_by_role("button", name="Edit the code").click()
+        writes.get_by_role("button", name="Run something else").click()
         writes.fill("#edit-code", "print('ada')")
-        writes.get_by_role("button", name="Edit the code").click()
+        writes.get_by_role("button", name="Run something else").click()
         expect(writes.locator("#edit-code")).to_be_focused()
         expect(writes.locator("#edit-code")).to_have_value("print('ada')")
         writes.get_by_role("button", name="Show the update").click()

@@ -23,6 +23,7 @@ from api.routes.reviews import settle
 from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep, find_job
+from api.start_files import start_files
 from api.submission.job_requests import refuse
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
@@ -35,8 +36,6 @@ router = APIRouter(prefix="/jobs/{job_id}/review")
 
 MOST_FILES = 20
 MOST_BYTES = 256 * 1024
-TURNS = 2
-"""Entries of the conversation: the newest may be the job itself."""
 LISTS = frozenset({"answers"})
 DECISION = ("action", "feedback", "code", "review_id", "digest", *LISTS)
 COMMENTS = "comments"
@@ -86,10 +85,11 @@ def _comments(text: str) -> list[dict[str, Any]]:
 
 @router.get("/edit")
 async def edit(job_id: str, services: ServicesDep, visitor: Reader) -> Response:
-    """The form to edit the last run's code."""
+    """The form to edit the last Python program that ran; it is empty if only commands ran."""
     story = await job_view.load(services, visitor, job_id)
     job = view.whole(story.record, story.events, story.charges, story.now)
-    code = await _text(services.blobs, job["runs"][-1]["code"]) if job["runs"] else ""
+    programs = [run["code"] for run in job["runs"] if run.get("tool", "python") == "python"]
+    code = await _text(services.blobs, programs[-1]) if programs else ""
     return await long_page("review_edit.html", visitor, job=job, code=code)
 
 
@@ -122,7 +122,8 @@ async def files_since(
 ) -> list[Changed]:
     """Every changed file, including those that are not compared."""
     here = (await manifest.load(services.blobs, record.workspace)).files
-    old = await _at_start(services, record)
+    start = await start_files(services, record)
+    old = {path: entry.digest for path, entry in start.files.items()}
     old |= {name: made["digest"] for name, made in view.artifacts(before).items()}
     now = {name: made for name, made in view.artifacts(events).items() if name in here}
     names = [name for name, made in now.items() if old.get(name) != made["digest"]]
@@ -140,15 +141,6 @@ async def files_since(
         ],
         *[Changed(name, why="deleted") for name in sorted(old.keys() - here.keys())],
     ]
-
-
-async def _at_start(services: Services, record: JobRecord) -> dict[str, str]:
-    """Digests of the job's first files, by path: those of the previous job in its conversation,
-    overlaid with its own."""
-    turns = await services.store.conversation(record.tenant, record.conversation_id, TURNS)
-    left = next((turn.workspace for turn in turns if turn.job_id != record.id), None)
-    found = [await manifest.load(services.blobs, one) for one in (left, record.spec.workspace)]
-    return {path: entry.digest for part in found for path, entry in part.files.items()}
 
 
 def _what(digest: str | None) -> str:

@@ -11,7 +11,7 @@ import click
 from api.line_comments import parsed
 from cli.client.service import Service
 from cli.context import open_service
-from cli.follow.review_prompt import whole_code
+from cli.follow.review_prompt import last_program
 from cli.output import Screen, print_json
 from cli.render.review import CHOICES
 
@@ -115,7 +115,7 @@ def _where(job: Mapping[str, Any]) -> str:
 def _code(service: Service, job_id: str, code_file: Path | None) -> str:
     if code_file is not None:
         return code_file.read_text(encoding="utf-8")
-    edited = click.edit(whole_code(service, service.job(job_id)), extension=".py")
+    edited = click.edit(last_program(service, service.job(job_id)), extension=".py")
     if edited is None:
         raise click.UsageError("the editor saved nothing: not decided")
     return edited

@@ -20,6 +20,7 @@ from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
 from cli.follow.follow import to_the_end
 from cli.output import Screen, print_json
+from cli.render.parts import Tone
 from cli.repository.source import Source, source
 
 OF_OTHERS = frozenset({"check_command", "cases", "ref", "dirty", "branch", "pull_request"})
@@ -69,6 +70,7 @@ def command(
             return 0
         screen = Screen(stderr=as_json)
         screen.line("job", job["id"])
+        screen.line("page", f"{service.url}/app/jobs/{job['id']}", Tone.QUIET)
         code = to_the_end(service, job["id"], as_json=as_json)
         if record and code != DETACHED:
             save_recording(service, job["id"], record)

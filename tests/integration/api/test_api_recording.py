@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from support.pages.api_front import settings_for, started
+from support.pages.api_front import RESULT, done, settings_for, started
+
+from jobs.blobs import manifest
+from jobs.store import Writes
 
 
 @pytest.fixture
@@ -43,3 +46,29 @@ async def test_the_files_that_a_job_started_with_stay_to_be_read(front):
     assert [file["path"] for file in listed] == ["a.py"]
     assert (await front.client.get(listed[0]["href"])).text == "1"
     assert (await front.client.get(f"/jobs/{job_id}/files?at=noon")).status_code == 422
+
+
+async def test_a_follow_up_started_from_the_files_that_the_job_before_it_left(front):
+    first = await front.submit(files={"a.py": "1", "b.py": "1"})
+    await _finish(front, first, {"a.py": b"1", "b.py": b"1"})
+    second = await front.submit(conversation_id=first, files={"b.py": "2"})
+    started_from = {first: {"a.py": "1", "b.py": "1"}, second: {"a.py": "1", "b.py": "2"}}
+    await _assert_started_from(front, started_from)
+    await _finish(front, second, {"c.py": b"3"})
+    third = await front.submit(conversation_id=first)
+    await _assert_started_from(front, {**started_from, third: {"c.py": "3"}})
+
+
+async def _finish(front, job_id, files):
+    """Leave the files, and succeed."""
+    held = await front.claim(job_id)
+    left = await manifest.save(front.services.blobs, files)
+    await front.services.store.write(job_id, held.epoch, Writes(workspace=left))
+    done(await front.services.operations.succeed(held, RESULT, "done"))
+
+
+async def _assert_started_from(front, wanted):
+    for job_id, files in wanted.items():
+        listed = (await front.client.get(f"/jobs/{job_id}/files?at=start")).json()["files"]
+        read = {each["path"]: (await front.client.get(each["href"])).text for each in listed}
+        assert read == files

@@ -304,9 +304,11 @@ def test_review_sends_the_decision(fettle, tiny, tmp_path):
     ]
 
 
-def test_edit_opens_the_editor_on_the_whole_code(fettle, tiny, tmp_path, monkeypatch):
+def test_edit_opens_the_editor_on_the_complete_last_program(fettle, tiny, tmp_path, monkeypatch):
     code = {"text": "head ... tail", "dropped_bytes": 0, "digest": "d", "href": "/runs/1/code"}
-    tiny.on("GET /jobs/j1", Answer(200, job(runs=[{"code": code}])))
+    command = {"text": "pytest -q", "dropped_bytes": 0, "digest": None}
+    runs = [{"code": code, "tool": "python"}, {"code": command, "tool": "verify"}]
+    tiny.on("GET /jobs/j1", Answer(200, job(runs=runs)))
     tiny.on("GET /runs/1/code", Answer(200, "x = 1\n", {"Content-Type": "text/plain"}))
     tiny.on("POST /jobs/j1/review", Answer(200, job()))
     editor = tmp_path / "editor"

@@ -532,7 +532,6 @@ def test_a_waiting_patch_is_named_with_the_command_that_shows_it(fettle, finishe
     tiny.on("GET /jobs/j1", Answer(200, waits), Answer(200, job(result=result)))
     out = fettle("run", "fix it")[1]
     shown = "patch: 2 files, +7 -1 lines; `fettle patch j1` shows it\n"
-    assert f"{shown}decide: fettle review j1 approve" in out
-    assert out.endswith("patch: 2 files, +7 -1 lines; `fettle apply j1` applies it\n")
-    tiny.on("GET /jobs/j1", Answer(200, waits))
-    assert fettle("show", "j1")[1].endswith(shown)
+    assert f"{shown}look: {tiny.url}/app/jobs/j1; " in out
+    assert "the change\ndecide: fettle review j1 approve" in out
+    assert "patch: 2 files, +7 -1 lines; `fettle apply j1` applies it\n" in out

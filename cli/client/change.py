@@ -1,0 +1,82 @@
+"""What a job has changed, as texts: the patch of a job on a repository, else file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from api.pages.format.difference import compared
+from cli.client.files import MOST_BYTES, as_text
+from cli.client.service import Job, Service
+
+MOST_FILES = 20
+"""Files that are fetched and compared; the others are only named."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A changed file. `kind`: new, changed or deleted. `artifact`: its new version; None if it is
+    deleted. `text`: the content of a new file, or the unified diff of a changed file; None if it is
+    not shown, which `why` explains if it is a text."""
+
+    path: str
+    kind: str
+    artifact: Mapping[str, Any] | None = None
+    text: str | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`patch`: of a job on a repository, in git's format; of other jobs None, and `files`."""
+
+    patch: str | None = None
+    files: tuple[FileChange, ...] = ()
+
+
+def change_of(service: Service, job: Job) -> Change:
+    """The change of the open review, else of the result, against the files that the job started
+    from."""
+    shown = job["review"]["payload"] if job["review"] else job["result"]
+    if not shown or "artifacts" not in shown:
+        return Change()
+    if shown.get("patch"):
+        return Change(service.patch(job["id"]).decode(errors="backslashreplace"))
+    if job["spec"].get("repo"):
+        return Change()
+    return Change(files=tuple(_changed_files(service, job["id"], shown["artifacts"])))
+
+
+def _changed_files(
+    service: Service, job_id: str, made: Sequence[Mapping[str, Any]]
+) -> Iterator[FileChange]:
+    before = {file["path"]: file for file in service.files(job_id, at="start")}
+    after = {file["path"] for file in service.files(job_id)}
+    differing = [
+        artifact
+        for artifact in made
+        if artifact["digest"] != before.get(artifact["name"], {}).get("digest")
+    ]
+    for artifact in differing[:MOST_FILES]:
+        yield _compared(service, job_id, before.get(artifact["name"]), artifact)
+    for artifact in differing[MOST_FILES:]:
+        kind = "changed" if artifact["name"] in before else "new"
+        yield FileChange(artifact["name"], kind, artifact, why="not shown here")
+    for path in sorted(before.keys() - after):
+        yield FileChange(path, "deleted")
+
+
+def _compared(
+    service: Service, job_id: str, before: Mapping[str, Any] | None, artifact: Mapping[str, Any]
+) -> FileChange:
+    path = artifact["name"]
+    change = FileChange(path, "changed" if before else "new", artifact)
+    if max(artifact["size"], before["size"] if before else 0) > MOST_BYTES:
+        return replace(change, why="too large to show here")
+    new = as_text(service.artifact(job_id, path, digest=artifact["digest"]))
+    if before is None or new is None:
+        return replace(change, text=new)
+    old = as_text(service.file(job_id, path, at="start"))
+    text = None if old is None else compared(old, new)
+    return replace(change, text=text, why="" if text else "its lines cannot be compared")

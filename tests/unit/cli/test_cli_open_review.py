@@ -1,0 +1,100 @@
+"""What a person sees of a job that waits for a decision, and where a command says to look next."""
+
+from __future__ import annotations
+
+import pytest
+from support.servers.tiny_service import Answer, event, job, stream
+
+PLAIN = {"Content-Type": "text/plain"}
+DECIDE = "awaiting review: decide with `fettle review j1 approve|revise|edit|reject|delegate`\n"
+
+
+def artifact(name: str, content: bytes, digest: str, media_type: str = "text/x-python") -> dict:
+    return {"name": name, "digest": digest, "size": len(content), "media_type": media_type}
+
+
+def waiting(**payload) -> dict:
+    review = {"id": "v1", "kind": "review", "approvals_needed": 1}
+    review["payload"] = {"answer": "Sorted now.", "unproven": "nothing has run", **payload}
+    return job(status="awaiting_review", result=None, review=review)
+
+
+@pytest.fixture
+def changed(tiny):
+    """A job that changed `a.py`, deleted `old.py`, and made `new.py` and a picture."""
+    contents = {
+        "a.py": b"A = 1\nB = 3\n",
+        "new.py": b"print('\x1b[2J')\n",
+        "plot.png": b"\x89PNG\0",
+    }
+    artifacts = [artifact(name, content, name * 8) for name, content in contents.items()]
+    start = [{"path": "a.py", "digest": "1", "size": 12}, {"path": "old.py", "digest": "2"}]
+    tiny.on("GET /jobs/j1", Answer(200, waiting(artifacts=artifacts)))
+    now = [{"path": name, "digest": name * 8} for name in contents]
+    files = [Answer(200, {"files": found, "links": {}, "digest": "d"}) for found in (start, now)]
+    tiny.on("GET /jobs/j1/files", *files)
+    tiny.on("GET /jobs/j1/files/a.py", Answer(200, b"A = 1\nB = 2\n", PLAIN))
+    for name, content in contents.items():
+        tiny.on(f"GET /jobs/j1/artifacts/{name}", Answer(200, content, PLAIN))
+    return tiny
+
+
+def test_show_has_answer_files_and_change_and_ends_with_how_to_decide(fettle, changed):
+    out = fettle("show", "j1")[1]
+    parts = (
+        "answer:\n    Sorted now.\n",
+        "changed: a.py (text/x-python, 12 B)\n",
+        "    -B = 2\n    +B = 3\n",
+        "new: new.py (text/x-python, 14 B)\n    print('\\x1b[2J')\n",
+        "new: plot.png (text/x-python, 5 B)\n",
+        "deleted: old.py\n",
+        "not verified: nothing has run\n",
+    )
+    places = [out.index(part) for part in parts]
+    assert places == sorted(places)
+    assert out.endswith(DECIDE)
+
+
+def test_show_has_the_patch_of_a_repository(fettle, tiny):
+    about = {"digest": "0" * 64, "size": 9, "base": "c" * 40}
+    about |= {"files": 1, "insertions": 1, "deletions": 1}
+    a_file = artifact("a.py", b"A = 2\n", "0" * 64)
+    tiny.on("GET /jobs/j1", Answer(200, waiting(artifacts=[a_file], patch=about)))
+    patch = b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-A = 1\n+A = \x1b2\n"
+    tiny.on("GET /jobs/j1/patch", Answer(200, patch, {"Content-Type": "text/x-diff"}))
+    out = fettle("show", "j1")[1]
+    assert "file: a.py (text/x-python, 6 B)\nchange: 1 file, +1 -1 lines; " in out
+    assert "    -A = 1\n    +A = \\x1b2\n" in out
+    assert out.endswith(DECIDE)
+
+
+def test_run_says_where_to_look_and_how_to_follow_up(fettle, finished, tiny):
+    out = fettle("run", "Sort")[1]
+    assert out.startswith(f"job: j1\npage: {tiny.url}/app/jobs/j1\n")
+    assert f"look: {tiny.url}/app/jobs/j1; `fettle show j1` shows all of it\n" in out
+    assert out.endswith(
+        'follow up: `fettle run --conversation j1 "..."` goes on from these files\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("ended", "last"),
+    [
+        ({"status": "failed", "reason": "deadline", "result": None}, "`fettle retry j1`"),
+        ({"spec": {"task": "x", "kind": "verification"}}, "`fettle show j1`"),
+    ],
+)
+def test_run_offers_only_what_can_be_done(fettle, finished, tiny, ended, last):
+    tiny.on("GET /jobs/j1", Answer(200, job(**ended)))
+    assert last in fettle("watch", "j1")[1].splitlines()[-1]
+
+
+def test_run_says_at_a_review_what_the_job_answers_and_where_to_look(fettle, finished, tiny):
+    opened = event(1, "review_opened", review_id="v1", kind="review")
+    tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
+    tiny.on("GET /jobs/j1", Answer(200, waiting(artifacts=[])), Answer(200, job()))
+    out = fettle("run", "Sort")[1]
+    look = (
+        f"look: {tiny.url}/app/jobs/j1; `fettle show j1` shows the answer, the files and the change"
+    )
+    assert f"answer:\n    Sorted now.\n{look}\ndecide: fettle review j1 approve|" in out
