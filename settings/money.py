@@ -66,6 +66,13 @@ class MoneySettings(FettleSettings):
         "a day (UTC)",
     )
     tenant_tokens_per_day: int | None = Field(None, gt=0, description="the same in tokens")
+    shown_files_characters: int = Field(
+        12_000,
+        ge=0,
+        description="characters of the files that come with a job that its prompts show in full, "
+        "smallest first; at most an eighth of the model's context. Larger files are shown by their "
+        "first lines and what they define",
+    )
     history_characters: int = Field(
         20_000,
         ge=1_000,

@@ -282,6 +282,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         bounds=Bounds(
             steps=settings.max_steps,
             max_parallel_steps=settings.parallel_steps,
+            files=settings.shown_files_characters,
             history=settings.history_characters,
             conversation=settings.conversation_characters,
             summarize_with_model=bool(settings.summary_model),

@@ -23,7 +23,7 @@ from agents.graph.outcome import Outcome, outcome
 from agents.paths import own_files
 from agents.ports import CallKey, Earlier, Event, Ports, Workspace
 from agents.ports.repository import Rebased
-from agents.runs.environment import described_files
+from agents.runs.start_files import StartFiles, start_files
 from agents.runs.symbol_map import symbol_map
 from jobs.blobs.manifest import load
 from jobs.errors import BlobMissing, BlobsUnavailable
@@ -120,9 +120,9 @@ class GraphRunner:
         )
         earlier = entries[0].workspace if entries else None
         ports = await self._ports(record, ledger, earlier)
-        inputs = await described_files(ports.workspace)
+        files = await start_files(ports)
         found = await symbol_map(ports, record.spec.task)
-        feed = initial_state(_input(record.spec, entries, ports, inputs, found, rebased))
+        feed = initial_state(_input(record.spec, entries, ports, files, found, rebased))
         return await self._through(ledger, feed, ports)
 
     async def _through(
@@ -328,7 +328,7 @@ def _input(
     spec: JobSpec,
     entries: Sequence[ConversationEntry],
     ports: Ports,
-    inputs: tuple[str, ...],
+    files: StartFiles,
     repository_map: str,
     rebased: Rebased | None,
 ) -> JobInput:
@@ -339,7 +339,8 @@ def _input(
         on_exhausted=spec.on_exhausted.value,
         earlier=tuple(Earlier(entry.task, entry.summary) for entry in reversed(entries)),
         files=tuple(own_files(ports.workspace)),
-        inputs=inputs,
+        inputs=files.listing,
+        contents=files.texts,
         repository_map=repository_map,
         rebased=rebased,
         start=None if rebased else ports.workspace.digest,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -24,6 +25,16 @@ def checks_of(state: State, ports: Ports) -> Checks:
     """The caller's checks and those of the tester; for equal names the caller's."""
     given = ports.checks or Checks()
     return replace(given, files={**state.get("tests", {}), **given.files})
+
+
+def criteria(state: State, ports: Ports) -> dict[str, Any]:
+    """{checks: their names, interface: the names that the tester's tests use, verify: the job's
+    command}, for the prompts of the planner and the executor."""
+    return {
+        "checks": checks_of(state, ports).names,
+        "interface": state.get("interface", ""),
+        "verify": shlex.join(state["job"].get("verify") or ()),
+    }
 
 
 async def report_data(report: Report, ports: Ports) -> dict[str, Any]:

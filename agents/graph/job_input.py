@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from agents.graph.state import State
@@ -17,12 +18,13 @@ EARLIER_SHOWN = 3
 class JobInput:
     """A job as the graph sees it.
 
-    `steps` is the caller's own plan, `files` the paths that the workspace starts with, and `inputs`
-    what prompts say of them (`agents.runs.environment`), `repository_map` what they say of a
-    repository's source files (`agents.runs.symbol_map`). `rebased` is the change that the workspace
-    starts with. `start` is the digest of the workspace's files before the job changes them (None:
-    it has no files, or those of the repository's commit). `earlier` are the finished jobs of the
-    conversation, oldest first. `verify` is the argv of the verification. `evidence` "none": the
+    `steps` is the caller's own plan, `files` the paths that the workspace starts with. Prompts show
+    `contents`, the texts of files by path, and `inputs`, descriptions of the other files
+    (`agents.runs.start_files`), and `repository_map`, the map of a repository's source files
+    (`agents.runs.symbol_map`). `rebased` is the change that the workspace starts with. `start` is
+    the digest of the workspace's files before the job changes them (None: it has no files, or those
+    of the repository's commit). `earlier` are the finished jobs of the conversation, oldest first.
+    `verify` is the argv of the verification. `evidence` "none": the
     critic may approve work that cannot be executed. `checks`: the job has acceptance checks, which
     are in the ports. `write_tests`: a tester writes tests first. `questions`: the planner may ask
     the person about the task. `parallel`: independent steps may run at the same time.
@@ -35,6 +37,7 @@ class JobInput:
     earlier: tuple[Earlier, ...] = ()
     files: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    contents: Mapping[str, str] = field(default_factory=dict)
     repository_map: str = ""
     rebased: Rebased | None = None
     start: str | None = None
@@ -60,6 +63,7 @@ def initial_state(job: JobInput) -> State:
             ],
             "files": sorted(job.files),
             "inputs": list(job.inputs),
+            "contents": dict(job.contents),
             "repository_map": job.repository_map,
             "rebased": asdict(job.rebased) if job.rebased else None,
             "start": job.start,

@@ -55,6 +55,7 @@ class JobFields(TypedDict):
     earlier: list[dict[str, str]]
     files: list[str]
     inputs: NotRequired[list[str]]
+    contents: NotRequired[dict[str, str]]
     repository_map: NotRequired[str]
     rebased: NotRequired[dict[str, Any] | None]
     start: NotRequired[str | None]

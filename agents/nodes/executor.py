@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Awaitable
 from typing import Any, Protocol
 
@@ -10,7 +9,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from agents.calls.call_key import call_key
-from agents.checks.check_reports import checks_of, failing
+from agents.checks.check_reports import criteria, failing
 from agents.evidence.declared import last_declaration
 from agents.evidence.verdict import CRITIC, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
@@ -123,13 +122,7 @@ def _failed_verification(state: State) -> dict[str, Any] | None:
 def task_of(state: State, ports: Ports) -> Prompt:
     """The task with its plan: the first prompt of the executor and of each branch."""
     return task_prompt(
-        "executor/task",
-        state,
-        ports.repository,
-        plan=state["plan"],
-        checks=checks_of(state, ports).names,
-        interface=state.get("interface", ""),
-        verify=shlex.join(state["job"].get("verify") or ()),
+        "executor/task", state, ports.repository, plan=state["plan"], **criteria(state, ports)
     )
 
 

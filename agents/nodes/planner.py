@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
+from agents.checks.check_reports import criteria
 from agents.graph.state import State
 from agents.parallel.events import emit_started
 from agents.parallel.waves import Waves, waves
@@ -120,7 +121,7 @@ def _unread(error: str | None) -> str:
 
 
 def _messages(state: State, ports: Ports) -> list[SystemMessage | HumanMessage]:
-    request = task_prompt("task", state, ports.repository)
+    request = task_prompt("planner/task", state, ports.repository, **criteria(state, ports))
     system = render(
         "planner/system",
         most=MAX_STEPS,

@@ -228,6 +228,7 @@ class Bounds:
     `steps` bounds the executor's model calls in one revision, or in one branch of it, and
     `max_parallel_steps` the plan's steps that run at the same time. `answer`, `output` and `read`
     bound what a model sees of an answer, of one output of a run, and of one read of a file.
+    `files` bounds the texts of the job's first files that prompts show in full.
     `history` bounds the old tool output that a request repeats, `conversation` the model's own text
     (`agents.context.trimming`; None: no bound). A text longer than `kept` is recorded by digest.
     Without `allow_repair` a revision ends with the reply whose code has run; with `pause_each_run`
@@ -241,6 +242,7 @@ class Bounds:
     answer: int = 3_000
     output: int = 4_000
     read: int = 20_000
+    files: int = 12_000
     kept: int = 4_096
     history: int | None = 20_000
     conversation: int | None = 160_000

@@ -10,6 +10,7 @@ Why: docs/decisions/0025-prompts-say-what-may-go.md
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,11 +25,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agents.graph.state import State
 from agents.models.replies.fields import with_fields_of
+from agents.paths import visible
 from agents.ports.environment import Environment
 from agents.ports.repository import RepositoryFacts
 
 PROMPTS = Path(__file__).parent
 _MARK = "_mark"
+_BACKTICKS = re.compile(r"`+")
 _TRIMMABLE: Final = "spare"
 """Where a message has its trimmable parts, [[start, end], ...]. No provider's client sends them."""
 
@@ -79,11 +82,13 @@ def task_prompt(
 ) -> Prompt:
     """A prompt that repeats the task, as `task.md.j2` does, with `values` beside it."""
     job = state["job"]
+    contents = job.get("contents", {})
     return prompt(
         name,
         task=job["task"],
         earlier=job["earlier"],
-        files=job.get("inputs") or job["files"],
+        files=job.get("inputs") or ([] if contents else job["files"]),
+        contents=contents,
         clarified=state.get("clarified", []),
         repository=repository,
         repository_map=job.get("repository_map", ""),
@@ -119,6 +124,13 @@ def _trimmable(context: Context, text: str) -> str:
     return f"{context[_MARK]}{text}{context[_MARK]}"
 
 
+def _fenced(text: str) -> str:
+    """The text in a fence that is longer than each run of backticks in it."""
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    end = "" if text.endswith("\n") else "\n"
+    return f"{fence}\n{text}{end}{fence}"
+
+
 @cache
 def _templates() -> Templates:
     templates = Templates(
@@ -130,4 +142,6 @@ def _templates() -> Templates:
         auto_reload=False,
     )
     templates.filters["trimmable"] = _trimmable
+    templates.filters["fenced"] = _fenced
+    templates.filters["visible"] = visible
     return templates

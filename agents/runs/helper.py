@@ -12,16 +12,18 @@ OUTPUT = 1 * MIB
 
 
 def helper_limits(limits: Limits, *, large: bool = False) -> Limits:
-    """No more time than a run, and more output. A program over a repository, which can be `large`,
-    has all of a run's time."""
+    """No more time than a run, and more output. A program over much text (`large`), such as a
+    repository, has all of a run's time."""
     seconds = limits.wall_seconds if large else min(SECONDS, limits.wall_seconds)
     return replace(limits, wall_seconds=seconds, output_bytes=OUTPUT)
 
 
-async def run_helper(ports: Ports, command: Command, purpose: str) -> RunResult:
+async def run_helper(
+    ports: Ports, command: Command, purpose: str, *, large: bool = False
+) -> RunResult:
     """Run a helper program. Raises SandboxUnavailable, also if the sandbox (`purpose`, such as `of
     a page`) was killed from outside, which is neither the program's fault nor the model's."""
-    limits = helper_limits(ports.limits, large=bool(command.layers))
+    limits = helper_limits(ports.limits, large=large or bool(command.layers))
     result = await ports.sandbox.run(command, limits)
     if result.end is End.KILLED:
         raise SandboxUnavailable(f"the sandbox {purpose} was killed from outside")

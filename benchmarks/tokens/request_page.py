@@ -20,7 +20,7 @@ from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports.environment import Environment
 from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
-from agents.runs.environment import described_files
+from agents.runs.start_files import start_files
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
 from benchmarks.tokens.counted import overhead
 from sandbox.protocol import Command, Layer, Limits, RunResult
@@ -107,8 +107,14 @@ async def first_request() -> Request:
             workspace=workspace,
             environment=ENVIRONMENT,
         )
-        inputs = await described_files(workspace)
-        job = JobInput(TASK, files=tuple(FILES), inputs=inputs, max_revisions=1)
+        files = await start_files(ports)
+        job = JobInput(
+            TASK,
+            files=tuple(FILES),
+            inputs=files.listing,
+            contents=files.texts,
+            max_revisions=1,
+        )
         try:
             await build(None).ainvoke(initial_state(job), context=ports)
         finally:

@@ -1,8 +1,11 @@
-"""Makes the map of a repository for a prompt: its files with what they define, ranked by a task.
+"""Shows what source files define, for a prompt: the map of a repository, or outlines of files.
 
-Standard input: {"task", "bytes", "grammars"}, these as (module, function, query) by the ending of
-a name. Standard output: the map, a line a file, the most relevant first; empty where no file of a
-language that is known here defines anything.
+Standard input for the map: {"task", "bytes", "grammars"}, these as (module, function, query) by
+the ending of a name. Standard output: the map, a line a file, the most relevant first; empty where
+no file of a language that is known here defines anything.
+
+Standard input for outlines: {"outline", "characters", "grammars"}: the paths, and the most
+characters of each outline. Standard output: {path: outline}.
 
 Parsers are C code that reads files of strangers. They run in a child, and what ends it costs one
 file: the next child goes on after it.
@@ -37,6 +40,8 @@ MOST_ENTRIES = 100_000
 MOST_FILES = 1_500
 MOST_BYTES = 8 << 20
 FILE_BYTES = 256 << 10
+LINE_SHOWN = 100
+"""Bytes of a line in an outline."""
 LINE_BYTES = 5_000
 """What begins with a longer line was written by a program."""
 RESTARTS = 10
@@ -332,6 +337,32 @@ def _defined(loaded: Any, data: bytes) -> list[tuple[str, int, str]]:
     return [(text, line, within) for (text, within), line in found.items()]
 
 
+def outlines(paths: list[str], grammars: dict[str, Grammar], most: int) -> dict[str, str]:
+    """The outline of each file that defines something, by path."""
+    symbols_of = definitions(paths, grammars, time.monotonic() + SECONDS)
+    return {
+        path: outline(read(path), symbols, most) for path, symbols in symbols_of.items() if symbols
+    }
+
+
+def outline(data: bytes, symbols: list[Symbol], most: int) -> str:
+    """The lines with definitions and their numbers, in about `most` characters. If there are too
+    many, definitions within others are left out, and then the last ones.
+    """
+    lines = data.split(b"\n")
+    texts = {
+        symbol: f"{symbol.line}: {lines[symbol.line - 1][:LINE_SHOWN].decode(errors='replace')}"
+        for symbol in symbols
+    }
+    listed = symbols
+    if sum(len(texts[symbol]) + 1 for symbol in listed) > most:
+        listed = [symbol for symbol in symbols if not symbol.within]
+    while listed and sum(len(texts[symbol]) + 1 for symbol in listed) > most:
+        listed = listed[:-1]
+    more = [f"and {len(symbols) - len(listed)} more"] if len(listed) < len(symbols) else []
+    return "\n".join([texts[symbol].rstrip() for symbol in listed] + more)
+
+
 def made(task: Task, grammars: dict[str, Grammar], most: int) -> str:
     """The map of the directory that this runs in."""
     until = time.monotonic() + SECONDS
@@ -346,6 +377,15 @@ def made(task: Task, grammars: dict[str, Grammar], most: int) -> str:
     return rendered(ranked(sources, task), most)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Answer the request on standard input."""
     asked = json.load(sys.stdin)
-    sys.stdout.write(made(Task(asked["task"]), asked["grammars"], asked["bytes"]))
+    grammars = asked["grammars"]
+    if "outline" in asked:
+        json.dump(outlines(asked["outline"], grammars, asked["characters"]), sys.stdout)
+    else:
+        sys.stdout.write(made(Task(asked["task"]), grammars, asked["bytes"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -80,7 +80,7 @@ def journey_of(
 
 MENDED = [
     PLAN,
-    *passing("Acceptance checks will run on your work: tests/test_add.py", WRONG, 0),
+    *passing("Acceptance checks will run on the work: tests/test_add.py", WRONG, 0),
     verdict("- tests/test_add.py::test_add: failed", "approve", run="r1"),
     *passing("tests/test_add.py::test_add: failed", RIGHT, 2),
     verdict("Acceptance checks of revision 2: passed", "approve", run="r2"),

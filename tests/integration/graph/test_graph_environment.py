@@ -1,10 +1,9 @@
-"""What a model reads about its sandbox, the limits, the files and the replies that are left."""
+"""What a model reads about its sandbox, the limits and the replies that are left."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from support.graph.graphs import PLAN, Journey, PlannedSandbox, call, printed, turn, verdict
 
 from agents.graph.job_input import JobInput
@@ -13,8 +12,7 @@ from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
 from agents.ports.environment import Environment
-from agents.ports.memory import MemoryRecord, MemoryWorkspace
-from agents.runs.environment import describe, described_files
+from agents.runs.environment import describe
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.local import LocalSandbox
 from sandbox.protocol import MIB, Limits
@@ -97,33 +95,3 @@ async def test_a_shell_that_installs_hears_that_it_cannot(tmp_path: Path) -> Non
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({line: failed}))
     await journey.begin(JobInput(TASK, max_revisions=1))
     assert journey.data_of("answered")[0]["text"] == "Done."
-
-
-@pytest.mark.parametrize(
-    ("content", "shown"),
-    [
-        (b"a,b\n1,2\n3,4\n5,6\n", "16 bytes; its first lines:\n  a,b\n  1,2\n  3,4"),
-        (b"PK\x03\x04\xff\xfe", "6 bytes, binary"),
-        (b"SQLite format 3\0", "16 bytes, binary"),
-        (b"", "0 bytes"),
-    ],
-)
-async def test_files_are_shown_with_size_and_beginning(content: bytes, shown: str) -> None:
-    workspace = MemoryWorkspace(MemoryRecord(), {"data.csv": content})
-    (line,) = await described_files(workspace)
-    assert line == f"data.csv, {shown}"
-
-
-async def test_a_long_line_is_cut() -> None:
-    workspace = MemoryWorkspace(MemoryRecord(), {"data.csv": b"word " * 5_000})
-    (line,) = await described_files(workspace)
-    assert len(line) < 250
-    assert line.endswith("word ...")
-
-
-async def test_of_many_files_the_first_are_named() -> None:
-    many = {f"{number:03}.txt": b"text\n" for number in range(100)}
-    lines = await described_files(MemoryWorkspace(MemoryRecord(), many))
-    assert len(lines) == 41
-    assert lines[-1] == "and 60 more: list_dir shows them"
-    assert sum("first lines" in line for line in lines) == 8

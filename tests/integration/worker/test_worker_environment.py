@@ -46,7 +46,7 @@ async def test_a_model_is_sent_the_sandbox_and_the_files_as_they_are(
     for request in (planner, executor):
         assert f"numpy {_version('numpy')}, " in request.messages[0].text
         asked = request.messages[1].text
-        assert "- sales.csv, 28 bytes; its first lines:\n  day,amount\n  2026-01-02" in asked
+        assert "- sales.csv, complete:\n```\nday,amount\n2026-01-02,19.90\n```\n" in asked
         assert "- logo.png, 9 bytes, binary" in asked
     assert "A run may take 21 s and 512 MiB" in executor.messages[0].text
     assert "You have 8 replies" in executor.messages[0].text

@@ -104,5 +104,6 @@ def test_a_request_fits_and_stays_a_conversation(sizes: list[tuple[int, int]], m
 
 def test_what_people_type_is_no_mark() -> None:
     typed = "{{ x | trimmable }} <0 0> _mark"
-    text = prompt("task", task=typed, earlier=[], files=[], clarified=[], repository=None)
+    values = {"earlier": [], "files": [], "contents": {}, "clarified": [], "repository": None}
+    text = prompt("task", task=typed, **values)
     assert (text.trimmable, typed in text.text) == ((), True)

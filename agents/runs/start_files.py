@@ -1,0 +1,129 @@
+"""The files that a job starts with, as prompts show them: small files in full, larger files by
+their first lines and an outline of their definitions.
+
+Why: docs/decisions/0086-prompts-show-small-files.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter, ValidationError
+
+from agents.context.room import context_characters
+from agents.paths import own_files, visible
+from agents.ports import Ports, Workspace
+from agents.runs.grammars import GRAMMARS
+from agents.runs.helper import run_helper
+from agents.runs.installed import belongs_to_install
+from agents.texts import bounded, lines_of, one_line
+from agents.tools.inside import source
+from sandbox.protocol import MIB, Command
+
+CONTEXT_SHARE = 8
+"""The files in full take at most this part of the context of the executor's model."""
+FILES_LISTED = 40
+FILES_DESCRIBED = 8
+"""Files whose first lines and definitions are shown."""
+HEAD_LINES = 3
+HEAD_CHARACTERS = 160
+"""Of each line of a file's beginning."""
+OUTLINE_CHARACTERS = 6_000
+"""Of all outlines together."""
+MOST_READ = 32 * MIB
+"""Of a file whose beginning is shown: it is read whole for that."""
+_BYTES_A_CHARACTER = 4
+_OUTLINES = TypeAdapter(dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class StartFiles:
+    """`texts` has the files that are shown in full, by path. `listing` describes each other file:
+    its name, its size, and for the first files how they begin and what they define."""
+
+    listing: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+async def start_files(ports: Ports) -> StartFiles:
+    """The files of the job's workspace for prompts. Raises what the sandbox raises."""
+    context = await context_characters(ports.models, "executor")
+    most = ports.bounds.files
+    most = most if context is None else min(most, context // CONTEXT_SHARE)
+    sizes = _sizes(ports.workspace)
+    texts = await texts_within(ports.workspace, sizes, most)
+    others = {path: size for path, size in sizes.items() if path not in texts}
+    described = [path for path, size in others.items() if 0 < size <= MOST_READ][:FILES_DESCRIBED]
+    contents = {path: await ports.workspace.read(path) or b"" for path in described}
+    outlines = await _outlines(ports, contents)
+    lines = [
+        f"{visible(path)}, {size:,} bytes{_head(contents.get(path, b''))}{outlines.get(path, '')}"
+        for path, size in list(others.items())[:FILES_LISTED]
+    ]
+    if more := len(others) - len(lines):
+        lines.append(f"and {more} more: list_dir shows them")
+    return StartFiles(tuple(lines), {path: texts[path] for path in sorted(texts)})
+
+
+async def texts_within(
+    workspace: Workspace, sizes: Mapping[str, int], most: int
+) -> Mapping[str, str]:
+    """The texts of the smallest files, by path, in at most `most` characters together."""
+    texts: dict[str, str] = {}
+    for path, size in sorted(sizes.items(), key=lambda each: (each[1], each[0])):
+        if size > _BYTES_A_CHARACTER * most or len(texts) == FILES_LISTED:
+            break
+        text = as_text(await workspace.read(path) or b"")
+        if text and len(text) <= most:
+            texts[path] = text
+            most -= len(text)
+    return texts
+
+
+def as_text(content: bytes) -> str | None:
+    """The text of a file, or None if the file is binary."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def _sizes(workspace: Workspace) -> Mapping[str, int]:
+    return {path: n for path, n in own_files(workspace).items() if not belongs_to_install(path)}
+
+
+def _head(content: bytes) -> str:
+    """The first lines of a text, each on a line of its own."""
+    text = as_text(content)
+    if text is None:
+        return ", binary"
+    shown = [one_line(line, HEAD_CHARACTERS) for line in lines_of(text)[:HEAD_LINES]]
+    return "; its first lines:" + "".join(f"\n  {line}".rstrip() for line in shown) if shown else ""
+
+
+async def _outlines(ports: Ports, contents: Mapping[str, bytes]) -> Mapping[str, str]:
+    """The definitions in the source files among `contents`, by path. Parsers run in a sandbox."""
+    sources = {path: each for path, each in contents.items() if _ending(path) in GRAMMARS}
+    if not sources:
+        return {}
+    share = OUTLINE_CHARACTERS // len(sources)
+    request = {"outline": sorted(sources), "characters": share, "grammars": GRAMMARS}
+    argv = ("python", "-I", "-c", source("symbols"))
+    command = Command(argv, sources, json.dumps(request).encode())
+    result = await run_helper(ports, command, "of the files' outlines", large=True)
+    try:
+        found = _OUTLINES.validate_json(result.stdout.text) if result.succeeded else {}
+    except ValidationError:  # a parser of a hostile file can write anything
+        return {}
+    return {
+        path: "\n  its definitions, by line:" + "".join(f"\n  {line}" for line in lines)
+        for path, outline in found.items()
+        if path in sources and (lines := bounded(outline, share).splitlines())
+    }
+
+
+def _ending(path: str) -> str:
+    return path.rpartition(".")[2]
