@@ -1,9 +1,12 @@
-"""Evidence by experiment: what shows that the files of a job work (docs/decisions/0041).
+"""Evidence by experiment: what shows that the files of a job work (docs/decisions/0041, 0079).
 
+changes          the files that the job has changed
 sources          which files are programs, and versions of them that cannot load
-experiment       which files to replace, so that a verification has to fail
 declared         which command verifies the work
-verification     the run that a verdict rests on, and the experiments on it
+verification     the run that a verdict rests on
+experiment       which experiments are made on it
+run_experiments  makes them, within their time
+conclusions      why a verification is no evidence, and facts that weaken it
 record           the record of a verification
 verdict          the critic's verdict, as far as the verification supports it
 best_revision    the best of a job's revisions

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from agents.graph.state import State
-from agents.ports import Version, Workspace
+from agents.ports import Workspace
 from agents.runs.installed import belongs_to_install
+from agents.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,27 +20,39 @@ class ChangedFile:
     before: bytes | None
     after: bytes | None
 
+    @property
+    def size(self) -> int:
+        """The number of lines that the change removes or adds. A line that only moves does not
+        count."""
+        before, after = (Counter((text or b"").split(b"\n")) for text in (self.before, self.after))
+        return ((before - after) + (after - before)).total()
+
 
 async def changed_files(state: State, workspace: Workspace) -> Sequence[ChangedFile]:
-    """The changed files, sorted by path. Symbolic links and installed packages are left out."""
-    start = await workspace.manifest(state["job"].get("start"))
-    paths = {*start, *await workspace.manifest(workspace.digest), *workspace.changed()}
+    """The changed files, sorted by path. Symbolic links and installed packages are left out. If
+    the job's record does not name its start, which older releases did not write, only the files
+    that the job has made are compared, with the files of its repository."""
+    job, start = state["job"], workspace.fork()
+    await start.checkout(job.get("start"))
+    before = await start.manifest(start.digest)
+    after = await workspace.manifest(workspace.digest)
+    paths = {*start.changed(), *workspace.changed()} if "start" in job else {*state["artifacts"]}
     changed = []
     for path in sorted(paths):
-        if belongs_to_install(path):
+        same = path in before and before[path] == after.get(path)
+        if same or belongs_to_install(path):
             continue
-        before = await _content_at_start(path, start.get(path), workspace)
-        after = await workspace.read(path)
-        if before != after:
-            changed.append(ChangedFile(path, before, after))
+        file = ChangedFile(path, await start.read(path), await workspace.read(path))
+        if file.before != file.after:
+            changed.append(file)
     return changed
 
 
-async def _content_at_start(
-    path: str, version: Version | None, workspace: Workspace
-) -> bytes | None:
-    if version is None:
-        return await workspace.original(path)
-    if version.target is not None:
-        return None
-    return await workspace.kept(version.digest)
+def reverted(tree: Tree, changed: Iterable[ChangedFile]) -> Tree:
+    """The tree with these files as they were before the job."""
+    earlier = {file.path: file.before for file in changed}
+    unchanged = {path: data for path, data in tree.files.items() if path not in earlier}
+    missing = frozenset(path for path, data in earlier.items() if data is None)
+    removed = tree.removed | missing if tree.layers else tree.removed
+    restored = {path: data for path, data in earlier.items() if data is not None}
+    return replace(tree, files=unchanged, removed=removed).over(restored)

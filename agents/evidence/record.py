@@ -20,6 +20,7 @@ OUTPUT_KEPT = 2_000
 
 
 ExperimentKind = Literal["before", "unloadable"]
+JudgedBy = Literal["report", "exit_code"]
 
 
 class Experiment(TypedDict):
@@ -86,7 +87,7 @@ class Verification(TypedDict):
     """Facts that weaken the evidence and do not block an approval, one sentence each."""
     own_word: bool
     """A program is verified by itself alone: its exit code is the program's own word."""
-    judged_by: Literal["report", "exit_code"] | None
+    judged_by: JudgedBy | None
     """Whether a report of each test exists, or the exit code alone decided."""
 
 

@@ -1,5 +1,5 @@
-"""The verification: the run that a verdict rests on, and the experiments that show that it can
-fail.
+"""The verification: the run that a verdict rests on, and the experiments that show what it
+distinguishes.
 
 The command is the job's own; or the one that the model declared last with `verify`; or pytest if
 there are tests; or else the last program. It runs over exactly the files that are delivered, unless
@@ -9,9 +9,9 @@ rests on the last program that made its files, or on its last program if it has 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from langchain_core.messages import ToolMessage
 
@@ -19,6 +19,9 @@ from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
 from agents.checks.check_reports import checks_of, report_of, unpassed_checks
 from agents.checks.judge import judge
+from agents.checks.supervised.supervisor import SPENT
+from agents.evidence.changes import ChangedFile, changed_files
+from agents.evidence.conclusions import no_evidence, notes_on
 from agents.evidence.declared import (
     NO_RUN,
     Declared,
@@ -28,23 +31,20 @@ from agents.evidence.declared import (
     short,
     why_no_evidence,
 )
-from agents.evidence.experiment import groups, not_exercised, replaced
-from agents.evidence.record import Experiment, Verification, experiment, unverified
+from agents.evidence.experiment import changed_sources, to_revert, tried_alone
+from agents.evidence.record import JudgedBy, Verification, unverified
+from agents.evidence.run_experiments import Attempt, Experiments, Subject
 from agents.evidence.sources import sources_in
 from agents.failures.feedback import failed_verifications, repaired
 from agents.graph.state import Run, State
-from agents.layout.editable import METADATA
 from agents.ports import CallKey, Event, Finished, Ports
 from agents.runs.program import Program, ProgramResult, execute
 from agents.runs.record import EXECUTOR, last_number, recorded
 from agents.tools.trace import of_run
 from agents.tree import Tree
-from sandbox.protocol import RunResult, Stream
+from sandbox.protocol import Limits, Stream
 
 CHECKS = "the acceptance checks"
-
-Without = Callable[[Sequence[str]], Awaitable[tuple[bool, RunResult]]]
-"""Runs a verification with some files replaced; returns whether it passes, and the run."""
 
 
 async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verification, list[Run]]:
@@ -52,52 +52,49 @@ async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verific
 
     Runs are journaled like tool calls. Raises what the sandbox raises.
     """
-    tree = await ports.workspace.tree()
-    work = _Work(state, ports, at, tree, sources_in(tree.files, state["artifacts"]))
+    tree, changed = await ports.workspace.tree(), await changed_files(state, ports.workspace)
+    work = _Work(state, ports, at, tree, changed)
     report = report_of(state)
     if report is not None and not (report["passed"] and state["job"].get("verify")):
-        by_checks = await work.by_checks()
+        by_checks = await work.by_checks(report)
         if by_checks["holds"] or not report["passed"]:
             return by_checks, []
+    sources = changed_sources(changed)
     declared = await declared_in(state, ports, tree.files)
-    if declared is None or (not work.sources and declared.source == "default"):
-        return (unverified(state, NO_RUN) if work.sources else by_program(state)), []
+    if declared is None or (not sources and declared.source == "default"):
+        return (unverified(state, NO_RUN) if sources else by_program(state)), []
     found, made = await work.by_command(declared)
-    if work.sources or declared.source == "job" or not found["holds"]:
+    if sources or declared.source == "job" or not found["holds"]:
         return found, made
     return by_program(state), made
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The files of the workspace, and which of them are the job's own `sources`."""
+    """The files of the workspace, and which of them the job has `changed`."""
 
     state: State
     ports: Ports
     at: CallKey
     tree: Tree
-    sources: Sequence[str]
+    changed: Sequence[ChangedFile]
 
-    async def by_checks(self) -> Verification:
+    async def by_checks(self, report: Mapping[str, Any]) -> Verification:
         """By the acceptance checks, whose report on these files exists."""
         found = unverified(self.state, unpassed_checks(self.state))
-        found = {**found, "source": "checks", "command": CHECKS}
-        carried, sandbox, limits = (
-            checks_of(self.state, self.ports),
-            self.ports.sandbox,
-            self.ports.limits,
-        )
+        judged_by: JudgedBy = "exit_code" if report["judged_by"] == "exit_code" else "report"
+        found = {**found, "source": "checks", "command": CHECKS, "judged_by": judged_by}
+        carried, sandbox = checks_of(self.state, self.ports), self.ports.sandbox
 
-        async def without(group: Sequence[str]) -> tuple[bool, RunResult]:
-            # No test imports setup.py, which says where the modules are that tests import.
-            broken = [path for path in group if path not in METADATA] or group
-            files = replaced(self.tree.files, broken)
-            report = await judge(sandbox, files, carried, limits, self.tree.links)
-            passed = sum(test.outcome == "passed" for test in report.tests)
-            text = report.problem or f"{passed} of {len(report.tests)} passed"
-            return report.passed, replace(report.result, stdout=Stream(text))
+        async def run(tree: Tree, limits: Limits) -> Attempt:
+            await self.ports.cancel.check()
+            seen = await judge(sandbox, tree.files, carried, limits, tree.links)
+            passed = sum(test.outcome == "passed" for test in seen.tests)
+            text = seen.problem or f"{passed} of {len(seen.tests)} passed"
+            attempt = Attempt.of(replace(seen.result, stdout=Stream(text)), passed=seen.passed)
+            return replace(attempt, cut=attempt.cut or seen.problem == SPENT)
 
-        return await self._tried(found, self._groups(""), without)
+        return await self._tried(found, "", report["seconds"], run)
 
     async def by_command(self, declared: Declared) -> tuple[Verification, list[Run]]:
         """By a command, which runs unless it has run on these files."""
@@ -105,20 +102,17 @@ class _Work:
         run = matching_run(self.state.get("runs", []), program, self.ports)
         made = [] if run is not None else [await self._run(program)]
         run = run or made[0]
+        judged_by: JudgedBy = "report" if run.get("tests") else "exit_code"
         found = unverified(self.state, why_no_evidence(run, self.state))
         found = {**found, "source": declared.source, "command": short(run), "run": run["id"]}
 
-        async def without(group: Sequence[str]) -> tuple[bool, RunResult]:
-            seen = await execute(self.ports, program, self._without(group))
-            return seen.passed, seen.result
+        async def again(tree: Tree, limits: Limits) -> Attempt:
+            await self.ports.cancel.check()
+            seen = await execute(replace(self.ports, limits=limits), program, tree)
+            return Attempt.of(seen.result, passed=seen.passed)
 
-        return await self._tried(found, self._groups(program.text), without), made
-
-    def _without(self, group: Sequence[str]) -> Tree:
-        return replace(self.tree, files=replaced(self.tree.files, group))
-
-    def _groups(self, command: str) -> list[list[str]]:
-        return groups(self.sources, sources_in(self.tree.files, self.tree.files), command)
+        found = {**found, "judged_by": judged_by}
+        return await self._tried(found, program.text, run["seconds"], again), made
 
     async def _run(self, program: Program) -> Run:
         """A run over the files that leaves them unchanged."""
@@ -147,41 +141,55 @@ class _Work:
         return run
 
     async def _tried(
-        self, found: Verification, tried: Sequence[Sequence[str]], without: Without
+        self,
+        found: Verification,
+        text: str,
+        seconds: float,
+        run: Callable[[Tree, Limits], Awaitable[Attempt]],
     ) -> Verification:
-        """The verification, with the experiments on it up to the first that still passes."""
-        if not found["holds"] or not self.sources:
+        """The verification, with the experiments on it. `text` is the text of its program."""
+        if not found["holds"] or not changed_sources(self.changed):
             return found
 
+        subject = self._subject(str(found["command"]), text, seconds, run)
+
         async def make() -> tuple[ToolMessage, Finished]:
-            experiments, problem = await _experiments(str(found["command"]), tried, without)
-            outcome = {"experiments": experiments, "problem": problem, "holds": problem is None}
+            experiments = Experiments(subject)
+            await experiments.make()
+            problem = no_evidence(
+                subject.command, subject.alone, experiments.made, experiments.written
+            )
+            notes = [] if problem else [*notes_on(experiments.made, experiments.untried)]
+            outcome = {
+                "experiments": experiments.made,
+                "problem": problem,
+                "holds": problem is None,
+                "notes": notes,
+            }
             message = ToolMessage("", tool_call_id="experiment", artifact=outcome)
             return message, finished_call(message)
 
-        key = digest(
-            "experiment", self.ports.workspace.digest, found["command"], [*map(list, tried)]
-        )
+        key = digest("experiments", self.ports.workspace.digest, found["command"])
         outcome = (await journaled(self.ports, self.at.key(key), make)).artifact
         return cast("Verification", {**found, **outcome})
 
-
-async def _experiments(
-    command: str, tried: Sequence[Sequence[str]], without: Without
-) -> tuple[list[Experiment], str | None]:
-    """The experiments, and why they show that the command is no evidence, or None."""
-    made: list[Experiment] = []
-    for group in tried:
-        green, result = await without(group)
-        made.append(experiment("unloadable", list(group), green=green, result=result))
-        if green:
-            written = sorted(result.changed.keys() & set(group))
-            return made, _writes(command, written) if written else not_exercised(command, group)
-    return made, None
-
-
-def _writes(command: str, written: Sequence[str]) -> str:
-    return (
-        f"the verification `{command}` writes {', '.join(written)} itself, so it shows nothing"
-        " about the files that are delivered: verify them with another command"
-    )
+    def _subject(
+        self,
+        command: str,
+        text: str,
+        seconds: float,
+        run: Callable[[Tree, Limits], Awaitable[Attempt]],
+    ) -> Subject:
+        files, job = self.tree.files, self.state["job"]
+        has_start = job.get("start") is not None or self.ports.repository is not None
+        alone = tried_alone(self.changed, sources_in(files, files), text)
+        return Subject(
+            command=command,
+            tree=self.tree,
+            seconds=seconds,
+            limits=self.ports.limits,
+            alone=alone,
+            together=not {file.path for file in self.changed}.issuperset(alone),
+            to_revert=to_revert(self.changed, text) if has_start else (),
+            run=run,
+        )

@@ -22,13 +22,16 @@ SOURCES: Mapping[str, str] = {
 
 
 def verified_parts(data: Data, _detail: object = None) -> Iterator[Part]:
-    """The command and how it went; why it is no evidence; what it did with the sources broken."""
+    """The command and how it went; why it is no evidence; the experiments, and facts that weaken
+    the evidence."""
     tone = Tone.GOOD if data["holds"] else Tone.WARN
     yield Line("verified" if data["holds"] else "not verified", command_text(data), tone)
     if data["problem"]:
         yield Line("", printable(data["problem"]), Tone.WARN)
     for experiment in data["experiments"]:
         yield from _experiment(experiment)
+    for note in data.get("notes", ()):
+        yield Line("", printable(note), Tone.WARN)
 
 
 def command_text(data: Data) -> str:
@@ -46,8 +49,11 @@ def experiment_text(experiment: Data) -> str:
     files = ", ".join(map(printable, experiment["replaced"]))
     ended = experiment["end"]
     how = f"exit {experiment['exit_code']}" if ended == "exited" else f"stopped: {ended}"
+    state = "as before the job" if experiment.get("kind") == "before" else "broken"
+    if experiment.get("undecided"):
+        return f"with {files} {state}: undecided ({how})"
     word = "still green" if experiment["still_green"] else "failed as it must"
-    return f"with {files} broken: {word} ({how})"
+    return f"with {files} {state}: {word} ({how})"
 
 
 def _experiment(experiment: Data) -> Iterator[Part]:

@@ -105,10 +105,15 @@ def _verifications(job: Job) -> list[Mapping[str, Any]]:
     if (verification := job.get("verification")) is None:
         return []
     shown = {
-        f"with {', '.join(each['replaced'])} broken": (each["still_green"], each["end"])
+        _experiment_name(each): (each["still_green"], each["end"])
         for each in verification["experiments"]
     }
     return [{**{name: verification.get(name) for name in VERIFICATION}, **shown}]
+
+
+def _experiment_name(experiment: Mapping[str, Any]) -> str:
+    state = "as before the job" if experiment.get("kind") == "before" else "broken"
+    return f"with {', '.join(experiment['replaced'])} {state}"
 
 
 def _verdicts(job: Job) -> list[Mapping[str, Any]]:

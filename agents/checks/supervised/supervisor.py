@@ -33,7 +33,7 @@ _TESTS, _ID, _DETAILS = 500, 500, 100_000
 """Tests that are reported, characters of an id, and of all details together."""
 _FAILED = ("failed", "error", "missing")
 _UNHEARD = "it was not reported"
-_SPENT = "the time for all checks was used up"
+SPENT = "the time for all checks was used up"
 
 CANARY = """
 import unittest
@@ -149,14 +149,14 @@ def _received(
     try:
         errors = _listen(reader, heard)
     except Silent as silent:
-        problem: str | None = _SPENT if str(silent) == "time" else str(silent)
+        problem: str | None = SPENT if str(silent) == "time" else str(silent)
     except (Forged, KeyError) as forged:
         problem = f"the report was tampered with: {forged}"
     else:
         problem = _tampering(heard, must_fail)
     for name in must_fail:
         heard.pop(name, None)
-    unheard = _SPENT if problem == _SPENT else _UNHEARD
+    unheard = SPENT if problem == SPENT else _UNHEARD
     return {"problem": problem, "tests": _tests(wanted, heard, errors, unheard)}
 
 

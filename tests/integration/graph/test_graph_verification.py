@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from support.graph.graphs import ASKED, PLAN, Journey, Written, call, only, turn, verdict
 
+from agents.evidence.conclusions import PASSES_BEFORE
 from agents.graph.job_input import JobInput
 from agents.ports import Bounds
 from sandbox.local import LocalSandbox
@@ -74,8 +75,9 @@ async def done(
     return journey
 
 
-def tried(found: Mapping[str, Any]) -> list[tuple[list[str], bool]]:
-    return [(each["replaced"], each["still_green"]) for each in found["experiments"]]
+def tried(found: Mapping[str, Any], kind: str = "unloadable") -> list[tuple[list[str], bool]]:
+    experiments = [each for each in found["experiments"] if each["kind"] == kind]
+    return [(each["replaced"], each["still_green"]) for each in experiments]
 
 
 NONE: dict[str, tuple[list[Written], str]] = {
@@ -222,6 +224,50 @@ async def test_files_that_the_job_was_given_are_not_its_work(
     journey = await done(tmp_path, sandbox, write("shop.py", "x = 1\n"), pytest_over(), files=given)
     found = only(journey.data_of("verified"))
     assert (found["holds"], tried(found)) == (False, [(["shop.py"], True)])
+
+
+async def test_the_change_is_what_makes_it_pass(tmp_path: Path, sandbox: LocalSandbox) -> None:
+    given = {"sums.py": WRONG.encode(), "test_old.py": b"def test_it():\n    import sums\n"}
+    journey = await done(tmp_path, sandbox, WRITES, WRITES_TEST, pytest_over(), files=given)
+    found = only(journey.data_of("verified"))
+    assert (found["holds"], found["notes"], found["judged_by"]) == (True, [], "report")
+    assert tried(found, "before") == tried(found) == [(["sums.py"], False)]
+    (before, _) = found["experiments"]
+    assert "assert -1 == 3" in before["stdout"]["text"]
+
+
+async def test_a_change_that_makes_no_difference_is_noted(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    given = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
+    other = write("sums.py", RIGHT.replace("a + b", "b + a"))
+    journey = await done(tmp_path, sandbox, other, pytest_over(), files=given)
+    found = only(journey.data_of("verified"))
+    assert (found["holds"], tried(found, "before")) == (True, [(["sums.py"], True)])
+    assert found["notes"] == [PASSES_BEFORE]
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_a_file_that_nothing_exercises_is_named(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    helper = write("release.py", "def release():\n    raise NotImplementedError\n")
+    journey = await done(tmp_path, sandbox, WRITES, helper, WRITES_TEST, pytest_over())
+    found = only(journey.data_of("verified"))
+    assert (found["holds"], tried(found)) == (True, [(["release.py"], True), (["sums.py"], False)])
+    (note,) = found["notes"]
+    assert "does not exercise release.py" in note
+
+
+async def test_work_that_only_deletes_a_file_is_verified_by_the_tests(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    given = {"sums.py": RIGHT.encode(), "old.py": b"x = 1\n", "test_sums.py": TEST.encode()}
+    deletes = call("shell", command="rm old.py")
+    journey = await done(tmp_path, sandbox, deletes, pytest_over(), files=given)
+    found = only(journey.data_of("verified"))
+    assert (found["source"], found["holds"]) == ("model", True)
+    assert tried(found, "before") == [(["old.py"], True)]
 
 
 async def test_a_person_s_edit_is_verified_before_it_is_shown(

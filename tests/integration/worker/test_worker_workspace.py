@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.graph.fixed_base import COMMIT, FixedBase
 
+from agents.evidence.changes import changed_files, reverted
 from agents.paths import own_files
 from agents.ports.environment import Environment
 from agents.tree import Tree
@@ -51,6 +53,22 @@ async def test_what_is_as_the_commit_has_it_is_no_change(blobs: DirectoryBlobs) 
     await workspace.apply({"app/main.py": b"print(2)\n", "made.py": b""}, frozenset({"app/old.py"}))
     await workspace.apply({"app/main.py": b"print(1)\n", "app/old.py": b""}, frozenset({"made.py"}))
     assert (workspace.digest, list(workspace.changed())) == (before, [])
+
+
+async def test_a_file_that_an_earlier_job_deleted_is_no_change(blobs: DirectoryBlobs) -> None:
+    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    await workspace.apply({}, frozenset({"app/old.py"}))
+    of_job: Any = {"job": {"start": workspace.digest}, "artifacts": {}}
+    await workspace.apply({"app/main.py": b"print(2)\n"})
+    changed = await changed_files(of_job, workspace)
+    assert [(each.path, each.before, each.after) for each in changed] == [
+        ("app/main.py", b"print(1)\n", b"print(2)\n")
+    ]
+    await workspace.apply({"app/old.py": b"x = 1\n"})
+    (_, again) = await changed_files(of_job, workspace)
+    assert (again.path, again.before, again.after) == ("app/old.py", None, b"x = 1\n")
+    tree = reverted(await workspace.tree(), [again])
+    assert (set(tree.files), tree.removed) == ({"app/main.py"}, {"app/old.py"})
 
 
 async def test_what_lies_in_git_is_not_kept(blobs: DirectoryBlobs) -> None:

@@ -204,7 +204,8 @@ class Journey:
         return replace(self.ports, **others)
 
     async def begin(self, job: JobInput, control: RunControl | None = None) -> dict[str, Any]:
-        return await self._on(initial_state(job), control)
+        start = self.ports.workspace.digest  # as a worker does
+        return await self._on(initial_state(replace(job, start=start)), control)
 
     async def go_on(self) -> dict[str, Any]:
         """As the next worker would: a workspace as the record has it, the same journal."""
