@@ -88,6 +88,13 @@ class ModelSettings(ProviderSettings):
         "them. Ollama is asked for a context of this size (`num_ctx`; else 32768)",
     )
 
+    repair_temperature: float | None = Field(
+        None,
+        ge=0,
+        le=2,
+        description="temperature of the executor's model after a repair that failed, until one"
+        " succeeds; unset: as always. A higher one makes exact edits worse",
+    )
     model_headers: ModelHeaders = Field(
         None,
         description="HTTP headers that a gateway needs, as JSON by model: "

@@ -313,6 +313,7 @@ def model_options(settings: WorkerSettings) -> ModelOptions:
         max_wait_seconds=settings.model_wait_seconds,
         max_output_tokens=settings.max_output_tokens,
         context_tokens=settings.context_tokens,
+        repair_temperature=settings.repair_temperature,
         headers=settings.headers(),
         bodies=settings.model_body,
         capabilities=settings.model_capabilities,

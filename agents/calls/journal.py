@@ -103,9 +103,9 @@ async def model_call(
     `call` gets a chat model (that of the role at this `level`, or a fallback) and the messages to
     send: as much of `messages` or `draft` as fits into that model's context. The charge and the
     event name the model that answered. `whole` is the full request, if it is more than `messages`
-    and `offered`. `varied`: at a higher temperature. A recorded turn is stored before the call,
-    because the event refers to it. `more` are events that follow from the reply. The journal knows
-    the call by its place and messages: a retry with another model recalls it.
+    and `offered`. `varied`: at the temperature of repairs. A recorded turn is stored before the
+    call, because the event refers to it. `more` are events that follow from the reply. The journal
+    knows the call by its place and messages: a retry with another model recalls it.
     """
     given = whole or FullRequest(messages, offered)
     drawn = draft or Draft.of(messages, offered)

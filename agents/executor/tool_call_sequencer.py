@@ -6,9 +6,11 @@ They are graph tasks of their own, and LangGraph promises no order in which task
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+
+from langchain_core.messages import ToolMessage
 
 
 class ToolCallSequencer:
@@ -22,16 +24,16 @@ class ToolCallSequencer:
     def __init__(self) -> None:
         self._ends: dict[tuple[str, int], asyncio.Event] = {}
         self._failure: BaseException | None = None
-        self._runs: Counter[str] = Counter()
+        self._answers: defaultdict[str, list[ToolMessage]] = defaultdict(list)
 
-    def count_run(self, reply: str) -> None:
-        """A call of `reply` has made a run, now or before a crash."""
-        self._runs[reply] += 1
+    def add_answer(self, reply: str, answer: ToolMessage) -> None:
+        """A call of `reply` was answered, now or before a crash."""
+        self._answers[reply].append(answer)
 
-    def runs(self, reply: str) -> int:
-        """How many runs the calls of `reply` have made so far. The same after a crash, because
-        calls are made or recalled in order."""
-        return self._runs[reply]
+    def answers(self, reply: str) -> Sequence[ToolMessage]:
+        """The answers to the calls of `reply` so far, which the state of the pass lacks until all
+        are answered. The same after a crash, because calls are made or recalled in order."""
+        return tuple(self._answers[reply])
 
     @asynccontextmanager
     async def of(self, reply: str, index: int = 0) -> AsyncIterator[None]:

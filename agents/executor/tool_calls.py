@@ -16,11 +16,11 @@ from agents.calls.serializable import UNSERIALIZABLE
 from agents.errors import ToolRefused
 from agents.executor.history import replies
 from agents.executor.plan_progress import without_steps
-from agents.failures.feedback import after_run
+from agents.failures.feedback import after_run, taken_over
 from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
 from agents.ports import CallKey, Event, Finished, Ports
 from agents.prompts import render
-from agents.tools.trace import Trace, of_use, runs_in
+from agents.tools.trace import Trace, of_use, run_in
 
 TOOL_CALL_OFFSET = 10
 """Ordinal of a reply's first tool call, relative to the reply; model calls have lower ones."""
@@ -45,29 +45,30 @@ class ToolCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
             message = await _answer(request, handler)
             trace: Trace = message.artifact
             events = [Event(at, trace["kind"], trace["data"])]
-            if trace["kind"] == "run_finished":
-                follows = await after_run(trace["data"], request.state, ports)
-                message.content = "\n\n".join(filter(None, (message.text, follows.text)))
+            answers = [*ports.sequencer.answers(reply.key()), message]
+            texts = [str(message.text)]
+            if (run := run_in(trace)) is not None:
+                follows = await after_run(run, request.state, answers, ports)
+                texts.append(follows.text)
                 if follows.repaired is not None:
                     events.append(Event(at, "repaired", follows.repaired))
-            if left := _last_replies(request, index):
-                message.content = f"{message.text}\n\n{left}"
+            if index == len(request.state["messages"][-1].tool_calls) - 1:
+                texts += [taken_over(request.state, answers, ports), _last_replies(request)]
+            message.content = "\n\n".join(filter(None, texts))
             done = finished_call(message, events=events, workspace=ports.workspace.digest)
             return message, done
 
         async with ports.sequencer.of(reply.key(), index):
             message = await journaled(ports, at.key(digest(call["name"], call["args"])), make)
-            if runs_in([message.artifact]):
-                ports.sequencer.count_run(reply.key())
+            ports.sequencer.add_answer(reply.key(), message)
             return message
 
 
-def _last_replies(request: ToolCallRequest, index: int) -> str:
-    """How many replies are left, with the answer to the last call of a reply near the bound."""
-    messages = request.state["messages"]
+def _last_replies(request: ToolCallRequest) -> str:
+    """How many replies are left, near the bound."""
     ports: Ports = cast("Ports", request.runtime.context)
-    left = ports.bounds.steps - replies(messages)
-    if left > REPLIES_ANNOUNCED or index < len(messages[-1].tool_calls) - 1:
+    left = ports.bounds.steps - replies(request.state["messages"])
+    if left > REPLIES_ANNOUNCED:
         return ""
     return render("executor/last_replies", left=left).strip()
 

@@ -1,29 +1,35 @@
-"""Escalation: which model continues after failed runs of a pass, or that the pass ends. Pure.
+"""Escalation: which model continues after failed repairs of a pass, or that the pass ends. Pure.
 
-A reply has failed if its last run has. Counted are failed replies in a row, and replies that fail
-in the same way since the last verification that passed.
+A reply has failed if its last run has. It is a repair if files were changed since the reply that
+ran something before, or if its last run is a verification that has failed before. Every other run
+explores, and may fail as often as it likes; its failure may be the one that is repaired next.
 
-the same failure again, or three in a row             -> the next model of the chain takes over
-no model is left: the same failure four times, or     -> the pass ends with what there is
-seven in a row
+the same failure after a repair, or three repairs     -> the next model of the chain takes over
+that failed in a row
+no model is left: the same failure after three        -> the pass ends with what there is
+repairs, or seven repairs that failed in a row
+
+Why: docs/decisions/0084-only-repairs-can-be-stuck.md
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from agents.graph.state import Run
+from agents.evidence.sources import is_source
+from agents.failures.failure import FailureClass
+from agents.graph.state import Run, text_in
 from agents.runs.program import VERIFY
-from agents.tools.trace import runs_in, traces
+from agents.tools.trace import Trace, run_in, runs_in, traces
 
 PATIENCE = 2
-"""Failed repairs in a row before the next model takes over."""
+"""Failed repairs in a row after which the next failed one makes the next model take over."""
 STANDING = 3
 """Repairs by the last model that leave the failure as it was, before a pass ends."""
 LAST_PATIENCE = 6
@@ -35,7 +41,7 @@ _PLACE = re.compile(r", line \d+(?=[:)])")
 @dataclass(frozen=True, slots=True)
 class Escalation:
     """`level` is the position in the chain of the next model. `stopped` says why the pass has to
-    end, or is None. `tried` are the failed runs of the models so far. `repair_failed`: the next
+    end, or is None. `tried` are the failed repairs of the models so far. `repair_failed`: the next
     model has just made a repair that failed."""
 
     level: int
@@ -44,19 +50,30 @@ class Escalation:
     repair_failed: bool = False
 
 
-def escalation(rounds: Sequence[Run], level: int, levels: int) -> Escalation:
-    """What follows from `rounds`, the last runs of the replies of a pass that began at `level`, out
-    of `levels`."""
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A reply that ran something: its last run, and whether files were changed, by tools or by
+    runs, since the round before."""
+
+    run: Run
+    changed: bool = False
+
+
+def escalation(rounds: Sequence[Round], level: int, levels: int) -> Escalation:
+    """What follows from the `rounds` of a pass that began at `level`, out of `levels`."""
     top, streak = max(levels - 1, level), 0
     seen: Counter[tuple[Any, ...]] = Counter()
     tried: list[Run] = []
     stopped = None
-    for run in rounds:
+    for run, is_repair in _with_repairs(rounds):
         if run["succeeded"]:
             streak, stopped = 0, None
             if run.get("tool") == VERIFY:
                 seen.clear()
                 tried.clear()
+            continue
+        if not is_repair:
+            seen[symptom(run)] = max(seen[symptom(run)], 1)
             continue
         streak += 1
         seen[symptom(run)] += 1
@@ -69,24 +86,50 @@ def escalation(rounds: Sequence[Run], level: int, levels: int) -> Escalation:
     return Escalation(level, stopped, tuple(tried), repair_failed=streak > 1)
 
 
-def rounds(messages: Sequence[AnyMessage]) -> list[Run]:
-    """The last run of each reply in a pass, for replies that made one."""
-    found: list[Run] = []
-    reply: list[AnyMessage] = []
+def rounds(messages: Sequence[AnyMessage]) -> list[Round]:
+    """The rounds of a pass."""
+    ended: list[Round] = []
+    reply: list[Trace] = []
+    changed = False
     for message in [*messages, None]:
-        if message is None or isinstance(message, AIMessage):
-            found += runs_in(traces(reply))[-1:]
-            reply = []
-        else:
-            reply.append(message)
-    return found
+        if message is not None and not isinstance(message, AIMessage):
+            reply += traces([message])
+            continue
+        changed = changed or any(map(_changes_files, reply))
+        if runs := runs_in(reply):
+            ended.append(Round(runs[-1], changed))
+            changed = False
+        reply = []
+    return ended
+
+
+def _changes_files(trace: Trace) -> bool:
+    """Whether a call has changed files. A run may leave reports and data each time; only a source
+    file that it left is a change."""
+    if run_in(trace) is None:
+        return bool(trace["files"])
+    return any(is_source(file["name"]) for file in trace["files"])
+
+
+def _with_repairs(rounds: Sequence[Round]) -> Iterator[tuple[Run, bool]]:
+    """Each run, and whether it is a repair."""
+    failed: set[str] = set()
+    for ended in rounds:
+        run = ended.run
+        command = text_in(run, "code") if run.get("tool") == VERIFY else None
+        yield run, ended.changed or command in failed
+        if command is not None and not run["succeeded"]:
+            failed.add(command)
 
 
 def symptom(run: Run) -> tuple[Any, ...]:
-    """How a run failed, without line numbers: they change when lines are inserted."""
+    """How a run failed, without line numbers: they change when lines are inserted. If the class is
+    unknown, the cause says little, so the command belongs to the symptom."""
     failure: Mapping[str, Any] = run.get("failure") or {}
     cause = _PLACE.sub("", failure.get("cause", ""))
-    return failure.get("class"), failure.get("exception"), cause
+    unknown = failure.get("class") == FailureClass.UNKNOWN
+    command = text_in(run, "code") if unknown else None
+    return failure.get("class"), failure.get("exception"), cause, command
 
 
 def _stopped(run: Run, same: int, streak: int) -> str | None:

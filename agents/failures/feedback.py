@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import ToolMessage
 
 from agents.executor.history import this_pass
 from agents.failures.escalation import Escalation, escalation, rounds, symptom
@@ -36,26 +36,33 @@ class Feedback:
     repaired: dict[str, Any] | None = None
 
 
-def escalation_of(state: Mapping[str, Any], ports: Ports, *more: Run) -> Escalation:
-    """The escalation of a pass (its inner state) so far, and after `more`, a run of the latest
-    reply."""
-    found = [*rounds(this_pass(state["messages"])), *more]
-    return escalation(found, state.get("level", 0), ports.models.levels(EXECUTOR))
+def escalation_of(state: Mapping[str, Any], ports: Ports) -> Escalation:
+    """The escalation of a pass (its inner state)."""
+    levels = ports.models.levels(EXECUTOR)
+    return escalation(rounds(this_pass(state["messages"])), state.get("level", 0), levels)
 
 
-async def after_run(run: Run, state: Mapping[str, Any], ports: Ports) -> Feedback:
-    """What follows a `run` of the latest reply of a pass."""
-    messages: Sequence[AnyMessage] = state["messages"]
-    now = escalation_of(state, ports)
-    if run["succeeded"]:
-        reds = failed_verifications(
-            [*state.get("failed_verifications", ()), *runs_in(traces(messages))]
-        )
-        model = answered_by(messages[-1]) or ports.models.name(EXECUTOR, now.level)
-        return Feedback("", await repaired(run, reds, model, now.level, ports))
-    after = escalation_of(state, ports, run)
-    tried = after.tried if after.level > now.level else ()
-    return Feedback(_text(run, runs_in(traces(this_pass(messages))), tried, ports))
+async def after_run(
+    run: Run, state: Mapping[str, Any], answers: Sequence[ToolMessage], ports: Ports
+) -> Feedback:
+    """What follows a `run`. `state` is that of the pass at its latest reply, `answers` are those to
+    the reply's calls so far; the last is that of the run."""
+    earlier = runs_in(traces([*this_pass(state["messages"]), *answers[:-1]]))
+    if not run["succeeded"]:
+        return Feedback(_hint(run, earlier, ports))
+    reds = failed_verifications([*state.get("failed_verifications", ()), *earlier])
+    level = escalation_of(state, ports).level
+    model = answered_by(state["messages"][-1]) or ports.models.name(EXECUTOR, level)
+    return Feedback("", await repaired(run, reds, model, level, ports))
+
+
+def taken_over(state: Mapping[str, Any], answers: Sequence[ToolMessage], ports: Ports) -> str:
+    """What a stronger model reads that takes over after the `answers` to the calls of the latest
+    reply; nothing if the same model continues."""
+    after = escalation_of({**state, "messages": [*state["messages"], *answers]}, ports)
+    if after.level == escalation_of(state, ports).level:
+        return ""
+    return render("executor/taken_over", tried=after.tried).strip()
 
 
 def failed_verifications(runs: Sequence[Run]) -> list[Run]:
@@ -90,17 +97,24 @@ async def repaired(
     }
 
 
-def _text(run: Run, earlier: Sequence[Run], tried: Sequence[Run], ports: Ports) -> str:
+def _hint(run: Run, earlier: Sequence[Run], ports: Ports) -> str:
+    """The hint after a failed run; `earlier` are the other runs of the pass."""
     same = [each["id"] for each in earlier if _fails_alike(each, run)]
-    given = {"failure": run["failure"], "install": ports.packages is not None}
-    given["installs"] = run.get("tool") == "shell" and bool(_INSTALLS.search(text_in(run, "code")))
-    hint = render("executor/hint", **given, same=same[-1] if same else None)
-    parts = [hint, render("executor/taken_over", tried=tried) if tried else ""]
-    return "\n\n".join(part.strip() for part in parts if part)
+    installs = run.get("tool") == "shell" and bool(_INSTALLS.search(text_in(run, "code")))
+    return render(
+        "executor/hint",
+        failure=run["failure"],
+        install=ports.packages is not None,
+        installs=installs,
+        same=same[-1] if same else None,
+    ).strip()
 
 
-def _fails_alike(one: Run, other: Run) -> bool:
-    return not one["succeeded"] and one["id"] != other["id"] and symptom(one) == symptom(other)
+def _fails_alike(earlier: Run, run: Run) -> bool:
+    """Whether `earlier` failed as `run` does, although files were changed in between."""
+    if earlier["succeeded"] or earlier["workspace"] == run["on"]:
+        return False
+    return symptom(earlier) == symptom(run)
 
 
 async def _change(failed: Run, run: Run, ports: Ports) -> Change:

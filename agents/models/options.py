@@ -53,6 +53,9 @@ class ModelOptions:
     capabilities: ByModel[Any] = field(default_factory=dict)
     """Fields of `Capabilities` that count in place of those that were learned."""
     temperature: float = 0.0
+    repair_temperature: float | None = None
+    """The temperature of the executor's model after a repair that failed; None: as before. A higher
+    one makes exact edits worse."""
     recordings: Path = SHIPPED_RECORDINGS
     redaction: Redaction = field(default_factory=Redaction)
 

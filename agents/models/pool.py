@@ -22,10 +22,6 @@ from agents.models.provider import ProviderModel
 from agents.spending.meter import Meter
 from agents.spending.rate_limit import NoLimit, RateLimit
 
-VARIED_TEMPERATURE: Final = 0.7
-"""Where the usual temperature would give the same repair again."""
-
-
 CONTEXTS_SECONDS: Final = 20.0
 """How often the pool looks whether a list of models is due."""
 
@@ -51,18 +47,18 @@ class ModelPool:
         self._capabilities = capabilities or MemoryCapabilities()
         self._tls: ssl.SSLContext | None = None
         self.breaker = CircuitBreaker()
-        self._models: dict[tuple[ModelName, Role | None, bool], BaseChatModel] = {}
+        self._models: dict[tuple[ModelName, Role | None, float], BaseChatModel] = {}
 
     def get(self, name: ModelName, role: Role, *, varied: bool = False) -> BaseChatModel:
-        """The model that answers `role`; `varied`: at VARIED_TEMPERATURE, if it takes one. Raises
-        ModelNotConfigured as `build` does."""
-        key = (name, role if name.is_recording else None, varied and not name.is_recording)
+        """The model that answers `role`; `varied`: at the temperature of repairs, if one is set and
+        the model takes one. Raises ModelNotConfigured as `build` does."""
+        options = self._options
+        if varied and options.repair_temperature is not None and not name.is_recording:
+            options = replace(options, temperature=options.repair_temperature)
+        key = (name, role if name.is_recording else None, options.temperature)
         if key not in self._models:
             if self._tls is None and not name.is_recording:
                 self._tls = _load_certificates()
-            options = (
-                replace(self._options, temperature=VARIED_TEMPERATURE) if varied else self._options
-            )
             self._models[key] = build(
                 name,
                 options,

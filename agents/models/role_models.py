@@ -18,8 +18,8 @@ class RoleModels:
     """Names from `chains`, as the job and the operator chose them; models from a pool.
 
     `level` is the position in a role's escalation chain: 0 is the role's own model, each level
-    above it a stronger one. A level beyond the last counts as the last. `varied`: at a higher
-    temperature.
+    above it a stronger one. A level beyond the last counts as the last. `varied`: at the
+    temperature of repairs.
     """
 
     pool: ModelPool

@@ -25,6 +25,6 @@ def next_run(runtime: Runtime) -> int:
     """
     ports: Ports = runtime.context
     state = runtime.state
-    earlier = len(runs_in(traces(state["messages"])))
-    made = earlier + ports.sequencer.runs(for_reply(state).key())
+    messages = [*state["messages"], *ports.sequencer.answers(for_reply(state).key())]
+    made = len(runs_in(traces(messages)))
     return int(state["runs_before"]) + made * int(state["run_number_step"]) + 1

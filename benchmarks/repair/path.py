@@ -57,6 +57,12 @@ def verifies_by(*words: str) -> Reply:
     return Reply(tool_calls=(ToolCall("verify", {"command": list(words)}),))
 
 
+def repairs_by(code: str) -> Reply:
+    """The executor writes a program, and verifies it."""
+    write = ToolCall("write_file", {"path": "total.py", "content": code})
+    return Reply(tool_calls=(write, ToolCall("verify", {"command": ["python", "total.py"]})))
+
+
 def looks(line: str = "ls") -> Reply:
     """The executor looks around."""
     return Reply(tool_calls=(ToolCall("shell", {"command": line}),))
@@ -110,3 +116,8 @@ HUNGRY = "total = bytearray(2 * 1024 ** 3)\ntotal[::4096] = bytes([1]) * len(tot
 DONE = Reply("It adds.")
 UNREADABLE = (Reply("Fine."), Reply("I said: fine."))
 CIRCLE = (verifies(KEY),) * 4
+EXPLORATION = (
+    *(looks(f"grep {word} .") for word in "abcd"),
+    *(runs(f"# {number}\n{KEY}") for number in range(4)),
+)
+"""Runs that fail, often in the same way, and change nothing."""

@@ -10,6 +10,7 @@ from benchmarks.repair.path import (
     CIRCLE,
     DONE,
     ENDLESS,
+    EXPLORATION,
     GOOD,
     HUNGRY,
     INDEX,
@@ -24,6 +25,7 @@ from benchmarks.repair.path import (
     approve,
     edits,
     looks,
+    repairs_by,
     revise,
     runs,
     verifies,
@@ -84,14 +86,17 @@ FIXED = (
 ESCALATED = (
     Path(
         "escalated after two failed repairs, then fixed",
-        (PLAN, verifies(KEY), verifies(KIND), verifies(TEXT), verifies(GOOD), DONE, approve()),
+        (
+            PLAN, repairs_by(KEY), repairs_by(KIND), repairs_by(TEXT), repairs_by(GOOD), DONE,
+            approve(),
+        ),
         "approved by critic",
         (1,),
         stronger=True,
     ),
     Path(
         "escalated at once for the same failure",
-        (PLAN, verifies(KEY), verifies(OTHER_KEY), verifies(GOOD), DONE, approve()),
+        (PLAN, repairs_by(KEY), repairs_by(OTHER_KEY), repairs_by(GOOD), DONE, approve()),
         "approved by critic",
         (1,),
         stronger=True,
@@ -99,7 +104,17 @@ ESCALATED = (
     Path(
         "not escalated for failures in which something has worked between",
         (
-            PLAN, verifies(KEY), looks(), verifies(KIND), looks(), verifies(TEXT), verifies(GOOD),
+            PLAN, repairs_by(KEY), looks(), repairs_by(KIND), looks(), repairs_by(TEXT),
+            repairs_by(GOOD), DONE, approve(),
+        ),
+        "approved by critic",
+        (0,),
+        stronger=True,
+    ),
+    Path(
+        "not escalated for exploration that fails",
+        (
+            PLAN, *EXPLORATION, repairs_by(KEY), looks("grep -c d total.py"), repairs_by(GOOD),
             DONE, approve(),
         ),
         "approved by critic",
@@ -128,10 +143,15 @@ STUCK = (
         (0,),
     ),
     Path(
-        "stopped where the same command fails again and again",
-        (PLAN, *[looks("no-such-tool .")] * 4, revise("Look at b.")),
+        "stopped where repairs do not change the failure",
+        (PLAN, *[repairs_by(KEY), repairs_by(OTHER_KEY)] * 2, revise("Look at b.")),
         "unapproved: the revisions ran out",
         job={"max_revisions": 1},
+    ),
+    Path(
+        "not stopped for exploration that fails",
+        (PLAN, *EXPLORATION, repairs_by(GOOD), DONE, approve()),
+        "approved by critic",
     ),
     Path(
         "stopped where it makes the same call again and again",

@@ -40,13 +40,19 @@ ANSWERS: dict[str, Planned] = {
     "total = two": failed("TypeError: no"),
     "total = three": failed("ValueError: no"),
     "total = again": failed("KeyError: 'a'", line=9),
-    "total = good": printed("3\n"),
+    "total = good": printed("3\n", notes__txt=b"3\n"),
     "check.py": needs("sums.py", b"right\n"),
 }
 
 
 def runs(expect: str, code: str, after: int) -> Any:
     return turn("executor", expect, call("python", code=code), after=after)
+
+
+def edited_and_ran(expect: str, code: str, after: int) -> Any:
+    """The executor changes a file, and runs a program."""
+    write = call("write_file", path="notes.txt", content=code)
+    return turn("executor", expect, write, call("python", code=code), after=after)
 
 
 def wrote(expect: str, content: str, after: int) -> Any:
@@ -58,9 +64,9 @@ def wrote(expect: str, content: str, after: int) -> Any:
 
 TWO_REPAIRS_FAIL = (
     PLAN,
-    runs(TASK, "total = one", 0),
-    runs("hint (key)", "total = two", 1),
-    runs("hint (type)", "total = three", 2),
+    edited_and_ran(TASK, "total = one", 0),
+    edited_and_ran("hint (key)", "total = two", 1),
+    edited_and_ran("hint (type)", "total = three", 2),
     verdict("=== r4", "approve"),
 )
 
@@ -155,9 +161,10 @@ async def test_after_two_failed_repairs_the_next_model_takes_over_and_hears_what
 async def test_the_last_model_is_stopped_where_it_goes_in_circles(
     tmp_path: Path,
 ) -> None:
+    again = [("total = one", "total = again")[n % 2] for n in range(4)]
     turns = [
         PLAN,
-        *(runs(TASK if n == 0 else "hint (key)", "total = one", n) for n in range(4)),
+        *(edited_and_ran(TASK if n == 0 else "hint (key)", again[n], n) for n in range(4)),
         turn("executor", "Look at the key.", call("python", code="total = good"), after=5),
         turn("executor", "exit code 0", "Fixed.", after=6),
         verdict("(revision 1)", "revise", "Look at the key."),
@@ -169,3 +176,44 @@ async def test_the_last_model_is_stopped_where_it_goes_in_circles(
     assert first["text"].startswith("The work ended because the repairs do not change the failure")
     assert second["text"] == "Fixed."
     assert (await journey.outcome()).approved
+
+
+async def test_exploration_that_fails_does_not_end_a_pass(tmp_path: Path) -> None:
+    greps = {f"grep {word} .": printed(code=1) for word in ("a", "b", "c", "d", "e", "f", "g")}
+    read = [
+        turn("executor", TASK if n == 0 else "exit code 1", call("shell", command=line), after=n)
+        for n, line in enumerate(greps)
+    ]
+    programs = ["total = one", "total = again"] * 2
+    tried = [runs("exit code 1", code, n) for n, code in enumerate(programs, start=len(read))]
+    turns = [
+        PLAN,
+        *read,
+        *tried,
+        wrote("hint (key)", "right\n", len(read) + len(tried)),
+        turn("executor", "exit code 0", "Found it.", after=len(read) + len(tried) + 1),
+        verdict("=== r12", "approve"),
+    ]
+    journey = escalating(
+        Journey.plan(tmp_path, turns, PlannedSandbox({**ANSWERS, **greps})), tmp_path
+    )
+    await journey.begin(JobInput(TASK))
+    assert (await journey.outcome()).approved
+    assert journey.data_of("answered")[0]["text"] == "Found it."
+
+
+async def test_a_repair_within_one_reply_is_a_repair(tmp_path: Path) -> None:
+    check = call("verify", command=["python", "check.py"])
+    edits = [
+        call("write_file", path="sums.py", content=content) for content in ("wrong\n", "right\n")
+    ]
+    turns = [
+        PLAN,
+        turn("executor", TASK, edits[0], check, edits[1], check, after=0),
+        turn("executor", "exit code 0", "Fixed.", after=1),
+        verdict("=== r2", "approve"),
+    ]
+    journey = Journey.plan(tmp_path, turns, PlannedSandbox(ANSWERS))
+    await journey.begin(JobInput(TASK))
+    data = only(journey.data_of("repaired"))
+    assert (data["run"], data["of"], data["lines"]) == ("r2", "r1", {"added": 1, "removed": 1})

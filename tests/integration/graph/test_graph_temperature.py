@@ -1,4 +1,4 @@
-"""A repair that follows a failed repair is asked for at a higher temperature."""
+"""The temperature of a repair that follows a failed one: the usual, unless another is set."""
 
 from __future__ import annotations
 
@@ -20,18 +20,27 @@ RUNS = {code: printed(error=f"ValueError: {code}\n", code=1) for code in WRONG} 
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"),
+    ("name", "repairs_at", "asked"),
     [
-        ("groq:llama-3.3-70b-versatile", [0, 0, 0.7, 0.7, 0]),
-        ("google_genai:gemini-2.5-flash", [0, 0, 0.7, 0.7, 0]),
-        ("openai:gpt-5.4-mini", [None] * 5),
+        ("groq:llama-3.3-70b-versatile", None, [0] * 5),
+        ("groq:llama-3.3-70b-versatile", 0.7, [0, 0, 0.7, 0.7, 0]),
+        ("google_genai:gemini-2.5-flash", 0.7, [0, 0, 0.7, 0.7, 0]),
+        ("openai:gpt-5.4-mini", 0.7, [None] * 5),
     ],
 )
-async def test_the_second_repair_is_asked_for_at_a_higher_temperature(
-    tmp_path: Path, name: str, asked: list[float | None]
+async def test_the_temperature_changes_only_if_one_is_set_for_repairs(
+    tmp_path: Path, name: str, repairs_at: float | None, asked: list[float | None]
 ) -> None:
     journey = Journey.plan(tmp_path, [], PlannedSandbox(RUNS))
-    runs = [Reply(tool_calls=(ToolCall("python", {"code": code}),)) for code in (*WRONG, "good")]
+    runs = [
+        Reply(
+            tool_calls=(
+                ToolCall("write_file", {"path": "notes.txt", "content": code}),
+                ToolCall("python", {"code": code}),
+            )
+        )
+        for code in (*WRONG, "good")
+    ]
     turns = [
         Reply(tool_calls=(ToolCall("Plan", {"steps": ["Do it."]}),)),
         *runs,
@@ -40,7 +49,9 @@ async def test_the_second_repair_is_asked_for_at_a_higher_temperature(
     ]
     with ProviderServer(turns) as server:
         keys = dict.fromkeys(("groq", "openai", "google_genai"), "key")
-        pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
+        pool = ModelPool(
+            ModelOptions(keys, server.base_urls(), max_retries=0, repair_temperature=repairs_at)
+        )
         journey.ports = journey.with_ports(models=RoleModels.alone(pool, name))
         await journey.begin(JobInput("Do it.", max_revisions=1))
         await pool.aclose()

@@ -7,27 +7,60 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from agents.failures.escalation import (
     LAST_PATIENCE,
     PATIENCE,
+    Round,
     escalation,
+    rounds,
 )
-
-Run = dict[str, Any]
-
-
-def red(cause: str = "KeyError: 'a'", tool: str = "python", number: int = 1) -> Run:
-    failure = {"class": "key", "cause": cause, "exception": "KeyError"}
-    return {"id": f"r{number}", "tool": tool, "succeeded": False, "failure": failure}
+from agents.failures.failure import FailureClass
+from agents.graph.state import Run
+from agents.runs.program import VERIFY
+from agents.tools.trace import Trace
 
 
-def green(tool: str = "python", number: int = 1) -> Run:
-    return {"id": f"r{number}", "tool": tool, "succeeded": True, "failure": None}
+def red(
+    cause: str = "KeyError: 'a'",
+    tool: str = "python",
+    *,
+    changed: bool = True,
+    kind: FailureClass = FailureClass.KEY,
+    code: str = "check",
+) -> Round:
+    """A failed run, by default after a change of files."""
+    failure = {"class": kind.value, "cause": cause, "exception": None}
+    return Round(_run(tool, code, failure), changed)
 
 
-def reds(*causes: str) -> list[Run]:
-    return [red(cause, number=number) for number, cause in enumerate(causes, start=1)]
+def green(tool: str = "python") -> Round:
+    return Round(_run(tool, "check", None), changed=True)
+
+
+def _run(tool: str, code: str, failure: dict[str, Any] | None) -> dict[str, Any]:
+    return {"tool": tool, "code": {"text": code}, "succeeded": not failure, "failure": failure}
+
+
+def reds(*causes: str) -> list[Round]:
+    return [red(cause) for cause in causes]
+
+
+def looked(*causes: str) -> list[Round]:
+    """Failed runs without a change of files."""
+    return [red(cause, changed=False) for cause in causes]
+
+
+def verified(*commands: str) -> list[Round]:
+    """Failed verifications by these commands without a change of files."""
+    return [red("no", VERIFY, changed=False, code=command) for command in commands]
+
+
+def grepped(*patterns: str) -> list[Round]:
+    """Searches without a match, each after a change of files."""
+    quiet = "exit code 1 without any output"
+    return [red(quiet, "shell", kind=FailureClass.UNKNOWN, code=f"grep {p} .") for p in patterns]
 
 
 @pytest.mark.parametrize(
@@ -45,9 +78,16 @@ def reds(*causes: str) -> list[Run]:
         ([*reds("a", "a"), red("a")], 1),  # each model has its own tries
         ([*reds("a", "a"), *reds("a", "a")], 2),
         ([*reds("a", "a"), green("verify"), green("verify")], 1),  # the level stays
+        (looked("a", "b", "c", "d", "e", "f", "g", "h"), 0),  # nothing was repaired
+        (looked("a", "a", "a", "a"), 0),
+        ([*looked("a"), *reds("a")], 1),  # a repair of what was reproduced changes nothing
+        ([*looked("a", "b", "c"), *reds("d", "e")], 0),
+        (verified("a", "b", "c", "d"), 0),  # each another one
+        (verified("a", "a"), 1),
+        (grepped("a", "b"), 0),  # the cause is not known: these are no same failures
     ],
 )
-def test_the_next_model_takes_over_when_repairs_fail(runs: list[Run], level: int) -> None:
+def test_the_next_model_takes_over_when_repairs_fail(runs: list[Round], level: int) -> None:
     assert escalation(runs, 0, 3).level == level
     assert escalation(runs, 0, 3).stopped is None
     assert escalation(runs, 2, 3).level == 2
@@ -63,10 +103,19 @@ def test_the_next_model_takes_over_when_repairs_fail(runs: list[Run], level: int
         (reds(*"abcdef"), None),
         (reds(*"abcdefg"), "6 repairs in a row have failed"),
         ([*reds(*"abcdef"), green(), red("g")], None),
+        (looked(*"aaaaaaaa"), None),
+        (looked(*"abcdefgh"), None),
+        (verified(*"abcdefgh"), None),
+        (verified(*"aaa"), None),
+        (verified(*"aaaa"), "the repairs do not change the failure: no"),
+        ([*looked("a"), *reds("a", "a", "a")], "the repairs do not change the failure: a"),
+        ([*reds("a", "a", "a"), *looked("a", "b")], None),
+        (grepped(*"abcdef"), None),
+        (grepped(*"aaaa"), "the repairs do not change the failure: exit code 1 without any output"),
     ],
 )
 def test_the_last_model_ends_the_pass_where_it_gets_no_further(
-    runs: list[Run], why: str | None
+    runs: list[Round], why: str | None
 ) -> None:
     found = escalation(runs, 0, 1)
     assert (found.level, found.stopped) == (0, why)
@@ -82,7 +131,7 @@ _RUNS = st.lists(
 def test_a_pass_ends_and_climbs_one_step_at_a_time(
     outcomes: list[tuple[bool, str, str]], levels: int
 ) -> None:
-    runs: list[Run] = []
+    runs: list[Round] = []
     level = streak = 0
     for well, cause, tool in outcomes:
         runs.append(green(tool) if well else red(cause, tool))
@@ -95,3 +144,37 @@ def test_a_pass_ends_and_climbs_one_step_at_a_time(
             assert level == levels - 1
             return
         assert streak <= (PATIENCE if level < levels - 1 else LAST_PATIENCE)
+
+
+def calls(*traces: Trace) -> list[AnyMessage]:
+    """A reply with the answers to its calls."""
+    answers = [ToolMessage("", tool_call_id=str(n), artifact=each) for n, each in enumerate(traces)]
+    return [AIMessage(""), *answers]
+
+
+def ran(run: str, *left: str) -> Trace:
+    """The trace of a run that left these files."""
+    data: Run = {"id": run, "tool": "shell", "succeeded": False}
+    return Trace(kind="run_finished", data=data, files=[{"name": name} for name in left])
+
+
+def used(tool: str, *made: str) -> Trace:
+    return Trace(kind="tool_used", data={"tool": tool}, files=[{"name": name} for name in made])
+
+
+def test_a_round_is_the_last_run_of_a_reply_and_the_changes_since_the_round_before() -> None:
+    said = [
+        *calls(used("search"), ran("r1")),
+        *calls(used("edit_file", "a.txt")),
+        *calls(used("read_file")),
+        *calls(ran("r2"), ran("r3")),
+        *calls(ran("r4")),
+        *calls(ran("r5"), used("write_file", "b.py"), ran("r6")),
+        *calls(ran("r7", "made.py")),
+        *calls(ran("r8", ".coverage", "table.csv")),
+        *calls(used("write_file", "c.py")),
+    ]
+    changed = {each.run["id"]: each.changed for each in rounds(said)}
+    assert changed == {
+        "r1": False, "r3": True, "r4": False, "r6": True, "r7": True, "r8": False,
+    }  # fmt: skip
