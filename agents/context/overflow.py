@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMess
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from agents.context.ranked import fitted, within_budget
 from agents.context.trimming import latest, text_of
 from agents.models.capabilities.limits import USEFUL_TOKENS
 from agents.models.chains import Role
@@ -22,7 +23,7 @@ from agents.models.error_mapping.describe import too_long
 from agents.models.errors import ContextExceeded
 from agents.models.provider import ProviderModel
 from agents.models.replies.fields import fields_size, without_fields, without_foreign_fields
-from agents.prompts import trimmable_parts, without_marks
+from agents.prompts import trimmable_parts, with_parts
 from agents.texts import head_and_tail, weight
 
 BYTES_A_TOKEN = 3
@@ -66,7 +67,7 @@ async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -
         await known.learn_context()
         # Other models' fields are not sent.
         own = [without_foreign_fields(each, known.full_name) for each in draft.messages]
-        draft = replace(draft, messages=own)
+        draft = replace(draft, messages=within_budget(own, known.context))
     given = cut(draft.messages, _space(known, draft))
     if known and (why := _unsendable(known, size(given) + draft.beside)):
         raise ContextExceeded(_error(role, given, draft, too_long(known.full_name, why)))
@@ -89,11 +90,15 @@ async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -
 def cut(messages: Messages, most: int | None) -> Messages:
     """The messages within `most` bytes, or as short as possible; None: unchanged.
 
-    All trimmable parts and tool outputs are cut alike, in the middle; the oldest exchanges go. The
-    fields of a reply go as soon as they are longer than a part may be: a server that needs them
-    gets a placeholder.
+    First, ranked parts are left out. Then all trimmable parts and tool outputs are cut alike, in
+    the middle; the oldest exchanges go. The fields of a reply go as soon as they are longer than a
+    part may be: a server that needs them gets a placeholder.
     """
     if most is None or size(messages) <= most:
+        return messages
+    surplus = size(messages) - most
+    messages = [fitted(each, max(0, weight(text_of(each)) - surplus)) for each in messages]
+    if size(messages) <= most:
         return messages
     given = messages
     for limit, kept in _STEPS:
@@ -122,7 +127,9 @@ def _shortened(message: AnyMessage, limit: int) -> AnyMessage:
     if fields_size(message) > limit:
         message = cast("AnyMessage", without_fields(message))
     text = text_of(message)
-    parts = [(0, len(text))] if isinstance(message, ToolMessage) else trimmable_parts(message)
+    parts = [(each.start, each.end) for each in trimmable_parts(message)]
+    if isinstance(message, ToolMessage):
+        parts = [(0, len(text))]
     if all(end - start <= limit for start, end in parts):
         return message
     pieces, done = [], 0
@@ -130,10 +137,7 @@ def _shortened(message: AnyMessage, limit: int) -> AnyMessage:
         part = text[start:end]
         pieces += [text[done:start], min(part, head_and_tail(part, limit), key=len)]
         done = end
-    content = "".join([*pieces, text[done:]])
-    return message.model_copy(
-        update={"content": content, "additional_kwargs": without_marks(message)}
-    )
+    return with_parts(message, "".join([*pieces, text[done:]]))
 
 
 def _space(model: ProviderModel | None, draft: Draft) -> int | None:

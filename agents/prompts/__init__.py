@@ -3,7 +3,8 @@
 A template marks what a model can do without: `{{ text | trimmable }}`, or a block of
 `{% filter trimmable %}`. A marked part is cut where a model's context is too small
 (`agents.context`). The rest is never cut: the task, the answers about it, the template's own text.
-A mark changes no character of the prompt.
+A mark changes no character of the prompt. A part may have a rank (`{{ part | ranked }}`): if a
+request exceeds its budget, the parts with the highest numbers are left out first.
 
 Why: docs/decisions/0025-prompts-say-what-may-go.md
 """
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from jinja2 import Environment as Templates
 from jinja2 import FileSystemLoader, StrictUndefined, pass_context
@@ -29,29 +30,57 @@ from agents.paths import visible
 from agents.ports.environment import Environment
 from agents.ports.repository import RepositoryFacts
 
+M = TypeVar("M", bound=BaseMessage)
+
 PROMPTS = Path(__file__).parent
 _MARK = "_mark"
 _BACKTICKS = re.compile(r"`+")
+_RANKED = "_ranked"
 _TRIMMABLE: Final = "spare"
-"""Where a message has its trimmable parts, [[start, end], ...]. No provider's client sends them."""
+"""Where a message has its trimmable parts, [[start, end], ...]. No provider's client sends them.
+A part with a rank is [start, end, rank, stand_in, whole]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A text of a prompt that may be left out to keep the request within its budget."""
+
+    text: str
+    rank: int
+    """Parts with lower numbers are kept first."""
+    stand_in: str
+    """Replaces the text if it is left out: its name and its size."""
+    whole: bool = False
+    """The text is shown in full or not at all, unless it alone is longer than the budget. Other
+    texts are cut in the middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A trimmable part of a message, from `start` to `end` in characters. `ranked` is None if the
+    part has no rank."""
+
+    start: int
+    end: int
+    ranked: Ranked | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text for a model, and its trimmable parts as (start, end) in characters, in order."""
+    """A text for a model, and its trimmable parts in order."""
 
     text: str
-    trimmable: tuple[tuple[int, int], ...] = ()
+    parts: tuple[Part, ...] = ()
 
     def then(self, other: Prompt) -> Prompt:
         """Both, the other one on a line of its own."""
         offset = len(self.text) + 1
-        moved = ((offset + start, offset + end) for start, end in other.trimmable)
-        return Prompt(f"{self.text}\n{other.text}", (*self.trimmable, *moved))
+        moved = (Part(offset + each.start, offset + each.end, each.ranked) for each in other.parts)
+        return Prompt(f"{self.text}\n{other.text}", (*self.parts, *moved))
 
     def message(self) -> HumanMessage:
         """As a model is sent it."""
-        return HumanMessage(self.text, additional_kwargs=_kwargs(self.trimmable))
+        return HumanMessage(self.text, additional_kwargs=_kwargs(self.parts))
 
 
 def render(name: str, **values: Any) -> str:
@@ -63,13 +92,14 @@ def prompt(name: str, **values: Any) -> Prompt:
     """The same, with its trimmable parts."""
     mark = secrets.token_hex(16)  # occurs in no value
     template = _templates().get_template(f"{name}.md.j2")
-    pieces = template.render({**values, _MARK: mark}).split(mark)
-    length, trimmable = 0, []
+    ranked: list[Ranked | None] = []
+    pieces = template.render({**values, _MARK: mark, _RANKED: ranked}).split(mark)
+    length, parts = 0, []
     for number, piece in enumerate(pieces):
         if number % 2:
-            trimmable.append((length, length + len(piece)))
+            parts.append(Part(length, length + len(piece), ranked[number // 2]))
         length += len(piece)
-    return Prompt("".join(pieces), tuple(trimmable))
+    return Prompt("".join(pieces), tuple(parts))
 
 
 def described(environment: Environment) -> str:
@@ -100,27 +130,39 @@ def task_prompt(
 def past_reply(text: str, reply: AIMessage) -> AIMessage:
     """A reply that is only there to be looked back at: `text` in place of its content and calls.
     All of it is trimmable."""
-    past = AIMessage(text, additional_kwargs=_kwargs([(0, len(text))]))
+    past = AIMessage(text, additional_kwargs=_kwargs([Part(0, len(text))]))
     return with_fields_of(reply, past)
 
 
-def trimmable_parts(message: BaseMessage) -> list[tuple[int, int]]:
-    """The trimmable parts of a message; none where it has no marks."""
-    marks = message.additional_kwargs.get(_TRIMMABLE, ())
-    return [(start, end) for start, end, *_ in marks]  # older jobs saved a rank as well
+def trimmable_parts(message: BaseMessage) -> list[Part]:
+    """The trimmable parts of a message; none if it has no marks."""
+    text, parts = message.content, []
+    for start, end, *more in message.additional_kwargs.get(_TRIMMABLE, ()):
+        ranked = Ranked(str(text)[start:end], *more) if len(more) > 1 else None
+        parts.append(Part(start, end, ranked))  # older jobs saved one number more
+    return parts
 
 
-def without_marks(message: BaseMessage) -> dict[str, Any]:
-    """The message's `additional_kwargs` without the marks, which are wrong for another text."""
-    return {key: value for key, value in message.additional_kwargs.items() if key != _TRIMMABLE}
+def with_parts(message: M, text: str, parts: Sequence[Part] = ()) -> M:
+    """The message with another text, with its trimmable `parts`."""
+    others = {key: value for key, value in message.additional_kwargs.items() if key != _TRIMMABLE}
+    changed = {"content": text, "additional_kwargs": {**others, **_kwargs(parts)}}
+    return message.model_copy(update=changed)
 
 
-def _kwargs(trimmable: Sequence[tuple[int, int]]) -> dict[str, object]:
-    return {_TRIMMABLE: [list(part) for part in trimmable]} if trimmable else {}
+def _kwargs(parts: Sequence[Part]) -> dict[str, object]:
+    return {_TRIMMABLE: [_plain(part) for part in parts]} if parts else {}
+
+
+def _plain(part: Part) -> list[object]:
+    if (ranked := part.ranked) is None:
+        return [part.start, part.end]
+    return [part.start, part.end, ranked.rank, ranked.stand_in, ranked.whole]
 
 
 @pass_context
 def _trimmable(context: Context, text: str) -> str:
+    context[_RANKED].append(None)
     return f"{context[_MARK]}{text}{context[_MARK]}"
 
 
@@ -129,6 +171,12 @@ def _fenced(text: str) -> str:
     fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     end = "" if text.endswith("\n") else "\n"
     return f"{fence}\n{text}{end}{fence}"
+
+
+@pass_context
+def _ranked(context: Context, part: Ranked) -> str:
+    context[_RANKED].append(part)
+    return f"{context[_MARK]}{part.text}{context[_MARK]}"
 
 
 @cache
@@ -144,4 +192,5 @@ def _templates() -> Templates:
     templates.filters["trimmable"] = _trimmable
     templates.filters["fenced"] = _fenced
     templates.filters["visible"] = visible
+    templates.filters["ranked"] = _ranked
     return templates

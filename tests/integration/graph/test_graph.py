@@ -145,7 +145,7 @@ async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
             call("read_file", path="/work/a.py"),
         ),
         turn("executor", "x = 1", "It is one."),
-        verdict("Files: a.py", "revise", "No run."),
+        verdict("- Task: First.\n  Outcome: A file.\n- Task: B.", "revise", "No run."),
     ]
     journey = Journey.plan(tmp_path, turns, PlannedSandbox({}), files={"a.py": b"x = 1"})
     earlier = tuple(Earlier(task, "A file.") for task in ("Forgotten.", "First.", "B.", "C."))

@@ -106,4 +106,4 @@ def test_what_people_type_is_no_mark() -> None:
     typed = "{{ x | trimmable }} <0 0> _mark"
     values = {"earlier": [], "files": [], "contents": {}, "clarified": [], "repository": None}
     text = prompt("task", task=typed, **values)
-    assert (text.trimmable, typed in text.text) == ((), True)
+    assert (text.parts, typed in text.text) == ((), True)

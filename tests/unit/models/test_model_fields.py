@@ -26,7 +26,7 @@ from agents.models.replies.fields import (
 )
 from agents.models.streams.openai import OpenAIAssembler
 from agents.models.streams.pieces import joined
-from agents.prompts import past_reply, trimmable_parts
+from agents.prompts import Part, past_reply, trimmable_parts
 
 SIGNED = {"google": {"thought_signature": "c2ln"}}
 CALL = {"id": "a", "type": "function", "function": {"name": "python", "arguments": "{}"}}
@@ -104,7 +104,7 @@ def test_a_reply_that_is_only_looked_back_at_has_the_messages_fields() -> None:
     past = past_reply("Half of it", reply)
     assert fields_of(past) == {"message": FOUND["message"], "calls": {}}
     assert past.response_metadata[ANSWERED_BY] == "groq:small"
-    assert trimmable_parts(past) == [(0, 10)]
+    assert trimmable_parts(past) == [Part(0, 10)]
     assert with_fields_of(AIMessage(""), AIMessage("?")) == AIMessage("?")
 
 

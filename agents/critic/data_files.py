@@ -1,0 +1,88 @@
+"""Data files, as the critic reads them: head, tail and shape. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+
+from agents.critic.change import text_of_file
+from agents.texts import head_and_tail, lines_of
+from sandbox.media import media_type
+
+DATA_SHOWN = 3_000
+"""Characters of a data file's head and tail together."""
+MOST_PARSED = 4 * 1024 * 1024
+"""Bytes of a file whose shape is determined."""
+NAMES_SHOWN = 20
+LONGEST_NAME = 40
+
+
+def shape_of(path: str, content: bytes) -> str:
+    """What the file is, in one phrase: its size, its rows and columns."""
+    kind = media_type(path, content)
+    size = f"{len(content):,} bytes"
+    text = text_of_file(content)
+    if kind == "image/png" and text is None:
+        width, height = (int.from_bytes(content[at : at + 4]) for at in (16, 20))
+        return f"{kind}, {width} x {height} pixels, {size}"
+    if text is None:
+        return f"{kind}, {size}"
+    lines = f"{len(lines_of(text)):,} lines, {size}"
+    shape = _SHAPES.get(kind)
+    if shape is None or len(content) > MOST_PARSED:
+        return lines
+    try:
+        return f"{shape(text)}, {lines}"
+    except (ValueError, RecursionError, csv.Error):
+        return f"{lines}; not valid {kind.partition('/')[2].removeprefix('x-')}"
+
+
+def excerpt_of(content: bytes, limit: int = DATA_SHOWN) -> str:
+    """The head and the tail of a text; empty if the file is no text."""
+    return head_and_tail(text_of_file(content) or "", limit)
+
+
+def _table(text: str) -> str:
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t|", key=first.count)
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+    if not rows:
+        return "no rows"
+    widths = sorted({len(row) for row in rows})
+    columns = " to ".join(str(width) for width in dict.fromkeys((widths[0], widths[-1])))
+    return f"{len(rows):,} rows x {columns} columns, the first row: {_names(rows[0])}"
+
+
+def _json(text: str) -> str:
+    return _value(json.loads(text))
+
+
+def _json_lines(text: str) -> str:
+    values = [json.loads(line) for line in text.split("\n") if line.strip()]
+    return f"{len(values):,} values" + (f", the first is {_value(values[0])}" if values else "")
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return f"an object with {len(value):,} keys ({_names(list(value))})"
+    if isinstance(value, list):
+        first = f", the first is {_value(value[0])}" if value and isinstance(value[0], dict) else ""
+        return f"a list of {len(value):,}{first}"
+    return f"a {type(value).__name__}"
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    shown = ", ".join(name.strip()[:LONGEST_NAME] for name in names[:NAMES_SHOWN])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+_SHAPES: Mapping[str, Callable[[str], str]] = {
+    "text/csv": _table,
+    "text/tab-separated-values": _table,
+    "application/json": _json,
+    "application/geo+json": _json,
+    "application/jsonl": _json_lines,
+}

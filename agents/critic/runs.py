@@ -1,0 +1,120 @@
+"""Which runs the critic sees, and how much of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.critic.outputs import only_looks, problem_of, quoted_lines, quoted_words, run_text
+from agents.critic.sections import RUNS, VERIFICATION, Section, section
+from agents.critic.verified import verification_lines
+from agents.evidence.verdict import verification_of
+from agents.graph.state import Run, State, text_in
+from agents.ports import Ports, Workspace
+from agents.runs.report import ending_of
+from agents.texts import one_line
+
+MOST_RUNS = 12
+"""Runs whose outputs are shown, beside the verification."""
+MOST_READ = 40
+"""The last runs. Those of earlier revisions are shown if the answer quotes them."""
+MOST_LISTED = 60
+COMMAND_SHOWN = 120
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRuns:
+    """The runs of a job as the critic sees them. `shown` has the complete outputs of a run."""
+
+    shown: Sequence[tuple[Run, Mapping[str, str]]]
+    """In the order of the runs."""
+    quoted: frozenset[str]
+    """The ids of the runs whose outputs the answer quotes."""
+    looks: Sequence[Run]
+    """Runs that only showed files."""
+    left_out: Sequence[Run]
+    verified: Run | None
+    words: Sequence[str]
+    """The words of the answer that may come from an output."""
+    ports: Ports
+
+    @classmethod
+    async def of(cls, state: State, ports: Ports) -> ShownRuns:
+        """Reads the outputs of the last runs."""
+        runs, record = state.get("runs", []), verification_of(state)
+        verified = next((run for run in runs if record and run["id"] == record["run"]), None)
+        looks = [run for run in runs if run is not verified and only_looks(run)]
+        ids = {run["id"] for run in looks} | ({verified["id"]} if verified else set())
+        others = [run for run in runs if run["id"] not in ids]
+        answers = state.get("answers", [])
+        words = quoted_words(answers[-1]["text"] if answers else "")
+        outputs = {run["id"]: await _outputs(run, ports.workspace) for run in others[-MOST_READ:]}
+        quoted = frozenset(key for key, texts in outputs.items() if _is_quoted(texts, words))
+        known = [run for run in others if run["id"] in outputs]
+        now = [run for run in known if run["revision"] == state["revision"]]
+        best = [*(run for run in now if run["id"] not in quoted)]
+        best += [run for run in known if run["id"] in quoted]
+        chosen = {run["id"] for run in best[-MOST_RUNS:]}
+        shown = [(run, outputs[run["id"]]) for run in known if run["id"] in chosen]
+        if verified is not None:
+            shown.append((verified, await _outputs(verified, ports.workspace)))
+        left_out = [run for run in others if run["id"] not in chosen]
+        return cls(shown, quoted, looks, left_out, verified, words, ports)
+
+    @property
+    def programs(self) -> list[str]:
+        """The texts of the runs that are shown."""
+        return [text_in(run, "code") for run, _ in self.shown]
+
+    def values(self, state: State) -> dict[str, Any]:
+        """For the template."""
+        others = [run["id"] for run, _ in reversed(self.shown) if run is not self.verified]
+        order = sorted(others, key=lambda run: run not in self.quoted)  # the latest of each first
+        ranks = {run: number for number, run in enumerate(order, RUNS)}
+        record = verification_of(state)
+        if self.verified is not None:
+            ranks[self.verified["id"]] = VERIFICATION
+        sections = {
+            run["id"]: self._section(run, outputs, ranks[run["id"]]) for run, outputs in self.shown
+        }
+        return {
+            "verified": record,
+            "verification_lines": verification_lines(record) if record else [],
+            "verification_run": sections.pop(self.verified["id"]) if self.verified else None,
+            "runs": list(sections.values()),
+            "looks": [_one_line(run) for run in self.looks[-MOST_LISTED:]],
+            "left_out": [self._ending(run) for run in self.left_out[-MOST_LISTED:]],
+        }
+
+    def _section(self, run: Run, outputs: Mapping[str, str], rank: int) -> Section:
+        text = run_text(run, outputs, self.words)
+        if problem := problem_of(run):
+            text = f"That is a failure: {problem}.\n\n{text}"
+        return section(self._ending(run), text, rank)
+
+    def _ending(self, run: Run) -> str:
+        by = "" if run["by"] == "executor" else f", run by {run['by']}"
+        return f"{run['id']}, revision {run['revision']}{by}: {ending_of(run, self.ports.limits)}"
+
+
+def _is_quoted(outputs: Mapping[str, str], words: Sequence[str]) -> bool:
+    return any(quoted_lines(text, words) for text in outputs.values())
+
+
+async def _outputs(run: Run, workspace: Workspace) -> dict[str, str]:
+    """The complete outputs of a run, as far as they were kept."""
+    outputs = {}
+    for name in ("stdout", "stderr"):
+        stream = run[name]
+        text = text_in(run, name)
+        if digest := stream.get("digest"):
+            text = (await workspace.kept(digest)).decode(errors="replace")
+        if dropped := stream["dropped_bytes"]:
+            text = f"{text.rstrip()}\n[{dropped:,} bytes more were not kept]"
+        outputs[name] = text
+    return outputs
+
+
+def _one_line(run: Run) -> str:
+    return f"{run['id']} `{one_line(text_in(run, 'code'), COMMAND_SHOWN)}`"

@@ -1,0 +1,71 @@
+"""The sentences about a verification that the critic reads. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agents.paths import visible
+from agents.texts import one_line
+
+NAMES_SHOWN = 20
+LINE_SHOWN = 160
+
+
+def verification_lines(verified: Mapping[str, Any]) -> list[str]:
+    """One sentence for each experiment and for each figure. Records of older releases lack the
+    figures."""
+    lines = [_experiment(each) for each in verified.get("experiments", ())]
+    lines += _strength(verified.get("strength"))
+    lines += _functions(verified.get("functions"))
+    if verified.get("own_word"):
+        lines.append(
+            "Only the program itself verifies it: its exit code is the program's own word."
+        )
+    if verified.get("judged_by") == "exit_code":
+        lines.append("Only its exit code decides: no report of single tests exists.")
+    return [*lines, *verified.get("notes", ())]
+
+
+def _experiment(tried: Mapping[str, Any]) -> str:
+    before = tried.get("kind") == "before"
+    how = "as before the job" if before else "unable to load"
+    start = f"With {_names(tried['replaced'])} {how}, "
+    if tried.get("undecided"):
+        return f"{start}a limit ended it ({tried['end']}), so it shows nothing."
+    if tried["still_green"]:
+        return f"{start}it still passes."
+    last = (_last_line(tried[name]["text"]) for name in ("stderr", "stdout"))
+    reason = next(filter(None, last), "")
+    return f"{start}it fails, as it should{f': {reason}' if reason else '.'}"
+
+
+def _strength(strength: Mapping[str, Any] | None) -> Iterator[str]:
+    if strength is None:
+        return
+    yield f"It notices {strength['noticed']} of {strength['tried']} small changes of the code."
+    for each in strength["unnoticed"]:
+        before, after = (one_line(each[name], LINE_SHOWN) for name in ("before", "after"))
+        place = f"{visible(each['path'])}:{each['line']}"
+        yield f"It does not notice `{after}` instead of `{before}` in {place}."
+
+
+def _functions(functions: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
+    if functions is None:
+        return
+    executed, others = functions["executed"], functions["not_executed"]
+    total = len(executed) + len(others)
+    if total == 0:
+        return
+    missing = f"; not {_names(others)}" if others else ""
+    yield f"It executes {len(executed)} of the {total} functions that the job changed{missing}."
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    shown = ", ".join(map(visible, names[:NAMES_SHOWN]))
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _last_line(text: str) -> str:
+    return one_line(text.rstrip().rpartition("\n")[2], LINE_SHOWN)

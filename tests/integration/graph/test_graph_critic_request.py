@@ -1,0 +1,147 @@
+"""What the critic reads of a job, as a provider gets it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from support.graph.graphs import Journey, PlannedSandbox, needs, printed
+
+from agents.graph.job_input import JobInput
+from agents.models.chains import Chains
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
+from agents.models.role_models import RoleModels
+from agents.ports import Bounds, Earlier
+from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall
+
+LARGE, SMALL = "groq:llama-3.3-70b-versatile", "compatible:small"
+CODE = "".join(f"def function_{number}():\n    return {number}\n\n" for number in range(230))
+"""A program of 9,000 characters."""
+DATA = "day,amount\n" + "".join(f"2026-01-{n:02},{n}.50\n" for n in range(1, 32)) * 40
+GIVEN = {
+    "sales.csv": b"day,amount\n2026-01-02,19.90\n",
+    "dates.py": b"def parse(text):\n    return text\n",
+    "unused.txt": b"Nobody reads this.",
+}
+LOG = "".join(f"step {number} of the run\n" for number in range(2_000))
+
+
+def replies(*calls: list[ToolCall] | str, verdicts: tuple[str, ...] = ("approve",)) -> Any:
+    """A provider's model that makes these calls, one reply each, and judges like this."""
+    left, judged = list(calls), list(verdicts)
+
+    def answer(request: Request) -> Reply:
+        if request.forced_tool == "Plan":
+            return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Do it."]}),))
+        if request.forced_tool == "Verdict":
+            said = {"verdict": judged.pop(0), "feedback": "More.", "score": 1}
+            return Reply(tool_calls=(ToolCall("Verdict", said),))
+        reply = left.pop(0)
+        return Reply(reply) if isinstance(reply, str) else Reply(tool_calls=tuple(reply))
+
+    return answer
+
+
+async def judged(
+    folder: Path,
+    answer: Any,
+    sandbox: PlannedSandbox,
+    critics: tuple[str, ...] = (LARGE,),
+    **job: Any,
+) -> list[str]:
+    """The texts of the critic's requests. The job has the files GIVEN."""
+    journey = Journey.plan(folder, [], sandbox, GIVEN, job.pop("bounds", None))
+    with ProviderServer(answer) as server:
+        urls = {**server.base_urls(), "compatible": f"{server.groq_url}/v1"}
+        pool = ModelPool(ModelOptions({"groq": "key"}, urls, max_retries=0))
+        chains = Chains((LARGE,), {"critic": critics})
+        journey.ports = journey.with_ports(models=RoleModels(pool, chains))
+        start = journey.ports.workspace.digest
+        job = {"task": "Sum the sales.", "files": tuple(GIVEN), "start": start, **job}
+        await journey.begin(JobInput(**job))
+        await pool.aclose()
+    asked = [each for each in server.requests if each.forced_tool == "Verdict"]
+    return ["\n".join(message.text for message in each.messages[1:]) for each in asked]
+
+
+WRITE = ToolCall("write_file", {"path": "app.py", "content": f"import dates\n{CODE}"})
+EDIT = ToolCall(
+    "edit_file", {"path": "dates.py", "old_text": "return text", "new_text": "return text.strip()"}
+)
+VERIFY = ToolCall("verify", {"command": ["check"]})
+PRINT = ToolCall("python", {"code": "print"})
+LOOK = ToolCall("shell", {"command": "cat app.py"})
+SANDBOX = PlannedSandbox(
+    {
+        "check": needs("app.py"),
+        "print": printed(
+            LOG + "the best day is 2026-01-31 with 31.50\n" + LOG, out__csv=DATA.encode()
+        ),
+        "cat app.py": printed(CODE),
+        "set -e -o pipefail\ncat app.py": printed(CODE),
+    }
+)
+WORK = replies([WRITE, EDIT, PRINT], [LOOK, VERIFY], "The best day is 2026-01-31 with 31.50.")
+
+
+async def test_the_critic_sees_the_change_the_inputs_and_the_quoted_lines(tmp_path: Path) -> None:
+    earlier = (Earlier("Read the sales.", "dates.py parses dates."),)
+    (text,) = await judged(tmp_path, WORK, SANDBOX, earlier=earlier)
+    assert "- Task: Read the sales.\n  Outcome: dates.py parses dates." in text
+    assert f"=== app.py, new\nimport dates\n{CODE}".rstrip() in text
+    assert "-    return text\n+    return text.strip()" in text
+    assert "=== dates.py, edited\ndef parse(text):\n    return text.strip()" in text
+    assert "the best day is 2026-01-31 with 31.50\n" in text
+    assert "out.csv, new: 1,241 rows x 2 columns, the first row: day, amount" in text
+    assert "Runs that only showed files, which is no evidence: r2 `cat app.py`" in text
+    assert "unable to load, it fails, as it should: ImportError: app.py cannot be loaded" in text
+    assert "- unused.txt, 18 bytes" in text
+    assert "Nobody reads this." not in text
+
+
+async def test_a_small_critic_gets_the_code_before_outputs_and_data(tmp_path: Path) -> None:
+    """A fallback with a smaller context gets less of the same request."""
+
+    def away(request: Request) -> Reply | Refusal:
+        if request.forced_tool == "Verdict" and request.model in LARGE:
+            return Refusal(503)
+        answered: Reply = work(request)
+        return answered
+
+    work = replies([WRITE, EDIT, PRINT], [LOOK, VERIFY], "It is 2026-01-31 with 31.50.")
+    noise = printed("noise\n" * 5_000, **{f"t{n}__csv": DATA.encode() for n in range(6)})
+    sandbox = replace(SANDBOX, answers={**SANDBOX.answers, "print": noise})
+    large, small = await judged(tmp_path, away, sandbox, critics=(LARGE, SMALL))
+    assert len(small) <= 24_000 < len(large)
+    for text in (large, small):
+        assert f"=== app.py, new\nimport dates\n{CODE}".rstrip() in text
+    assert "characters, not shown]" in small
+    assert "characters, not shown]" not in large
+    assert "t5.csv, new: 1,241 rows" in small
+
+
+async def test_the_critic_sees_what_people_said(tmp_path: Path) -> None:
+    answers = replies([WRITE, VERIFY], "Done.", [VERIFY], "Done, again.")
+    journey = Journey.plan(tmp_path, [], SANDBOX, GIVEN, Bounds(review=True))
+    with ProviderServer(answers) as server:
+        pool = ModelPool(ModelOptions({"groq": "key"}, server.base_urls()))
+        journey.ports = journey.with_ports(models=RoleModels.alone(pool, LARGE))
+        await journey.begin(JobInput("Sum the sales."))
+        comment = {
+            "path": "app.py",
+            "line": 1,
+            "side": "new",
+            "text": "Why dates?",
+            "excerpt": ["+import dates"],
+            "at": 0,
+            "base": None,
+        }
+        await journey.decide("revise", feedback="Make it handle floats.", comments=[comment])
+        await journey.decide("delegate")
+        await pool.aclose()
+    (asked,) = [each for each in server.requests if each.forced_tool == "Verdict"]
+    text = asked.messages[-1].text
+    assert "- Ada (revise): Make it handle floats." in text
+    assert "On line 1 of `app.py` (`+import dates`): Why dates?" in text
