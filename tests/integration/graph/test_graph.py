@@ -141,7 +141,7 @@ async def test_a_follow_up_sees_what_came_before(tmp_path: Path) -> None:
         ),
         turn(
             "executor",
-            "Files in the working directory:\n\n- a.py",
+            "when the job began:\n\n- a.py",
             call("read_file", path="/work/a.py"),
         ),
         turn("executor", "x = 1", "It is one."),
