@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from agents.errors import ToolRefused
+from agents.failures.workspace_change import change
 from agents.line_ends import LF, find_places, keep_line_ends
 from agents.links import locate_to_write
 from agents.paths import visible, why_not
@@ -46,13 +47,15 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
             f"{name!r} is too large to edit here: {size} bytes of at most {MOST_BYTES}; change it "
             "with a program"
         )
-    edit = replaced(await text_of(ports.workspace, path), old_text, new_text, name)
+    before = await text_of(ports.workspace, path)
+    edit = replaced(before, old_text, new_text, name)
     data = edit.text.encode(errors="replace")
     if why := why_not(ports, {name: len(data)}):
         raise ToolRefused(f"{why}; nothing was changed")
     made = await ports.workspace.apply({name: data})
+    diff = change({name: before.encode(errors="replace")}, {name: data}).diff
     return f"edited {visible(name)} (line {edit.line})", of_use(
-        "edit_file", name, ok=True, made=made
+        "edit_file", name, ok=True, made=made, diff=diff
     )
 
 

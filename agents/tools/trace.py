@@ -13,6 +13,8 @@ from agents.graph.state import ArtifactFields, Run
 from agents.ports import Artifact
 from agents.runs.record import RecordedRun
 
+DIFF_KEPT = 16_000
+
 
 class Trace(TypedDict):
     """The event of the call (`kind`, `data`), and the files that it made."""
@@ -28,11 +30,20 @@ def of_run(ran: RecordedRun) -> Trace:
 
 
 def of_use(
-    tool: str, path: str | None, *, ok: bool, note: str = "", made: Sequence[Artifact] = ()
+    tool: str,
+    path: str | None,
+    *,
+    ok: bool,
+    note: str = "",
+    made: Sequence[Artifact] = (),
+    diff: str = "",
 ) -> Trace:
-    """The trace of a call that ran nothing."""
+    """The trace of a call that ran nothing. `diff` is the change of a file that existed before. A
+    diff of more than DIFF_KEPT characters is left out: the new version has the content."""
     files: list[ArtifactFields] = [asdict(artifact) for artifact in made]
-    data = {"tool": tool, "path": path, "ok": ok, "note": note, "artifacts": files}
+    data: dict[str, Any] = {"tool": tool, "path": path, "ok": ok, "note": note, "artifacts": files}
+    if 0 < len(diff) <= DIFF_KEPT:
+        data["diff"] = diff
     return Trace(kind="tool_used", data=data, files=files)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import ToolRefused
-from agents.failures.workspace_change import change
+from agents.failures.workspace_change import Change, change
 from agents.line_ends import BOM, adapt_appended, keep_line_ends
 from agents.links import locate_to_write
 from agents.paths import visible, why_not
@@ -26,11 +26,13 @@ async def write_file(path: str, content: str, runtime: Runtime, append: bool = F
     if why := why_not(ports, {name: len(data)}):
         raise ToolRefused(why)
     made = await ports.workspace.apply({name: data})
+    changed = change({name: before}, {name: data}) if before is not None else None
     if append and before is not None:
         text = f"added to {visible(name)}: it has {len(data)} bytes now"
     else:
-        text = f"wrote {visible(name)} ({len(data)} bytes){_instead(name, before, data)}"
-    return text, of_use("write_file", name, ok=True, made=made)
+        text = f"wrote {visible(name)} ({len(data)} bytes){_instead(changed)}"
+    diff = changed.diff if changed else ""
+    return text, of_use("write_file", name, ok=True, made=made, diff=diff)
 
 
 def _whole(before: bytes, content: str) -> bytes:
@@ -50,10 +52,9 @@ def _added(name: str, before: bytes, content: str) -> bytes:
     return before + text.encode(errors="replace")
 
 
-def _instead(name: str, before: bytes | None, data: bytes) -> str:
-    """The changed lines of a file that existed before, which a whole new file does not show."""
-    if before is None or before == data:
+def _instead(changed: Change | None) -> str:
+    """The number of changed lines of a file that existed before."""
+    if changed is None or not changed.diff:
         return ""
-    found = change({name: before}, {name: data})
-    lines = f"{found.added} lines added, {found.removed} removed"
+    lines = f"{changed.added} lines added, {changed.removed} removed"
     return f"; it replaced an existing file: {lines}; to change a part use edit_file"

@@ -17,7 +17,7 @@ from api.openapi import BINARY, conditional, download, responses
 from api.problems import Refused
 from api.schemas.job import File, FileList
 from api.services import Services, ServicesDep, find_job
-from api.start_files import start_files
+from api.submission.start_files import start_files
 from jobs.blobs import manifest
 from jobs.blobs.directory import digest_of
 from jobs.blobs.manifest import Manifest

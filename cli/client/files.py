@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 from cli.client.service import Service
 from cli.errors import CliError, Refused
@@ -52,21 +51,20 @@ def save_recording(service: Service, job_id: str, path: Path) -> None:
         raise CliError("the recording was not saved", f"{path}: {error.strerror}") from None
 
 
-def text_of(service: Service, job_id: str) -> Callable[[Mapping[str, Any]], str | None]:
-    """A function from an artifact ({name, digest, size}) to its text.
+TextOf: TypeAlias = Callable[[Mapping[str, Any]], str | None]
+"""A function from an artifact ({name, digest, size}) to the text of this version. None if it is no
+text, is too long, or cannot be read any more."""
 
-    None where it is no text, too long, or was replaced since: only the version of the event is
-    shown.
-    """
+
+def text_of(service: Service, job_id: str, most_bytes: int = MOST_BYTES) -> TextOf:
+    """The function that fetches texts of a job's artifacts."""
 
     def fetched(made: Mapping[str, Any]) -> str | None:
-        if not 0 < made["size"] <= MOST_BYTES:
+        if not 0 < made["size"] <= most_bytes:
             return None
         try:
-            content = service.artifact(job_id, made["name"])
+            content = service.artifact(job_id, made["name"], digest=made["digest"])
         except Refused:
-            return None
-        if hashlib.sha256(content).hexdigest() != made["digest"]:
             return None
         return as_text(content)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -13,24 +13,21 @@ from rich.text import Text
 
 from api.quantities import plural, spent
 from cli.client.events import Event
+from cli.client.files import TextOf
 from cli.follow.token_stream import StreamedText
 from cli.follow.totals import Totals
 from cli.output import Screen
-from cli.render.events import parts
-from cli.render.parts import Code
+from cli.render.events import file_parts, parts
 from cli.render.runs import Detail
-from cli.render.words import clip, printable
 
 
 class LiveView:
     """Shows events on a screen. Use it as a context; `pause` takes the footer off for a prompt.
 
-    `text_of` fetches the text of a file that a tool has written; None where it has none to show.
+    `text_of` fetches the text of a file that a tool has written.
     """
 
-    def __init__(
-        self, screen: Screen, detail: Detail, text_of: Callable[[Mapping[str, Any]], str | None]
-    ) -> None:
+    def __init__(self, screen: Screen, detail: Detail, text_of: TextOf) -> None:
         self._text_of = text_of
         self._screen = screen
         self._detail = detail
@@ -70,10 +67,7 @@ class LiveView:
         if event.final:  # `outcome_parts` shows how the job ended
             return
         self._screen.parts(parts(event, self._detail))
-        if event.kind == "tool_used":
-            for made in event.data.get("artifacts", ()):
-                if text := self._text_of(made):
-                    self._screen.part(Code(clip(printable(text), self._detail.code_lines)))
+        self._screen.parts(file_parts(event, self._text_of, self._detail))
 
 
 class _Footer:

@@ -1,21 +1,32 @@
-"""What a job has changed as parts."""
+"""What a job has changed as parts, and the command that goes on from there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
 from api.http.foreign_text import visible_path
 from cli.client.change import Change, FileChange
 from cli.render.parts import Code, Line, Part, Tone
-from cli.render.patch import patch_of
 from cli.render.runs import artifact_text
-from cli.render.words import clip, patch_text, printable
+from cli.render.words import clip, language_of, patch_text, printable
 
 PATCH_LINES = 400
 FILE_LINES = 200
-_LANGUAGES = {".py": "python", ".sh": "bash", ".json": "json", ".toml": "toml", ".sql": "sql"}
+
+
+def patch_of(job: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What is known of the patch of its open review, else of its result; None: there is none."""
+    about = job["review"]["payload"] if job["review"] else job["result"]
+    return (about or {}).get("patch")
+
+
+def patch_parts(job: Mapping[str, Any]) -> Iterator[Part]:
+    """Its size; the command that shows it while a decision is open, else the command that applies
+    it."""
+    if patch := patch_of(job):
+        command, does = ("patch", "shows") if job["review"] else ("apply", "applies")
+        yield Line("patch", f"{patch_text(patch)}; `fettle {command} {job['id']}` {does} it")
 
 
 def change_parts(job: Mapping[str, Any], change: Change) -> Iterator[Part]:
@@ -34,6 +45,5 @@ def _file_parts(file: FileChange) -> Iterator[Part]:
     why = f": {file.why}" if file.why else ""
     yield Line(file.kind, name + why, Tone.WARN if why else Tone.PLAIN)
     if file.text:
-        suffix = PurePosixPath(file.path).suffix
-        language = "diff" if file.kind == "changed" else _LANGUAGES.get(suffix, "text")
+        language = "diff" if file.kind == "changed" else language_of(file.path)
         yield Code(clip(printable(file.text), FILE_LINES), language)

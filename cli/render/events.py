@@ -9,11 +9,12 @@ from api.http.foreign_text import first_line, signature, visible_path
 from api.line_comments import place
 from api.quantities import UNREPORTED, duration, money, plural
 from cli.client.events import Event
+from cli.client.files import TextOf
 from cli.render.checks import checked_parts, questions_parts, written_parts
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 from cli.render.runs import Detail, failure_label, merged_parts, of_step, run_parts, stored
 from cli.render.verification import verified_parts
-from cli.render.words import clip, printable
+from cli.render.words import clip, language_of, printable
 from jobs.view.critiques import in_one_form, unmet_text
 
 Data = Mapping[str, Any]
@@ -178,11 +179,27 @@ def _repaired(data: Data, detail: Detail) -> Iterator[Part]:
         yield Code(stored(diff), "diff")
 
 
-def _tool_used(data: Data, _detail: Detail) -> Iterator[Part]:
-    note = f": {first_line(printable(data['note']))}" if data["note"] else ""
+def _tool_used(data: Data, detail: Detail) -> Iterator[Part]:
+    note = f": {first_line(printable(data['note']))}" if data.get("note") else ""
     path = f" {visible_path(data['path'])}" if data["path"] else ""
     text = f"{data['tool']}{path}{note}"
     yield Line("tool", text, Tone.QUIET if data["ok"] else Tone.WARN)
+    if diff := data.get("diff"):
+        yield Code(clip(printable(_without_names(diff)), detail.code_lines), "diff")
+
+
+def _without_names(diff: str) -> str:
+    """The diff of one file without the two lines that name the file."""
+    return diff.split("\n", 2)[-1] if diff.startswith("--- ") else diff
+
+
+def file_parts(event: Event, text_of: TextOf, detail: Detail) -> Iterator[Part]:
+    """The content of each file that a tool wrote, if the event has no diff."""
+    if event.kind != "tool_used" or event.data.get("diff"):
+        return
+    for made in event.data.get("artifacts", ()):
+        if text := text_of(made):
+            yield Code(clip(printable(text), detail.code_lines), language_of(made["name"]))
 
 
 def _answered(data: Data, detail: Detail) -> Iterator[Part]:

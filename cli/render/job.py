@@ -9,7 +9,7 @@ from typing import Any
 from api.quantities import duration
 from cli.client.change import Change
 from cli.client.events import Event
-from cli.render.change import change_parts
+from cli.render.change import change_parts, patch_of, patch_parts
 from cli.render.checks import checked_parts, questions_parts
 from cli.render.events import (
     ACCEPTED,
@@ -21,7 +21,6 @@ from cli.render.events import (
     plan_parts,
 )
 from cli.render.parts import Line, Part, Prose, Tone
-from cli.render.patch import patch_of, patch_parts
 from cli.render.runs import Detail, artifact_text, run_parts
 from cli.render.verification import verified_parts
 from cli.render.words import printable, spend, waits_text

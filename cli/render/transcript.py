@@ -9,7 +9,7 @@ from api.http.foreign_text import signature
 from api.quantities import duration, spent
 from cli.client.events import Event
 from cli.client.service import Job
-from cli.render.events import parts
+from cli.render.events import file_parts, parts
 from cli.render.markdown import fenced, lines
 from cli.render.runs import WHOLE
 from cli.render.words import spend
@@ -22,12 +22,15 @@ LEFT_OUT = frozenset(
 """Kinds of event that the head, the end and the runs of a transcript show already."""
 
 
-def transcript(job: Job, events: Sequence[Event], texts: Texts) -> str:
-    """The whole job in the order in which it happened."""
+def transcript(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[str, str]) -> str:
+    """The whole job in the order in which it happened. `files`: the texts of files that tools
+    wrote, by digest."""
     text = [*_head(job)]
     for event in events:
         if event.kind not in LEFT_OUT:
-            for part in parts(_with_texts(event, texts), WHOLE):
+            drawn = parts(_with_texts(event, texts), WHOLE)
+            written = file_parts(event, lambda made: files.get(made["digest"]), WHOLE)
+            for part in (*drawn, *written):
                 text += lines(part)
     text += _end(job)
     return "\n".join(text).rstrip("\n") + "\n"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 from api.http.foreign_text import visible
 from api.quantities import plural, spent
 
 SOON_SECONDS = 120
+_LANGUAGES = {".py": "python", ".sh": "bash", ".json": "json", ".toml": "toml", ".sql": "sql"}
 
 
 def printable(text: str) -> str:
@@ -26,6 +28,11 @@ def clip(text: str, lines: int | None) -> str:
     tail = lines - head
     gap = f"... {len(every) - lines} more lines ..."
     return "\n".join([*every[:head], gap, *every[len(every) - tail :]])
+
+
+def language_of(path: str) -> str:
+    """The language of a file, as pygments names it."""
+    return _LANGUAGES.get(PurePosixPath(path).suffix, "text")
 
 
 def patch_text(patch: Mapping[str, Any]) -> str:

@@ -310,6 +310,9 @@ class ToolUsedData(StepOfBranch):
     ok: bool
     note: NotRequired[str]
     artifacts: NotRequired[list[ArtifactData]]
+    diff: NotRequired[str]
+    """The change of a file that existed before, as a unified diff. Missing if it has more than
+    16,000 characters."""
 
 
 class AnsweredData(TypedDict):

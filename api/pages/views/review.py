@@ -23,8 +23,8 @@ from api.routes.reviews import settle
 from api.schemas.problem import FieldError
 from api.schemas.review import ReviewRequest
 from api.services import Services, ServicesDep, find_job
-from api.start_files import start_files
 from api.submission.job_requests import refuse
+from api.submission.start_files import start_files
 from jobs.blobs import manifest
 from jobs.blobs.directory import Blobs
 from jobs.errors import BlobMissing

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.client.events import Event
+from cli.client.files import text_of
 from cli.client.service import Job, Service
 from cli.context import open_service
 from cli.errors import CliError
 from cli.render.transcript import Texts, transcript
 
 FORMAT = 1
+MOST_BYTES = 1024 * 1024
+"""Of a file: tools edit no longer file."""
 PARTS = ("code", "stdout", "stderr")
 
 
@@ -39,18 +42,21 @@ PARTS = ("code", "stdout", "stderr")
 def command(
     flags: Mapping[str, Any], /, job_id: str, form: str | None, output: Path | None
 ) -> None:
-    """Write the transcript of the job ID: task, plan, each run with its code and whole output,
-    repairs, verdicts, decisions, cost.
+    """Write the transcript of the job ID: task, plan, each run with its code and whole output, the
+    files that tools wrote, repairs, verdicts, decisions, cost.
 
-    JSON holds the job and its events as the API returns them, and the whole of each text that the
-    API shortens. A job that is still running is written as far as it has come.
+    JSON holds the job and its events as the API returns them, the whole of each text that the API
+    shortens (`texts`), and the text of each version of a file that a tool wrote (`files`, by
+    SHA-256). A job that is still running is written as far as it has come.
     """
     chosen = form or ("json" if output is not None and output.suffix == ".json" else "md")
     with open_service(flags) as service:
         job = service.job(job_id)
         events = list(service.events_so_far(job))
         texts = _whole(service, job_id, events)
-        text = _as_json(job, events, texts) if chosen == "json" else transcript(job, events, texts)
+        files = _written(service, job_id, events)
+        write = _as_json if chosen == "json" else transcript
+        text = write(job, events, texts, files)
     _write(output, text)
 
 
@@ -73,7 +79,20 @@ def _whole(service: Service, job_id: str, events: list[Event]) -> Texts:
     return texts
 
 
-def _as_json(job: Job, events: list[Event], texts: Texts) -> str:
+def _written(service: Service, job_id: str, events: Sequence[Event]) -> Mapping[str, str]:
+    """The texts of the files that tools wrote, by digest."""
+    fetched = text_of(service, job_id, MOST_BYTES)
+    versions = {
+        made["digest"]: made
+        for event in events
+        if event.kind == "tool_used"
+        for made in event.data.get("artifacts", ())
+    }
+    texts = ((digest, fetched(made)) for digest, made in versions.items())
+    return {digest: text for digest, text in texts if text is not None}
+
+
+def _as_json(job: Job, events: Sequence[Event], texts: Texts, files: Mapping[str, str]) -> str:
     whole = {
         "format": FORMAT,
         "job": job,
@@ -81,6 +100,7 @@ def _as_json(job: Job, events: list[Event], texts: Texts) -> str:
             {"seq": e.seq, "at": e.at.isoformat(), "kind": e.kind, "data": e.data} for e in events
         ],
         "texts": {f"{run}/{part}": text for (run, part), text in texts.items()},
+        "files": files,
     }
     return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
 

@@ -162,3 +162,28 @@ async def test_line_ends_and_names_stay_as_they_are(tmp_path: Path) -> None:
     assert used.texts[6].startswith("wrote Shot 9.41\\u202fPM.txt")
     assert (files[shot], used.texts[7]) == (b"seen\r\n", "seen\r\n")
     assert used.texts[8] == "wrote \\u3000\U0001f468\\u200d\U0001f469.md (0 bytes)"
+
+
+async def test_the_event_of_a_change_has_its_diff_and_a_long_diff_is_left_out(
+    tmp_path: Path,
+) -> None:
+    long = "".join(f"{number:030}\n" for number in range(600))
+    used = await use(
+        tmp_path,
+        NONE,
+        call("edit_file", path="notes.txt", old_text="line 50\n", new_text="fifty\n"),
+        call("write_file", path="src/a.py", content="x = 2\n"),
+        call("write_file", path="src/a.py", content="y = 3\n", append=True),
+        call("write_file", path="new.py", content="z = 4\n"),
+        call("write_file", path="notes.txt", content=long),
+        files=FILES,
+    )
+    context = "\n line 47\n line 48\n line 49\n-line 50\n+fifty\n line 51\n line 52\n line 53"
+    assert [data.get("diff") for data in used.data] == [
+        f"--- a/notes.txt\n+++ b/notes.txt\n@@ -47,7 +47,7 @@{context}",
+        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 2\n ",
+        "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,3 @@\n x = 2\n+y = 3\n ",
+        None,
+        None,
+    ]
+    assert [data["artifacts"][0]["name"] for data in used.data][3:] == ["new.py", "notes.txt"]

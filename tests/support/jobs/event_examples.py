@@ -49,7 +49,8 @@ EXAMPLES = {
     "model_called": CALLED,
     "run_finished": RUN,
     "repaired": REPAIRED,
-    "tool_used": {"tool": "t", "path": "p", "ok": False, "note": "n", "artifacts": []},
+    "tool_used": {"tool": "t", "path": "p", "ok": False, "note": "n", "artifacts": [],
+                  "diff": "--- a/p\n+++ b/p\n@@ -1 +1 @@\n-old line\n+new line"},
     "step_started": {"step": 1, "revision": 1},
     "step_finished": {"step": 1, "revision": 1},
     "merged": {

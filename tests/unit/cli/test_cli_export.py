@@ -18,13 +18,20 @@ TOLD = {
     "run_finished": {**EXAMPLES["run_finished"], "stderr": CUT},
     "repaired": {**EXAMPLES["repaired"], "diff": CUT},
 }
+WRITTEN = {"name": "a.py", "digest": "e" * 64, "size": 10, "media_type": "text/x-python"}
+PICTURE = {"name": "a.png", "digest": "f" * 64, "size": 4, "media_type": "image/png"}
+WRITE = {"tool": "write_file", "path": "a.py", "ok": True, "artifacts": [WRITTEN, PICTURE]}
 
 
 @pytest.fixture
 def finished(tiny):
-    events = [event(seq, kind, **data) for seq, (kind, data) in enumerate(TOLD.items(), start=1)]
     plain = {"Content-Type": "text/plain"}
-    tiny.on("GET /jobs/j1", Answer(200, job(last_event=len(TOLD))))
+    happened = [*TOLD.items()]
+    happened.insert(-1, ("tool_used", WRITE))  # the last event is final
+    events = [event(seq, kind, **data) for seq, (kind, data) in enumerate(happened, start=1)]
+    tiny.on("GET /jobs/j1", Answer(200, job(last_event=len(happened))))
+    tiny.on("GET /jobs/j1/artifacts/a.py", Answer(200, b"print(1)\n", plain))
+    tiny.on("GET /jobs/j1/artifacts/a.png", Answer(200, b"\x89P\0G", plain))
     tiny.on("GET /jobs/j1/events", stream(*events))
     tiny.on("GET /jobs/j1/runs/1/stderr", Answer(200, b"```\nthe whole of it", plain))
     tiny.on("GET /jobs/j1/repairs/r2/diff", Answer(200, b"-x\n+y", plain))
@@ -40,6 +47,8 @@ def test_markdown_shows_it_in_order_with_whole_texts(finished, capsys):
         "**run 1**",
         "````text\n```\nthe whole of it\n````",
         "```diff\n-x\n+y\n```",
+        "```diff\n@@ -1 +1 @@\n-old line\n+new line\n```",
+        "**tool** write_file a.py\n\n```python\nprint(1)\n```",
         "| all | 3 | 1000 | 234 | $0.0012 |",
     )
     places = [text.index(part) for part in parts]
@@ -52,7 +61,12 @@ def test_json_holds_job_events_and_whole_texts(finished, tmp_path):
     assert run(["--url", finished.url, "export", "j1", "-o", str(path)]) == 0
     shown = json.loads(path.read_text())
     assert shown["job"]["id"] == "j1"
-    assert [each["kind"] for each in shown["events"]] == list(TOLD)
+    assert [each["kind"] for each in shown["events"]] == [
+        *list(TOLD)[:-1],
+        "tool_used",
+        *list(TOLD)[-1:],
+    ]
+    assert shown["files"] == {"e" * 64: "print(1)\n"}
     assert shown["texts"] == {"r1/stderr": "```\nthe whole of it", "r2/diff": "-x\n+y"}
 
 

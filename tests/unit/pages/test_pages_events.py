@@ -34,6 +34,11 @@ def test_no_shape_of_an_event_takes_the_page_away(kind, data):
     assert 'id="e1"' in drawn("timeline.html", entries=entries)
 
 
+def test_an_edit_shows_what_it_changed():
+    (entry,) = job_view.timeline("j", [Event(1, 0, "tool_used", EXAMPLES["tool_used"])], 0)
+    assert '<span class="d-added">+new line</span>' in entry["body"]
+
+
 UNMET = {"criterion": "floats", "location": "a.py:3", "reason": "it takes <int> only"}
 
 
