@@ -95,6 +95,14 @@ class ModelSettings(ProviderSettings):
         description="temperature of the executor's model after a repair that failed, until one"
         " succeeds; unset: as always. A higher one makes exact edits worse",
     )
+    context_share: float = Field(
+        0.5,
+        ge=0.05,
+        le=1,
+        description="the part of a model's context that a conversation may take; beyond it, the "
+        "oldest replies are left out with the results of their calls",
+    )
+
     model_headers: ModelHeaders = Field(
         None,
         description="HTTP headers that a gateway needs, as JSON by model: "

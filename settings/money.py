@@ -73,18 +73,6 @@ class MoneySettings(FettleSettings):
         "smallest first; at most an eighth of the model's context. Larger files are shown by their "
         "first lines and what they define",
     )
-    history_characters: int = Field(
-        20_000,
-        ge=1_000,
-        description="old tool output that a request repeats; beyond it all but the latest three "
-        "outputs are left out",
-    )
-    conversation_characters: int = Field(
-        160_000,
-        ge=10_000,
-        description="how much of the model's own replies a request repeats; beyond it the oldest"
-        " replies are left out, with the results of their calls, down to half",
-    )
     prices: PriceList = Field(
         (),
         description="your own prices for a million tokens, which come before the bundled list: "

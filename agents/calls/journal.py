@@ -104,8 +104,10 @@ async def model_call(
     send: as much of `messages` or `draft` as fits into that model's context. The charge and the
     event name the model that answered. `whole` is the full request, if it is more than `messages`
     and `offered`. `varied`: at the temperature of repairs. A recorded turn is stored before the
-    call, because the event refers to it. `more` are events that follow from the reply. The journal
-    knows the call by its place and messages: a retry with another model recalls it.
+    call, because the event refers to it. `more` are events that follow from the reply.
+
+    The journal knows the call by its place and all of `messages`, before any is left out: a retry
+    with another model, or with another context, recalls it (ADR 83).
     """
     given = whole or FullRequest(messages, offered)
     drawn = draft or Draft.of(messages, offered)
@@ -116,7 +118,8 @@ async def model_call(
         nonlocal guard
         guard = _guard(ports, role, at, name)
         with calling(guard=guard), _noting(ports.unanswered, name):
-            return await ask_within_context(model, role, drawn, partial(call, model))
+            share = ports.bounds.context_share
+            return await ask_within_context(model, role, drawn, partial(call, model), share)
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()

@@ -1,7 +1,8 @@
 """Fits each role's request into the context of the model.
 
-The context is known from the model's library or from the settings, and a request that cannot fit
-into it fails unsent. What a provider still refuses as too long is halved.
+A conversation gets a share of the context. The context is known from the model's library, from its
+server or from the settings, and a request that cannot fit into it fails unsent. If a provider still
+refuses a request as too long, half of it is sent.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from agents.context.ranked import fitted, within_budget
-from agents.context.trimming import latest, text_of
+from agents.context.trimming import size, text_of, trimmed
 from agents.models.capabilities.limits import USEFUL_TOKENS
 from agents.models.chains import Role
 from agents.models.error_mapping.describe import too_long
@@ -36,8 +37,12 @@ TOOL_BYTES = 1_000
 """An estimate of a tool's description with its arguments, if only its name is known."""
 _TRIES = 10
 """Tries of one request. Halved each time, it ends at a five-hundredth."""
-_STEPS = tuple((int(32_000 * 0.75**step), max(1, 14 - step)) for step in range(21))
-"""(Characters that stay of each part, exchanges that stay): the first that fits is used."""
+_STEPS = tuple(0.9**step for step in range(1, 50))
+"""The most that stays of each part, as a share of the request: the first that fits is used."""
+LEAST_PART = 100
+"""Characters that stay of each part: its beginning and end show its kind."""
+USUAL_CONTEXT = 128_000
+"""Tokens, for the share of a conversation in a context that is not known."""
 
 Messages = Sequence[BaseMessage]
 Send = Callable[[Messages], Awaitable[AIMessage]]
@@ -56,66 +61,64 @@ class Draft:
         return cls(messages, TOOL_BYTES * len(offered))
 
 
-async def ask_within_context(model: Any, role: Role, draft: Draft, send: Send) -> AIMessage:
+async def ask_within_context(
+    model: Any, role: Role, draft: Draft, send: Send, share: float = 1.0
+) -> AIMessage:
     """The reply to as much of the request as fits into the model's context.
 
-    If the provider refuses it as too long, half is sent. Raises ContextExceeded, with the role, the
-    model, the tokens and what to do, if nothing more can be cut; before sending, if it cannot fit.
+    A conversation that takes more than `share` of the context is trimmed. If the provider refuses
+    the request as too long, half is sent. Raises ContextExceeded, with the role, the model, the
+    tokens and what to do, if nothing more can be cut; before sending, if it cannot fit.
     """
     known = model if isinstance(model, ProviderModel) else None
+    messages = draft.messages
     if known:
         await known.learn_context()
         # Other models' fields are not sent.
-        own = [without_foreign_fields(each, known.full_name) for each in draft.messages]
-        draft = replace(draft, messages=within_budget(own, known.context))
-    given = cut(draft.messages, _space(known, draft))
-    if known and (why := _unsendable(known, size(given) + draft.beside)):
-        raise ContextExceeded(_error(role, given, draft, too_long(known.full_name, why)))
+        messages = [without_foreign_fields(each, known.full_name) for each in messages]
+        draft = replace(draft, messages=within_budget(messages, known.context))
+        messages = trimmed(draft.messages, _conversation_space(known, draft, share))
+    messages = cut(messages, _space(known, draft))
+    if known and (why := _unsendable(known, size(messages) + draft.beside)):
+        raise ContextExceeded(_error(role, messages, draft, too_long(known.full_name, why)))
     for _ in range(_TRIES):
         try:
-            return await send(given)
+            return await send(messages)
         except ContextExceeded as error:
             refused = error
-        most = size(given) // 2
+        most = size(messages) // 2
         if known is not None:
             await known.learn_context(refused=True)
             most = min(most, _space(known, draft) or most)
-        less = cut(draft.messages, most)
-        if size(less) >= size(given):
+        shorter = cut(draft.messages, most)
+        if size(shorter) >= size(messages):
             break
-        given = less
-    raise ContextExceeded(_error(role, given, draft, refused), status=refused.status) from refused
+        messages = shorter
+    raise ContextExceeded(
+        _error(role, messages, draft, refused), status=refused.status
+    ) from refused
 
 
 def cut(messages: Messages, most: int | None) -> Messages:
     """The messages within `most` bytes, or as short as possible; None: unchanged.
 
-    First, ranked parts are left out. Then all trimmable parts and tool outputs are cut alike, in
-    the middle; the oldest exchanges go. The fields of a reply go as soon as they are longer than a
-    part may be: a server that needs them gets a placeholder.
+    First old exchanges go (`trimmed`). If the rest is still too long, ranked parts are left out,
+    and then all trimmable parts and tool outputs are cut alike, in the middle. The fields of a
+    reply go as soon as they are longer than a part may be: a server that needs them gets a
+    placeholder.
     """
-    if most is None or size(messages) <= most:
+    if most is None:
         return messages
-    surplus = size(messages) - most
-    messages = [fitted(each, max(0, weight(text_of(each)) - surplus)) for each in messages]
-    if size(messages) <= most:
-        return messages
-    given = messages
-    for limit, kept in _STEPS:
-        given = [
-            _shortened(each, limit) for each in latest(cast("list[AnyMessage]", messages), kept)
-        ]
-        if size(given) <= most:
+    shortened = trimmed(messages, most)
+    if (surplus := size(shortened) - most) > 0:
+        messages = [fitted(each, max(0, weight(text_of(each)) - surplus)) for each in messages]
+        shortened = trimmed(messages, most)
+    for step in _STEPS:
+        if size(shortened) <= most:
             break
-    return given
-
-
-def size(messages: Messages) -> int:
-    """Bytes of the messages, with the arguments of the model's calls and the replies' fields."""
-    calls = (call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls)
-    args = (str(value) for call in calls for value in call["args"].values())
-    texts = sum(weight(text_of(each)) for each in messages)
-    return texts + sum(map(weight, args)) + sum(map(fields_size, messages))
+        limit = max(LEAST_PART, int(most * step))
+        shortened = trimmed([_shortened(message, limit) for message in messages], most)
+    return shortened
 
 
 def tool_bytes(tools: Sequence[BaseTool | dict[str, Any]]) -> int:
@@ -123,9 +126,9 @@ def tool_bytes(tools: Sequence[BaseTool | dict[str, Any]]) -> int:
     return weight(json.dumps([convert_to_openai_tool(tool) for tool in tools], ensure_ascii=False))
 
 
-def _shortened(message: AnyMessage, limit: int) -> AnyMessage:
+def _shortened(message: BaseMessage, limit: int) -> BaseMessage:
     if fields_size(message) > limit:
-        message = cast("AnyMessage", without_fields(message))
+        message = without_fields(message)
     text = text_of(message)
     parts = [(each.start, each.end) for each in trimmable_parts(message)]
     if isinstance(message, ToolMessage):
@@ -138,6 +141,13 @@ def _shortened(message: AnyMessage, limit: int) -> AnyMessage:
         pieces += [text[done:start], min(part, head_and_tail(part, limit), key=len)]
         done = end
     return with_parts(message, "".join([*pieces, text[done:]]))
+
+
+def _conversation_space(model: ProviderModel, draft: Draft, share: float) -> int:
+    """The bytes of messages within a share of the model's context, and within its space."""
+    within_share = int((model.context or USUAL_CONTEXT) * share) * BYTES_A_TOKEN - draft.beside
+    space = _space(model, draft)
+    return within_share if space is None else min(max(within_share, MIN_MESSAGE_BYTES), space)
 
 
 def _space(model: ProviderModel | None, draft: Draft) -> int | None:

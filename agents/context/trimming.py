@@ -1,108 +1,94 @@
-"""Trims long conversations, whatever the model's context. Pure.
+"""Leaves out the oldest exchanges of a long conversation. Pure.
 
-Each request repeats the conversation, so old tool output is paid for again and again, and a job's
-input grows with the square of its calls. Trimming happens in few, big steps and not by a sliding
-window: providers cache the beginning of a prompt, and read it at a tenth of the price as long as it
-does not change.
+An exchange is a reply of the model with the results of its calls. As long as a conversation fits,
+it is sent unchanged, and the provider's cache knows all but its end. When it does not fit any more,
+exchanges are left out until half of the space is free. Such cuts are rare and large, because the
+rest of the request after a cut is paid in full again. The prompts (task, feedback) always stay, and
+so does the newest exchange, because the model has not read its results.
 
-Old tool output goes first. The model's own text stays until there is too much of it; then half of
-the oldest exchanges (a reply with the results of its calls) go at once. The task, the feedback and
-the files in the workspace stay, and the state keeps the whole conversation. The result depends on
-the conversation alone, so an attempt after a crash sends the same.
+Why: docs/decisions/0083-the-context-bounds-a-conversation.md
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from operator import attrgetter, itemgetter
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from agents.models.replies.fields import fields_size
-from agents.ports import Bounds
 from agents.prompts import render
-from agents.texts import one_line
+from agents.texts import weight
+from agents.tools.trace import traces
 
-KEPT_OUTPUTS = 3
-"""The latest outputs stay, whatever their size: the model is working with them."""
-KEPT_EXCHANGES = 5
-LEAST_CHARACTERS = 400
-"""A shorter output stays: its replacement would not be much shorter."""
-SHOWN_CHARACTERS = 80
-LOOKED_AT = 3 * SHOWN_CHARACTERS
-"""Characters read for the beginning of an output; this happens for each request."""
+READ = "read_file"
+"""The tool that shows a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The messages from `start` up to `end`; `size` is the model's own text in characters,
-    with its calls and fields."""
+    """The messages from `start` up to `end`, their bytes, and the paths of the files that their
+    calls read and changed."""
 
     start: int
     end: int
     size: int
+    read: frozenset[str]
+    changed: frozenset[str]
+
+    @classmethod
+    def of(cls, messages: Sequence[BaseMessage], start: int, end: int) -> Exchange:
+        """The exchange at these places of the conversation."""
+        calls = traces(messages[start:end])
+        uses = [trace["data"] for trace in calls if trace["kind"] == "tool_used"]
+        return cls(
+            start,
+            end,
+            size(messages[start:end]),
+            frozenset(use["path"] for use in uses if use["tool"] == READ and use["ok"]),
+            frozenset(file["name"] for trace in calls for file in trace["files"]),
+        )
 
 
-def trimmed(messages: Sequence[AnyMessage], bounds: Bounds) -> list[AnyMessage]:
-    """The part of the conversation that a request repeats."""
-    return without_old_exchanges(without_old_output(messages, bounds.history), bounds.conversation)
+def trimmed(messages: Sequence[BaseMessage], most: int) -> Sequence[BaseMessage]:
+    """The conversation within `most` bytes, beside a note, if leaving out exchanges can do it.
 
-
-def without_old_output(messages: Sequence[AnyMessage], step: int | None) -> list[AnyMessage]:
-    """The conversation without old tool output; None: with all of it.
-
-    `step` is in characters: once a request has that much old output, all of it goes.
+    The cuts of all earlier requests of this conversation are made again, one after the other. So
+    the result depends on the conversation and `most` alone, and begins like the request before.
     """
-    if step is None:
-        return list(messages)
-    out = _left_out(messages, step)
-    return [_stub(message) if place in out else message for place, message in enumerate(messages)]
+    history = exchanges(messages)
+    repeated: list[Exchange] = []
+    prompts = size(messages[: history[0].start] if history else messages)
+    for newest, following in zip_longest(history, history[1:]):
+        repeated.append(newest)
+        prompts += size(messages[newest.end : following.start if following else None])
+        if prompts + sum(exchange.size for exchange in repeated) > most:
+            repeated = _cut(repeated, (most - prompts) // 2)
+    starts = {exchange.start for exchange in repeated}
+    return _without(messages, [each for each in history if each.start not in starts])
 
 
-def without_old_exchanges(messages: Sequence[AnyMessage], most: int | None) -> list[AnyMessage]:
-    """The conversation with at most about `most` characters of the model's text; None: all.
-
-    The latest `KEPT_EXCHANGES` stay, whatever their size.
-    """
-    if most is None:
-        return list(messages)
-    kept: deque[Exchange] = deque()
-    size = 0
-    for each in exchanges(messages):  # as each earlier request did
-        kept.append(each)
-        size += each.size
-        if size > most:
-            while size > most // 2 and len(kept) > KEPT_EXCHANGES:
-                size -= kept.popleft().size
-    return latest(messages, len(kept))
-
-
-def latest(messages: Sequence[AnyMessage], kept: int) -> list[AnyMessage]:
-    """The conversation with its latest `kept` exchanges, and a note about the others."""
-    gone = exchanges(messages)[:-kept]
-    if not gone:
-        return list(messages)
-    places = {place for each in gone for place in range(each.start, each.end)}
-    left = [message for place, message in enumerate(messages) if place not in places]
-    replies = [messages[each.start] for each in gone]
-    calls = (call for each in replies if isinstance(each, AIMessage) for call in each.tool_calls)
-    tools = sorted(Counter(call["name"] for call in calls).items())
-    note = HumanMessage(render("executor/left_out", replies=len(replies), tools=tools))
-    return [*left[:1], note, *left[1:]]
-
-
-def exchanges(messages: Sequence[AnyMessage]) -> list[Exchange]:
+def exchanges(messages: Sequence[BaseMessage]) -> list[Exchange]:
     """The exchanges, in order."""
-    found: list[Exchange] = []
-    for place, message in enumerate(messages):
+    history: list[Exchange] = []
+    for start, message in enumerate(messages):
         if isinstance(message, AIMessage):
-            args = (str(value) for call in message.tool_calls for value in call["args"].values())
-            size = len(text_of(message)) + sum(map(len, args)) + fields_size(message)
-            found.append(Exchange(place, place + 1, size))
-        elif isinstance(message, ToolMessage) and found:
-            found[-1] = Exchange(found[-1].start, place + 1, found[-1].size)
-    return found
+            end = start + 1
+            while end < len(messages) and isinstance(messages[end], ToolMessage):
+                end += 1
+            history.append(Exchange.of(messages, start, end))
+    return history
+
+
+def size(messages: Sequence[BaseMessage]) -> int:
+    """Bytes of the messages, with the arguments of the model's calls and the replies' fields."""
+    calls = (call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls)
+    args = (str(value) for call in calls for value in call["args"].values())
+    texts = sum(weight(text_of(each)) for each in messages)
+    return texts + sum(map(weight, args)) + sum(map(fields_size, messages))
 
 
 def text_of(message: BaseMessage) -> str:
@@ -112,41 +98,37 @@ def text_of(message: BaseMessage) -> str:
     return content if isinstance(content, str) else str(message.text)
 
 
-def _left_out(messages: Sequence[AnyMessage], step: int) -> frozenset[int]:
-    """The indexes of outputs that are left out, found by replaying all earlier requests."""
-    recent: deque[int] = deque()
-    old: list[int] = []
-    out: list[int] = []
-    size = 0
-    for place in _ends(messages):
-        message = messages[place] if place < len(messages) else None
-        if isinstance(message, ToolMessage):
-            recent.append(place)
-            if len(recent) > KEPT_OUTPUTS:
-                passed = recent.popleft()
-                if (characters := len(text_of(messages[passed]))) > LEAST_CHARACTERS:
-                    old.append(passed)
-                    size += characters
-        elif size >= step:  # a request was sent here, or is sent now
-            out += old
-            old, size = [], 0
-    return frozenset(out)
+def _cut(repeated: Sequence[Exchange], space: int) -> list[Exchange]:
+    """The newest exchange, and as many others as fit with it into `space` bytes.
+
+    The latest work comes first, up to half of the space, then files that the model read and that
+    have not changed since, then the rest; newer exchanges before older ones.
+    """
+    last_change = {path: exchange.start for exchange in repeated for path in exchange.changed}
+    total = 0
+    ranked: list[tuple[int, Exchange]] = []
+    for exchange in reversed(repeated):
+        total += exchange.size
+        unchanged = any(last_change.get(path, -1) < exchange.start for path in exchange.read)
+        ranked.append((0 if total <= space // 2 else 1 if unchanged else 2, exchange))
+    (_, newest), *older = ranked
+    chosen, total = [newest], newest.size
+    for _, exchange in sorted(older, key=itemgetter(0)):
+        if total + exchange.size <= space:
+            chosen.append(exchange)
+            total += exchange.size
+    return sorted(chosen, key=attrgetter("start"))
 
 
-def _ends(messages: Sequence[AnyMessage]) -> Iterable[int]:
-    """Indexes of outputs, of replies, and the end, where the next reply will be."""
-    for place, message in enumerate(messages):
-        if isinstance(message, ToolMessage | AIMessage):
-            yield place
-    yield len(messages)
-
-
-def _stub(message: AnyMessage) -> AnyMessage:
-    """A replacement for an output: its length and its beginning."""
-    text = text_of(message)
-    beginning = one_line(text.lstrip()[:LOOKED_AT], SHOWN_CHARACTERS)
-    return message.model_copy(
-        update={
-            "content": f"[{len(text):,} characters, left out to save space; beginning: {beginning}]"
-        }
-    )
+def _without(messages: Sequence[BaseMessage], omitted: Sequence[Exchange]) -> Sequence[BaseMessage]:
+    """The conversation with a note in place of the first omitted exchange."""
+    if not omitted:
+        return messages
+    indexes = {index for exchange in omitted for index in range(exchange.start, exchange.end)}
+    replies = (messages[exchange.start] for exchange in omitted)
+    calls = (call for reply in replies if isinstance(reply, AIMessage) for call in reply.tool_calls)
+    tools = sorted(Counter(call["name"] for call in calls).items())
+    note = HumanMessage(render("executor/left_out", replies=len(omitted), tools=tools))
+    first = omitted[0].start
+    later = [messages[i] for i in range(first, len(messages)) if i not in indexes]
+    return [*messages[:first], note, *later]

@@ -20,7 +20,6 @@ from langchain_core.tools import BaseTool
 from agents.calls.call_key import for_call
 from agents.calls.journal import FullRequest, model_call
 from agents.context.overflow import Draft, Messages, tool_bytes
-from agents.context.trimming import trimmed
 from agents.errors import BudgetExhausted
 from agents.evidence.sources import has_sources
 from agents.executor.call_ids import with_unique_ids
@@ -175,8 +174,7 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
     state = cast("dict[str, Any]", request.state)
     at = for_call(CallKey(*state["key"]), replies(state["messages"]), ordinal)
     ports = request.runtime.context
-    asked = request.override(messages=trimmed(request.messages, ports.bounds))
-    whole = _whole(asked) if ports.redaction is not None else None  # for a recording alone
+    whole = _whole(request) if ports.redaction is not None else None  # for a recording alone
     escalated = escalation_of(state, ports)
 
     def step_events(reply: AIMessage) -> Sequence[Event]:
@@ -185,12 +183,12 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
         return changes.events(CallKey(*state["key"]), replies(before), state["revision"])
 
     instructions = weight(str(request.system_message.text)) if request.system_message else 0
-    draft = Draft(asked.messages, instructions + tool_bytes(request.tools))
+    draft = Draft(request.messages, instructions + tool_bytes(request.tools))
     return await model_call(
         ports,
         EXECUTOR,
         at,
-        asked.messages,
+        request.messages,
         call,
         draft=draft,
         whole=whole,

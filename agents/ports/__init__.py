@@ -223,14 +223,14 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far a job may go, and how much of a text is passed on. In characters, except `steps`.
+    """How far a job may go, and how much of a text is passed on, in characters.
 
     `steps` bounds the executor's model calls in one revision, or in one branch of it, and
     `max_parallel_steps` the plan's steps that run at the same time. `answer`, `output` and `read`
     bound what a model sees of an answer, of one output of a run, and of one read of a file.
     `files` bounds the texts of the job's first files that prompts show in full.
-    `history` bounds the old tool output that a request repeats, `conversation` the model's own text
-    (`agents.context.trimming`; None: no bound). A text longer than `kept` is recorded by digest.
+    `context_share` is the part of a model's context that a conversation may take
+    (`agents.context.trimming`). A text longer than `kept` is recorded by digest.
     Without `allow_repair` a revision ends with the reply whose code has run; with `pause_each_run`
     too, since a person is asked after each run. With `review` a person decides before the critic.
     Without `use_planner` the default plan is used.
@@ -244,8 +244,7 @@ class Bounds:
     read: int = 20_000
     files: int = 12_000
     kept: int = 4_096
-    history: int | None = 20_000
-    conversation: int | None = 160_000
+    context_share: float = 0.5
     allow_repair: bool = True
     pause_each_run: bool = False
     review: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from benchmarks.provider.turn import ToolCall
 
 Speaker = Literal["system", "user", "assistant", "tool"]
 Wire = Literal["openai", "gemini", "anthropic", "ollama"]
+_LEFT_OUT = re.compile(r"\[(\d{1,6}) of your earlier replies are left out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +49,9 @@ class Request:
 
     @property
     def replies_so_far(self) -> int:
-        """The number of the model's messages."""
-        return sum(message.speaker == "assistant" for message in self.messages)
+        """The number of the model's messages, with those that a note of Fettle's says are left
+        out."""
+        users = (message.text for message in self.messages if message.speaker == "user")
+        notes = (note for text in users for note in _LEFT_OUT.finditer(text))
+        repeated = sum(message.speaker == "assistant" for message in self.messages)
+        return repeated + sum(int(note[1]) for note in notes)

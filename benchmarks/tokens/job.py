@@ -19,14 +19,15 @@ from benchmarks.tokens.counted import Sent
 from sandbox.protocol import Limits, Sandbox
 
 
-async def sent(sandbox: Sandbox, calls: int, *, history: int | None) -> Sent:
-    """The tokens of the executor's requests; `history` is that of `agents.ports.Bounds`."""
+async def sent(sandbox: Sandbox, calls: int, *, context: int) -> Sent:
+    """The tokens of the executor's requests to a model with a context of so many tokens."""
     with ProviderServer(script.answer) as server:
-        pool = ModelPool(ModelOptions({"groq": "none"}, {"groq": server.groq_url}))
+        options = ModelOptions({"groq": "none"}, {"groq": server.groq_url}, context_tokens=context)
+        pool = ModelPool(options)
         models = RoleModels.alone(pool, script.model(calls))
         ports = replace(
             ports_over(MemoryRecord(), sandbox, models),
-            bounds=Bounds(steps=2 * calls, history=history, conversation=None),
+            bounds=Bounds(steps=2 * calls),
             environment=await describe(sandbox, Limits()),
         )
         try:

@@ -26,6 +26,12 @@ OF_DEPLOY = frozenset(
     )
 )
 """Read by deploy/ and the compose files, which share an environment with the processes."""
+REMOVED = {
+    f"{PREFIX}{name}": "the model's context bounds a conversation; FETTLE_CONTEXT_SHARE is the "
+    "part of it that a conversation may take"
+    for name in ("HISTORY_CHARACTERS", "CONVERSATION_CHARACTERS")
+}
+"""Settings of earlier releases, and their remedy."""
 SIMILAR = 0.75
 
 
@@ -39,6 +45,8 @@ class Unknown:
     nearest: str | None
 
     def __str__(self) -> str:
+        if remedy := REMOVED.get(f"{PREFIX}{self.name.upper().removeprefix(PREFIX)}"):
+            return f"{self.name} ({self.origin}) is no longer a setting: {remedy}"
         guess = f": did you mean {self.nearest}?" if self.nearest else ""
         return f"{self.name} ({self.origin}) is not a setting{guess}"
 

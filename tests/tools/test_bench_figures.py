@@ -82,6 +82,6 @@ def test_tokens_are_bytes_and_a_cache_knows_what_was_sent_before() -> None:
     assert found.tokens == -(-(size(*one) + size(*two) + size(*three)) // 4)
     assert found.cached == -(-(size(*one) + size("a" * 40)) // 4)
     keys = figures({100: (Sent(260, 100, 1_310), Sent(1_000, 900, 1_310))})
-    assert (keys["ratio_100"], keys["cached_untrimmed_100"]) == (0.26, 0.9)
-    assert missed(keys) == ["ratio_100", "overhead"]
-    assert missed({"ratio_100": 0.25}) == []
+    assert (keys["price_ratio_100"], keys["cached_untrimmed_100"]) == (0.895, 0.9)
+    assert missed(keys) == ["price_ratio_100", "overhead"]
+    assert missed({"price_ratio_100": 0.8}) == []

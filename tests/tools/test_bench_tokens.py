@@ -9,14 +9,21 @@ from click.testing import CliRunner
 from benchmarks.tokens.__main__ import GOALS, main
 
 
-def test_a_long_history_is_sent_in_part() -> None:
+def test_a_conversation_that_fits_costs_no_more_than_without_trimming() -> None:
     done = CliRunner().invoke(main, ["--json", "--calls", "3", "--calls", "9"])
     assert done.exit_code == 0, done.output
     keys = json.loads(done.stdout.splitlines()[-1])
-    assert keys["ratio_3"] == 1.0
-    assert keys["tokens_3"] == keys["tokens_untrimmed_3"]
-    assert 0.4 < keys["ratio_9"] < 0.95
-    assert keys["cached_9"] > 0.6
+    assert (keys["price_ratio_3"], keys["price_ratio_9"]) == (1.0, 1.0)
+    assert keys["tokens_9"] == keys["tokens_untrimmed_9"]
+    assert keys["cached_9"] > 0.8
+
+
+def test_a_job_of_a_hundred_calls_costs_less_than_without_trimming() -> None:
+    done = CliRunner().invoke(main, ["--json", "--calls", "100"])
+    assert done.exit_code == 0, done.output
+    keys = json.loads(done.stdout.splitlines()[-1])
+    assert keys["price_ratio_100"] <= GOALS["price_ratio_100"] == 0.8
+    assert keys["cached_100"] > 0.9
 
 
 def test_every_request_repeats_little() -> None:

@@ -72,16 +72,25 @@ class CrashingJournal(MemoryJournal):
 
 
 async def run(
-    folder: Path, name: str, thinker: Thinker, *, bounds: Bounds | None = None, crash_at: int = 0
+    folder: Path,
+    name: str,
+    thinker: Thinker,
+    *,
+    bounds: Bounds | None = None,
+    crash_at: int = 0,
+    contexts: Sequence[int | None] = (None, None),
 ) -> Journey:
-    sandbox = PlannedSandbox({code: printed(f"ran {code}\n") for code in CODES})
+    """One attempt, or two if the first crashes; their models have these contexts."""
+    sandbox = PlannedSandbox({code: printed(f"ran {code}\n" * 40) for code in CODES})
     journey = Journey.plan(folder, [], sandbox, bounds=bounds)
     keys = dict.fromkeys(
         ("groq", "deepseek", "openrouter", "compatible", "mistral", "azure"), "key"
     )
     with ProviderServer(thinker) as server:
         for attempt in range(2 if crash_at else 1):
-            options = ModelOptions(keys, server.base_urls(), max_retries=0)
+            options = ModelOptions(
+                keys, server.base_urls(), max_retries=0, context_tokens=contexts[attempt]
+            )
             pool = ModelPool(options)
             ports = journey.with_ports(models=RoleModels.alone(pool, name))
             journey.ports = ports
@@ -108,6 +117,17 @@ async def test_after_a_crash_they_come_from_the_journal(tmp_path: Path, name: st
     assert thinker.sent_back[-2] == thinker.said[1:4]
 
 
+@pytest.mark.parametrize("contexts", [(None, 4_096), (4_096, None)])
+async def test_after_a_crash_a_model_with_another_context_repeats_no_call(
+    tmp_path: Path, contexts: tuple[int | None, ...]
+) -> None:
+    thinker = Thinker(PLAN, *RUNS, Reply("All ran."), verdict("approve", "r12"))
+    journey = await run(tmp_path, "compatible:m", thinker, crash_at=20, contexts=contexts)
+    assert (await journey.outcome()).approved_by == "critic"
+    complete = [len(thinker.sent_back[request]) == request - 1 for request in (10, 11)]
+    assert complete == [context is None for context in contexts]
+
+
 async def test_a_later_pass_has_those_of_the_earlier_one_from_the_checkpoint(
     tmp_path: Path,
 ) -> None:
@@ -119,9 +139,8 @@ async def test_a_later_pass_has_those_of_the_earlier_one_from_the_checkpoint(
 
 
 async def test_old_exchanges_go_with_them(tmp_path: Path) -> None:
-    bounds = Bounds(conversation=200, history=100)
     thinker = Thinker(PLAN, *RUNS, Reply("All ran."), verdict("approve", "r12"))
-    journey = await run(tmp_path, "compatible:m", thinker, bounds=bounds)
+    journey = await run(tmp_path, "compatible:m", thinker, contexts=[4_096])
     assert (await journey.outcome()).approved_by == "critic"
     last = thinker.sent_back[-2]
     assert 0 < len(last) < len(CODES)

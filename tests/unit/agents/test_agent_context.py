@@ -1,100 +1,130 @@
-"""What of a long history a model gets to see again, and how a request is cut to a size."""
+"""What a request repeats of a long conversation, and how a request is cut to a size."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from agents.context.overflow import cut, size
-from agents.context.trimming import (
-    KEPT_OUTPUTS,
-    LEAST_CHARACTERS,
-    exchanges,
-    without_old_exchanges,
-    without_old_output,
-)
+from agents.context.overflow import cut
+from agents.context.trimming import exchanges, size, trimmed
+from agents.ports import Artifact
 from agents.prompts import prompt
+from agents.tools.trace import Trace, of_use
 
-MOST = STEP = 10_000
-OUTPUTS = st.lists(st.lists(st.integers(0, 4_000), min_size=1, max_size=3), min_size=1, max_size=40)
+MOST = 20_000
+SIZES = st.lists(st.lists(st.integers(0, 4_000), min_size=1, max_size=3), min_size=1, max_size=40)
 EXCHANGES = st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 20_000)), max_size=30)
 
 
-def conversation(outputs: list[list[int]], *codes: int) -> list[AnyMessage]:
-    """A task, and replies whose calls gave so many characters, with so many of code in each."""
-    said: list[AnyMessage] = [HumanMessage("the task")]
-    for number, sizes in enumerate(outputs):
-        code = "x" * (codes[number % len(codes)] if codes else 0)
-        ids = [f"{number}.{place}" for place in range(len(sizes))]
-        call = {"name": "python", "args": {"code": code}, "type": "tool_call"}
-        said.append(AIMessage("", tool_calls=[{**call, "id": each} for each in ids]))
-        said += [
-            ToolMessage("x" * n, tool_call_id=each) for n, each in zip(sizes, ids, strict=True)
-        ]
-    return said
+def exchange(number: int, *results: tuple[str, Trace | None], code: int = 10) -> list[AnyMessage]:
+    """A reply that calls a tool for each result, with so many characters of code in each."""
+    calls: list[Any] = [
+        {"name": "shell", "args": {"code": "x" * code}, "id": f"{number}.{n}", "type": "tool_call"}
+        for n in range(len(results))
+    ]
+    answers = [
+        ToolMessage(text, tool_call_id=call["id"], artifact=trace)
+        for call, (text, trace) in zip(calls, results, strict=True)
+    ]
+    return [AIMessage("", tool_calls=calls), *answers]
 
 
-def requests(said: list[AnyMessage]) -> list[list[str]]:
-    """The texts of each request that led to this conversation, and of the next one."""
-    ends = [place for place, message in enumerate(said) if isinstance(message, AIMessage)]
-    shown = (without_old_output(said[:end], STEP) for end in [*ends, len(said)])
-    return [[str(message.text) for message in request] for request in shown]
+def ran(number: int, characters: int = 3_000) -> list[AnyMessage]:
+    return exchange(number, (f"run {number} ".ljust(characters, "."), None))
 
 
-def calls(messages: list[AnyMessage]) -> list[str | None]:
+def read(number: int, path: str, characters: int = 3_000) -> list[AnyMessage]:
+    trace = of_use("read_file", path, ok=True)
+    return exchange(number, (f"content of {path} ".ljust(characters, "."), trace))
+
+
+def edited(number: int, path: str) -> list[AnyMessage]:
+    made = [Artifact(path, "0" * 64, 1, "text/plain")]
+    return exchange(number, ("done", of_use("edit_file", path, ok=True, made=made)))
+
+
+def job(*said: list[AnyMessage]) -> list[AnyMessage]:
+    return [HumanMessage("the task"), *(message for each in said for message in each)]
+
+
+def requests(messages: list[AnyMessage], most: int = MOST) -> list[list[BaseMessage]]:
+    """Each request that led to this conversation, and the next one."""
+    ends = [place for place, message in enumerate(messages) if isinstance(message, AIMessage)]
+    return [list(trimmed(messages[:end], most)) for end in [*ends, len(messages)]]
+
+
+def texts(messages: Any) -> str:
+    return "\n".join(str(message.text) for message in messages)
+
+
+def calls(messages: Any) -> list[str | None]:
     return [call["id"] for m in messages if isinstance(m, AIMessage) for call in m.tool_calls]
 
 
-def test_old_output_goes_and_says_how_long_it_was_and_how_it_began() -> None:
-    said = conversation([[4_000]] * 6)
-    said[2] = ToolMessage("first line\nsecond line " + "x" * 4_000, tool_call_id="0.0")
-    shown = without_old_output(said, STEP)
-    assert "4,023 characters, left out" in str(shown[2].text)
-    assert "first line" in str(shown[2].text)
-    assert [(type(m), getattr(m, "tool_call_id", None)) for m in shown] == [
-        (type(m), getattr(m, "tool_call_id", None)) for m in said
-    ]
-    assert shown[-2] == said[-2]
-    assert said[2].text != shown[2].text  # the conversation itself is untouched
+def test_a_conversation_that_fits_is_sent_unchanged() -> None:
+    said = job(*(ran(number) for number in range(6)))
+    assert requests(said)[-1] == said
 
 
-def test_old_output_changes_a_prompt_in_rare_steps_only() -> None:
-    made = requests(conversation([[3_000]] * 60))
-    kept = [later[: len(request)] == request for request, later in pairwise(made)]
-    assert kept.count(False) <= 60 * 3_000 / STEP
+def test_five_files_of_one_reply_are_all_shown() -> None:
+    reads = [(f"file {n} " + "x" * 9_000, of_use("read_file", f"{n}.py", ok=True)) for n in "abcde"]
+    said = job(*(ran(number) for number in range(5)), exchange(9, *reads))
+    shown = texts(requests(said)[-1])
+    assert [f"file {n} " + "x" * 9_000 in shown for n in "abcde"] == [True] * 5
+    assert "run 4" not in shown
 
 
-@given(OUTPUTS)
-def test_what_is_left_out_stays_out_and_the_latest_stays_in(sizes: list[list[int]]) -> None:
-    said = conversation(sizes)
+def test_the_oldest_runs_go_in_one_cut_and_a_note_says_so() -> None:
+    said = job(*(ran(number) for number in range(7)))
+    said.insert(7, HumanMessage("Fix it."))
+    *_, before, after = requests(said)
+    assert before == said[:-2]
+    assert size(after) < MOST / 2 + 500
+    assert [str(after[place].text) for place in (0, 2)] == ["the task", "Fix it."]
+    assert "4 of your earlier replies" in str(after[1].text)
+    assert "shell 4 times" in str(after[1].text)
+    assert after[3:] == said[-6:]
+
+
+def test_files_that_have_not_changed_since_they_were_read_go_last() -> None:
+    files = [read(0, "a.py"), read(1, "b.py")]
+    said = job(*files, edited(2, "a.py"), *(ran(number) for number in range(3, 8)))
+    shown = texts(requests(said)[-1])
+    assert "content of b.py" in shown
+    assert "content of a.py" not in shown
+    assert "run 6" in shown  # the latest work stays, too
+    assert "run 3" not in shown
+
+
+def test_the_beginning_stays_the_same_between_rare_cuts() -> None:
+    made = requests(job(read(0, "a.py"), *(ran(number) for number in range(1, 60))))
+    changed = [later[: len(before)] != before for before, later in pairwise(made)]
+    assert 5 < sum(changed) <= 60 * 3_000 / (MOST / 2) + 1
+    # Up to the note in place of the first exchange that is left out, nothing ever changes.
+    assert all(request[:3] == made[-1][:3] for request in made[2:])
+
+
+@given(SIZES)
+def test_results_that_were_not_read_are_never_left_out(sizes: list[list[int]]) -> None:
+    said = job(*(exchange(n, *[("x" * each, None) for each in s]) for n, s in enumerate(sizes)))
     made = requests(said)
-    for request in made:
-        whole = [text for text in request if text.startswith("x") and len(text) > LEAST_CHARACTERS]
-        assert sum(map(len, whole[:-KEPT_OUTPUTS])) < STEP
-    for request, later in pairwise(made):
-        for before, after in zip(request, later, strict=False):
-            assert after == before or after.startswith("[")
-    assert made[-1][-1] == said[-1].text
-
-
-def test_the_oldest_exchanges_go_and_task_and_feedback_stay() -> None:
-    said = conversation([[7]] * 13, 1_010)
-    said.insert(9, HumanMessage("Fix it."))
-    kept = without_old_exchanges(said, MOST)
-    texts = [str(message.text) for message in kept]
-    assert (texts[0], texts[2], texts[-1]) == ("the task", "Fix it.", "x" * 7)
-    assert "5 of your earlier replies" in texts[1]
-    assert "python 5 times" in texts[1]
-    assert sum(each.size for each in exchanges(kept)) <= MOST
+    for number, request in enumerate(made[1:]):
+        newest = exchanges(request)[-1]
+        assert [len(str(m.text)) for m in request[newest.start + 1 : newest.end]] == sizes[number]
+        assert size(request) <= max(MOST, newest.size) + 500
+        assert calls(request) == [m.tool_call_id for m in request if isinstance(m, ToolMessage)]
+    for before, after in pairwise(made):
+        assert after[: len(before)] == before or size(after) < MOST / 2 + 500 + newest.size
 
 
 @given(sizes=EXCHANGES, most=st.integers(20_000, 400_000))
 @settings(max_examples=60, deadline=None)
 def test_a_request_fits_and_stays_a_conversation(sizes: list[tuple[int, int]], most: int) -> None:
-    said = conversation([[output] for _, output in sizes], *(code for code, _ in sizes))
+    said = job(*(exchange(n, ("x" * out, None), code=c) for n, (c, out) in enumerate(sizes)))
     light = cut(said, most)
     assert size(light) <= most
     assert light[0] == said[0]

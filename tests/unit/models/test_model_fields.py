@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from agents.calls.call_key import message_values
 from agents.calls.serializable import make_serializable
 from agents.calls.serializer import SERIALIZER
-from agents.context.overflow import cut, size
-from agents.context.trimming import without_old_exchanges
+from agents.context.overflow import cut
+from agents.context.trimming import size, trimmed
 from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.fields import (
     FIELDS,
@@ -114,18 +114,17 @@ def test_fields_count_for_the_size_of_a_request_and_for_trimming() -> None:
     )
     assert 18_000 < size([long]) < 18_100
     messages: list[AnyMessage] = [HumanMessage("task"), *[long] * 8]
-    assert len(without_old_exchanges(messages, 40_000)) < len(messages)
+    assert len(trimmed(messages, 100_000)) < len(messages)
 
 
-def test_in_a_small_context_long_fields_go_before_the_replies_do() -> None:
-    long, short = (
+def test_in_a_small_context_the_fields_of_the_newest_reply_go_before_its_text() -> None:
+    old, newest = (
         with_fields(AIMessage(f"Reply {n}."), Fields(message={"reasoning": "x" * n}, calls={}))
-        for n in (20_000, 10)
+        for n in (20_000, 50_000)
     )
-    messages = [HumanMessage("task"), *[long, short] * 4]
-    left = cut(messages, 40_000)
-    assert [each.text for each in left] == [each.text for each in messages]
-    assert [fields_of(each) for each in left] == [None, *[None, fields_of(short)] * 4]
+    _, note, *_, left = cut([HumanMessage("task"), *[old] * 4, newest], 40_000)
+    assert "3 of your earlier replies" in str(note.text)
+    assert (left.text, fields_of(left)) == (newest.text, None)
 
 
 TEXT = {"type": "reasoning.text", "index": 0}

@@ -51,6 +51,19 @@ def test_a_name_in_the_environment(
     assert str(found) == f"{name} (environment) is not a setting{guess}"
 
 
+@pytest.mark.parametrize("name", ["HISTORY_CHARACTERS", "CONVERSATION_CHARACTERS"])
+def test_a_setting_of_an_earlier_release_has_a_remedy(
+    monkeypatch: pytest.MonkeyPatch, file: Path, name: str
+) -> None:
+    monkeypatch.setenv(f"FETTLE_{name}", "9000")
+    file.write_text(f"{name.lower()} = 9000\n")
+    for unknown in unknown_settings():
+        assert str(unknown).startswith(
+            f"{unknown.name} ({unknown.origin}) is no longer a setting: "
+        )
+        assert "FETTLE_CONTEXT_SHARE" in str(unknown)
+
+
 def test_a_name_in_the_file(file: Path) -> None:
     file.write_text('maxsteps = 3\nmax_steps = 3\ngroq_api_key = "k"\nGROQ_API_KEY = "k"\n[api]\n')
     assert [str(found) for found in unknown_settings()] == [
