@@ -14,15 +14,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
-from agents.texts import fitting, one_line
-from agents.tools.inside.fettle_report import DETAIL, REPORT
+from agents.texts import one_line
+from agents.tools.inside.fettle_report import DETAIL, LINE, LINES, REPORT
 from sandbox.protocol import End, RunResult
 
 Outcome = Literal["failed", "error", "not_run", "skipped", "passed"]
 OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "not_run", "skipped", "passed")
 """Worst first: the order in which tests are shown."""
 BAD = OUTCOMES[:3]
-TESTS_SHOWN = 60
 TESTS_KEPT = 200
 FILE = REPORT.rpartition("/")[2]
 INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 3, 4, 5
@@ -37,6 +36,7 @@ _STYLE = re.compile(r"\x1b\[[\d;]*m")
 
 Name = Annotated[str, AfterValidator(lambda text: text[:300])]
 Detail = Annotated[str, AfterValidator(lambda text: text[:DETAIL])]
+Lines = Annotated[str, AfterValidator(lambda text: text[: 3 * LINES * LINE])]
 """Tests can write to the report, so its texts are cut when they are read."""
 
 
@@ -46,6 +46,9 @@ class Test(BaseModel):
     id: Name
     outcome: Outcome
     detail: Detail = ""
+    lines: Lines = ""
+    """Of a failure, the traceback and what the test printed; a run's record does not have them."""
+    seconds: float = 0.0
 
 
 class Report(BaseModel):
@@ -71,7 +74,8 @@ class Report(BaseModel):
 
     def fields(self) -> dict[str, Any]:
         """For a run's record: counts by outcome, and the first tests."""
-        tests = [test.model_dump() for test in self.sorted[:TESTS_KEPT]]
+        kept = self.sorted[:TESTS_KEPT]
+        tests = [test.model_dump(include={"id", "outcome", "detail"}) for test in kept]
         return {"counts": self.counts, "tests": tests}
 
 
@@ -85,7 +89,7 @@ def why_failed(report: Report, result: RunResult) -> str | None:
         return own_words or unreported
     counts = report.counts
     if any(name in counts for name in BAD):
-        return _counted(counts)
+        return counted(counts)
     if not counts:
         nothing = "no tests were found: files are named test_*.py, functions test_*"
         return nothing if result.exit_code == NO_TESTS else own_words or nothing
@@ -111,21 +115,6 @@ def _failure_of_pytest(result: RunResult) -> str | None:
     return one_line(last[-1], DETAIL) if last else None
 
 
-def shown(report: Report, problem: str | None, output: str, width: int) -> str:
-    """The text for a model: each test, then the `output` of a failure."""
-    tests = report.sorted
-    lines = [
-        f"{test.outcome} {test.id}" + (f"\n    {test.detail}" if test.detail else "")
-        for test in tests[:TESTS_SHOWN]
-    ]
-    lines = fitting(lines, width)
-    if len(tests) > len(lines):
-        lines.append(f"[{len(tests) - len(lines)} more]")
-    if problem is None:
-        return "\n".join([f"passed: {_counted(report.counts)}", *lines])
-    return "\n".join([f"not passed: {problem}", *lines, "", output])
-
-
 def report_in(changed: Mapping[str, bytes]) -> Report:
     """The report among the `changed` files; an empty one if there is none."""
     try:
@@ -134,5 +123,6 @@ def report_in(changed: Mapping[str, bytes]) -> Report:
         return Report()
 
 
-def _counted(counts: dict[str, int]) -> str:
+def counted(counts: Mapping[str, int]) -> str:
+    """The counts by outcome: `1 failed, 3 passed`."""
     return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())

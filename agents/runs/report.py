@@ -25,18 +25,25 @@ def run_report(result: RunResult, refused: Sequence[str], limits: Limits, width:
     for name, stream in (("stdout", result.stdout), ("stderr", result.stderr)):
         if stream.text.strip() or stream.dropped_bytes:
             parts.append(f"{name}:\n{_shown(stream, width)}")
-    links = (f"{visible(path)} -> {visible(target)}" for path, target in result.links.items())
-    if changed := sorted([*map(visible, result.changed), *links]):
-        names = _names(changed, ", ", width, " (list_dir)")
-        parts.append(f"new or changed files: {names}")
-    if result.deleted:
-        deleted = list(map(visible, sorted(result.deleted)))
-        parts.append("deleted files: " + _names(deleted, ", ", width))
-    if refused:
-        parts.append("not kept: " + _names(refused, "; ", width))
+    parts += file_lines(result, refused, width)
     if len(parts) == 1:
         parts.append("no output, no new files")
     return "\n\n".join(parts)
+
+
+def file_lines(result: RunResult, refused: Sequence[str], width: int) -> list[str]:
+    """The files that a run changed, deleted, or left and that are `refused`: a line for each."""
+    lines: list[str] = []
+    links = (f"{visible(path)} -> {visible(target)}" for path, target in result.links.items())
+    if changed := sorted([*map(visible, result.changed), *links]):
+        names = _names(changed, ", ", width, " (list_dir)")
+        lines.append(f"new or changed files: {names}")
+    if result.deleted:
+        deleted = list(map(visible, sorted(result.deleted)))
+        lines.append("deleted files: " + _names(deleted, ", ", width))
+    if refused:
+        lines.append("not kept: " + _names(refused, "; ", width))
+    return lines
 
 
 def ending_of(run: Mapping[str, Any], limits: Limits) -> str:

@@ -10,12 +10,14 @@ from pydantic import BeforeValidator, Field
 from agents.errors import ToolRefused
 from agents.ports import Ports
 from agents.runs.program import Program, pytest_over
-from agents.runs.pytest_report import shown
+from agents.runs.pytest_answer import pytest_answer
 from agents.runs.record import EXECUTOR, run_and_keep
 from agents.runs.report import run_report
 from agents.tools.call import Answer, Runtime, next_run
 from agents.tools.trace import of_run
 
+PASSED_SHOWN = 4_000
+"""Characters of each output of a verification that passes: it may list all tests."""
 _OPERATORS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1"})
 
 
@@ -46,9 +48,12 @@ async def verify(
     program = Program.verify(_words(command or [], paths or []))
     number, revision = next_run(runtime), runtime.state["revision"]
     ran, seen = await run_and_keep(ports, program, number, revision, EXECUTOR)
-    text = run_report(ran.result, ran.run["refused"], ports.limits, ports.bounds.output)
+    result, refused, width = ran.result, ran.run["refused"], ports.bounds.output
     if seen.report is not None:
-        text = shown(seen.report, seen.problem, text, ports.bounds.read)
+        text = pytest_answer(seen.report, seen.problem, result, refused, ports.limits, width)
+    else:
+        width = min(width, PASSED_SHOWN) if seen.passed else width
+        text = run_report(result, refused, ports.limits, width)
     return text, of_run(ran)
 
 

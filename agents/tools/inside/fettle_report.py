@@ -1,5 +1,5 @@
 """A pytest plug-in that reports each test. It writes the file REPORT when the session has ended, as
-JSON: {collected, tests: [{id, outcome, detail}]}.
+JSON: {collected, tests: [{id, outcome, detail, lines, seconds}]}.
 
 It changes no option that a project may have configured. A session without a report has not passed:
 a test may have ended the process (`os._exit(0)`).
@@ -14,6 +14,10 @@ from typing import Any
 
 REPORT = "/work/.fettle-tests.json"
 DETAIL = 600
+LINES, LINE = 20, 300
+"""Lines of a failure, and characters of a line."""
+FAILURES = 50
+"""Failures whose lines are reported."""
 
 _open: Callable[..., Any] = open
 _dumps, _getpid, _pid = json.dumps, os.getpid, os.getpid()
@@ -26,11 +30,13 @@ class Recorder:
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.outcomes: dict[str, tuple[str, str]] = {}
+        self.lines: dict[str, str] = {}
+        self.seconds: dict[str, float] = {}
 
     def pytest_collectreport(self, report: Any) -> None:
         """A file that cannot be collected is an error."""
         if report.failed:
-            self.outcomes[report.nodeid or "(collection)"] = "error", _detail(report)
+            self._add_failure(report.nodeid or "(collection)", "error", report)
 
     def pytest_collection_finish(self, session: Any) -> None:
         """The tests to run."""
@@ -38,9 +44,9 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """One phase of a test."""
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.failed:
-            outcome = "failed" if report.when == "call" else "error"
-            self.outcomes[report.nodeid] = outcome, _detail(report)
+            self._add_failure(report.nodeid, "failed" if report.when == "call" else "error", report)
         elif report.nodeid not in self.outcomes and report.skipped:
             self.outcomes[report.nodeid] = "skipped", _detail(report)
         elif report.nodeid not in self.outcomes and report.when == "call":
@@ -56,11 +62,22 @@ class Recorder:
         """The report; it includes tests that were collected and did not run."""
         names = dict.fromkeys((*self.ids, *self.outcomes))
         tests = [
-            {"id": name, "outcome": outcome, "detail": detail}
+            {
+                "id": name,
+                "outcome": outcome,
+                "detail": detail,
+                "lines": self.lines.get(name, ""),
+                "seconds": round(self.seconds.get(name, 0.0), 3),
+            }
             for name in names
             for outcome, detail in [self.outcomes.get(name, ("not_run", ""))]
         ]
         return {"collected": len(self.ids), "tests": tests}
+
+    def _add_failure(self, name: str, outcome: str, report: Any) -> None:
+        self.outcomes[name] = outcome, _detail(report)
+        if name in self.lines or len(self.lines) < FAILURES:
+            self.lines[name] = _lines(report)
 
 
 def pytest_configure(config: Any) -> None:
@@ -80,3 +97,20 @@ def _detail(report: Any) -> str:
     if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
         return str(report.longrepr[-1])[:DETAIL]
     return str(report.longreprtext)[-DETAIL:]
+
+
+def _lines(report: Any) -> str:
+    """The traceback, and what the test printed: of each the first and the last lines."""
+    parts = [str(report.longreprtext).splitlines()]
+    for name, content in report.sections:
+        if content.strip():
+            parts.append([f"{name}:", *content.splitlines()[-LINES:]])
+    return "\n".join(line[:LINE] for part in parts for line in _ends(part))
+
+
+def _ends(lines: list[str]) -> list[str]:
+    """At most LINES of the lines, and the number of those in the middle that were left out."""
+    if len(lines) <= LINES:
+        return lines
+    half = LINES // 2
+    return [*lines[:half], f"[... {len(lines) - LINES} lines left out ...]", *lines[-half:]]

@@ -69,7 +69,9 @@ async def test_a_shell_runs_and_its_exit_code_decides(
     assert await result.files() == {"out.txt": b"HELLO\n"}
 
 
-async def test_tests_are_told_one_by_one(tmp_path: Path, sandbox: LocalSandbox) -> None:
+async def test_a_verification_shows_counts_failures_and_skipped_tests(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
     result = await use(
         tmp_path,
         sandbox,
@@ -83,13 +85,19 @@ async def test_tests_are_told_one_by_one(tmp_path: Path, sandbox: LocalSandbox) 
     assert result.texts[0].startswith(
         "not passed: 1 failed, 1 skipped, 1 passed\n"
         "failed test_bad.py::test_two\n"
-        "    test_bad.py:5: AssertionError: sums\nassert (1 + 1) == 3\n"
-        "skipped test_bad.py::test_three\n    Skipped: later\n"
-        "passed test_good.py::test_one\n\nexit code 1"
+        "    test_bad.py:5: in test_two\n"
+        "        assert 1 + 1 == 3, 'sums'\n"
+        "    E   AssertionError: sums\n"
+        "    E   assert (1 + 1) == 3\n"
+        "skipped:\n"
+        "    test_bad.py::test_three (later)\n\n"
     )
-    assert result.texts[1] == "passed: 1 passed\npassed test_good.py::test_one"
+    assert "test_one" not in result.texts[0]
+    assert result.texts[1] == "passed: 1 passed"
     assert result.texts[2].startswith("not passed: no test has passed: all were skipped")
-    assert result.texts[3].startswith("passed: 1 skipped, 1 passed")
+    assert result.texts[3] == (
+        "passed: 1 skipped, 1 passed\nskipped:\n    test_bad.py::test_three (later)"
+    )
     assert result.texts[4] == result.texts[1]
     assert [run["succeeded"] for run in result.runs] == [False, True, False, True, True]
     assert {run["tool"] for run in result.runs} == {"verify"}
@@ -301,3 +309,55 @@ async def test_a_run_that_leaves_many_files_blocks_no_write_and_no_run(
     assert refused.startswith("node_modules/x/1 and 1299 more: ignored by git, or of packages")
     assert result.runs[2]["stdout"]["text"] == "a2\nz\n1000\n"
     assert not result.runs[2]["succeeded"]  # there is no node_modules
+
+
+async def test_a_failure_of_a_test_shows_its_lines_and_what_it_printed(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    test = b"""import pytest
+
+
+def test_printed():
+    print('the value is', 7)
+    assert False
+
+
+@pytest.mark.parametrize('n', range(3))
+def test_alike(n):
+    raise KeyError('a')
+
+
+def test_long():
+    assert list(range(100)) == list(range(1, 101))
+
+
+@pytest.fixture
+def broken():
+    raise OSError('no disk')
+
+
+def test_set_up(broken):
+    pass
+"""
+    left = b"def test_left():\n    open('left.txt', 'w').write('x')\n"
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("verify", command=["pytest", "test_a.py", "-vv"]),
+        call("verify", paths=["test_left.py"]),
+        files={"test_a.py": test, "test_left.py": left},
+    )
+    text, left_text = result.texts
+    assert text.startswith("not passed: 5 failed, 1 error")
+    assert "    Captured stdout call:\n    the value is 7\n" in text
+    assert "failed test_a.py::test_alike[1]: as above" in text
+    assert "E   KeyError: 'a'" in text
+    assert "error test_a.py::test_set_up" in text
+    assert "E   OSError: no disk" in text
+    long = text.partition("failed test_a.py::test_long\n")[2].partition("\nerror")[0].splitlines()
+    assert len(long) == 21
+    assert "lines left out ...]" in long[10]
+    assert left_text == "passed: 1 passed\n\nnew or changed files: left.txt"
+    assert all(
+        {"id", "outcome", "detail"} == set(each) for each in result.runs[0]["tests"]["tests"]
+    )
