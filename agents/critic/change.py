@@ -27,7 +27,7 @@ class FileText:
     @property
     def heading(self) -> str:
         """The line above the text."""
-        return f"{visible(self.path)}, {self.state}"
+        return f"{visible(self.path)}, {self.state}{'' if self.text else ', empty'}"
 
 
 @dataclass(frozen=True, slots=True)

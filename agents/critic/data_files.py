@@ -26,7 +26,7 @@ def shape_of(path: str, content: bytes) -> str:
     text = text_of_file(content)
     if kind == "image/png" and text is None:
         width, height = (int.from_bytes(content[at : at + 4]) for at in (16, 20))
-        return f"{kind}, {width} x {height} pixels, {size}"
+        return f"{kind}, {width} x {height} pixels"
     if text is None:
         return f"{kind}, {size}"
     lines = f"{len(lines_of(text)):,} lines, {size}"
@@ -34,9 +34,9 @@ def shape_of(path: str, content: bytes) -> str:
     if shape is None or len(content) > MOST_PARSED:
         return lines
     try:
-        return f"{shape(text)}, {lines}"
+        return f"{lines}, {shape(text)}"
     except (ValueError, RecursionError, csv.Error):
-        return f"{lines}; not valid {kind.partition('/')[2].removeprefix('x-')}"
+        return f"{lines}, not valid {kind.partition('/')[2].removeprefix('x-')}"
 
 
 def excerpt_of(content: bytes, limit: int = DATA_SHOWN) -> str:

@@ -18,6 +18,9 @@ CODE_SHOWN = 4_000
 OUTPUT_SHOWN = 4_000
 """Characters of each output of a run."""
 LINE_SHOWN = 400
+TESTS_SHOWN = 30
+"""Tests that did not pass."""
+TEST_SHOWN = 1_000
 COMMON = 20
 """A word of the answer that occurs in more lines of an output distinguishes none of them."""
 WHAT = {"shell": "command line", "verify": "verification"}
@@ -86,8 +89,10 @@ def run_text(run: Run, outputs: Mapping[str, str], words: Sequence[str]) -> str:
     """The program of a run, its outputs in excerpts, and the files that it saved."""
     what = WHAT.get(run.get("tool", "python"), "code")
     parts = [f"{what}:\n{head_and_tail(text_in(run, 'code').rstrip(), CODE_SHOWN)}"]
+    if tests := run.get("tests"):
+        parts.append(_tests_text(tests))
     for name, text in outputs.items():
-        if text.strip():
+        if text.strip() and not (tests and run["succeeded"]):
             parts.append(f"{name}:\n{excerpt(text.rstrip(), words)}")
     if saved := [str(artifact["name"]) for artifact in run["artifacts"]]:
         parts.append(f"saved: {', '.join(saved)}")
@@ -116,11 +121,16 @@ def problem_of(run: Run) -> str:
     return str((run.get("failure") or {}).get("cause", ""))
 
 
-def failed_tests(run: Run) -> list[dict[str, Any]]:
-    """The tests of a run that did not pass, worst first."""
-    return [
-        test for test in (run.get("tests") or {}).get("tests", ()) if test["outcome"] != "passed"
+def _tests_text(tests: Mapping[str, Any]) -> str:
+    """The counts of a report of tests, and those that did not pass, worst first."""
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in tests["counts"].items())
+    others = [test for test in tests["tests"] if test["outcome"] != "passed"]
+    lines = [
+        f"- {test['id']}: {test['outcome']}: {head_and_tail(test['detail'], TEST_SHOWN)}"
+        for test in others[:TESTS_SHOWN]
     ]
+    more = [f"and {len(others) - TESTS_SHOWN} more"] if len(others) > TESTS_SHOWN else []
+    return "\n".join([f"tests: {counts or 'none'}", *lines, *more])
 
 
 def _words(command: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ from agents.evidence.changes import ChangedFile, changed_files
 from agents.graph.state import State
 from agents.paths import visible
 from agents.ports import Ports, Workspace
-from agents.prompts import prompt, render
+from agents.prompts import Ranked, prompt, render
 from agents.runs.installed import belongs_to_install
 from agents.texts import head_and_tail
 
@@ -69,7 +69,9 @@ def _people(state: State) -> dict[str, Any]:
     bounded = partial(head_and_tail, limit=EARLIER_SHOWN)
     earlier = [
         {
-            name: section(f"{name} of an earlier job", bounded(each[name]), PEOPLE).part
+            name: Ranked(
+                bounded(each[name]), PEOPLE, f"[{len(each[name]):,} characters, not shown]"
+            )
             for name in ("task", "summary")
         }
         for each in job["earlier"]

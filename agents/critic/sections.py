@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.context.ranked import MOST_BUDGET
-from agents.prompts import Ranked
+from agents.prompts import Ranked, fenced
 from agents.texts import head_and_tail
 
 PEOPLE, CHANGE, VERIFICATION, TESTS, INPUTS, RUNS, DATA = (100_000 * n for n in range(1, 8))
@@ -21,7 +21,7 @@ class Section:
 
 
 def section(heading: str, text: str, rank: int, *, whole: bool = False) -> Section:
-    """See `agents.prompts.Ranked`."""
-    text = text.rstrip("\n") or "(empty)"
+    """The section of a text that the job or its model wrote; see `agents.prompts.Ranked`."""
     stand_in = f"[{heading}: {len(text):,} characters, not shown]"
-    return Section(heading, Ranked(head_and_tail(text, MOST_BUDGET), rank, stand_in, whole))
+    shown = fenced(head_and_tail(text, MOST_BUDGET)) if text else ""
+    return Section(heading, Ranked(shown, rank, stand_in, whole))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agents.paths import visible
 from agents.texts import one_line
 
+_ERROR = re.compile(r"(?:E\s+)?[\w.]*(?:Error|Exception)\b")
 NAMES_SHOWN = 20
 LINE_SHOWN = 160
 
@@ -35,8 +37,7 @@ def _experiment(tried: Mapping[str, Any]) -> str:
         return f"{start}a limit ended it ({tried['end']}), so it shows nothing."
     if tried["still_green"]:
         return f"{start}it still passes."
-    last = (_last_line(tried[name]["text"]) for name in ("stderr", "stdout"))
-    reason = next(filter(None, last), "")
+    reason = _reason(tried["stderr"]["text"]) or _reason(tried["stdout"]["text"])
     return f"{start}it fails, as it should{f': {reason}' if reason else '.'}"
 
 
@@ -67,5 +68,10 @@ def _names(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _last_line(text: str) -> str:
-    return one_line(text.rstrip().rpartition("\n")[2], LINE_SHOWN)
+def _reason(output: str) -> str:
+    """The line of an output that names an exception, or else the last line. The last lines of
+    pytest have times, which differ in each run."""
+    lines = [line.strip() for line in output.split("\n")]
+    lines = [line for line in lines if line and not line.startswith("===")]
+    errors = (line for line in reversed(lines) if _ERROR.match(line))
+    return one_line(next(errors, lines[-1] if lines else "").removeprefix("E "), LINE_SHOWN)

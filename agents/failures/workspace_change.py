@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import takewhile
+from difflib import Match, SequenceMatcher
+from itertools import pairwise, takewhile
+
+from typing_extensions import override
 
 MOST_LINES = 1_000
-"""The lines between the first and the last difference of a text, in all texts together. The texts
-above that are not compared by line: lines that repeat need eight times the time for twice as many,
-0.2 s for this number. A clock cannot end it, because the model reads the result (ADR 61)."""
+"""The lines that are compared with each other, in all texts together: those between two lines that
+both texts have, and once. The texts above that are not compared: lines that repeat need eight times
+the time for twice as many, 0.2 s for this number. A clock cannot end it, because the model reads
+the result (ADR 61)."""
 CONTEXT_LINES = 3
 
 _NAMES = ("--- a/", "--- /dev/null", "+++ b/", "+++ /dev/null")
@@ -25,36 +30,109 @@ class Change:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
 class _Texts:
-    """Two versions of a text, as lines; the first `same` lines and the last `alike` are equal."""
+    """Two versions of a text, as lines."""
 
-    was: Sequence[str]
-    now: Sequence[str]
-    same: int
-    alike: int
+    def __init__(self, was: Sequence[str], now: Sequence[str]) -> None:
+        self.was, self.now = was, now
+        self._equal, self._gaps = _matched(was, now)
 
     @property
     def differing(self) -> int:
-        """Lines between the first and the last difference."""
-        return max(len(self.was), len(self.now)) - self.same - self.alike
+        """The lines to compare: those between lines that are known to be equal."""
+        return sum(max(gap.old_end - gap.old, gap.new_end - gap.new) for gap in self._gaps)
 
     def unified(self) -> Iterator[str]:
-        """The hunks. It compares only the lines that differ, and their context."""
-        first = max(0, self.same - CONTEXT_LINES)
-        cut = max(0, self.alike - CONTEXT_LINES)
-        was = self.was[first : len(self.was) - cut]
-        now = self.now[first : len(self.now) - cut]
-        for group in SequenceMatcher(None, was, now).get_grouped_opcodes(CONTEXT_LINES):
+        """The hunks."""
+        blocks = [*self._equal, *(block for gap in self._gaps for block in self._compare(gap))]
+        matcher = _KnownBlocks(blocks, len(self.was), len(self.now))
+        for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
             (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
-            old_range = _range(first + old, old_end - old)
-            yield f"@@ -{old_range} +{_range(first + new, new_end - new)} @@"
+            yield f"@@ -{_range(old, old_end - old)} +{_range(new, new_end - new)} @@"
             for kind, begin, end, new_begin, new_end in group:
                 if kind == "equal":
-                    yield from (f" {line}" for line in was[begin:end])
+                    yield from (f" {line}" for line in self.was[begin:end])
                     continue
-                yield from (f"-{line}" for line in was[begin:end])
-                yield from (f"+{line}" for line in now[new_begin:new_end])
+                yield from (f"-{line}" for line in self.was[begin:end])
+                yield from (f"+{line}" for line in self.now[new_begin:new_end])
+
+    def _compare(self, gap: _Gap) -> Iterator[Match]:
+        was, now = self.was[gap.old : gap.old_end], self.now[gap.new : gap.new_end]
+        for old, new, size in SequenceMatcher(None, was, now).get_matching_blocks():
+            yield Match(gap.old + old, gap.new + new, size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """The lines from `old` to `old_end`, and from `new` to `new_end`, which may differ."""
+
+    old: int
+    old_end: int
+    new: int
+    new_end: int
+
+
+class _KnownBlocks(SequenceMatcher[str]):
+    """Groups equal blocks that are known into hunks."""
+
+    def __init__(self, blocks: Sequence[Match], old: int, new: int) -> None:
+        super().__init__(None, "", "")
+        self._blocks = [Match(0, 0, 0)]
+        for block in sorted(block for block in blocks if block.size):
+            last = self._blocks[-1]
+            if (last.a + last.size, last.b + last.size) == (block.a, block.b):
+                self._blocks[-1] = Match(last.a, last.b, last.size + block.size)
+            else:
+                self._blocks.append(block)
+        self._blocks = [*(block for block in self._blocks if block.size), Match(old, new, 0)]
+
+    @override
+    def get_matching_blocks(self) -> list[Match]:
+        return self._blocks
+
+
+def _matched(was: Sequence[str], now: Sequence[str]) -> tuple[list[Match], list[_Gap]]:
+    """The blocks that are equal without a comparison, and the gaps between them: the lines that
+    occur once in both texts, and the equal lines beside them (a patience diff)."""
+    blocks, gaps = [], []
+    for (old, new), (old_end, new_end) in pairwise(
+        ((-1, -1), *_once(was, now), (len(was), len(now)))
+    ):
+        start, new_start = old + 1, new + 1
+        most = min(old_end - start, new_end - new_start)
+        head = _count_equal(zip(was[start : start + most], now[new_start:], strict=False))
+        most -= head
+        tail = _count_equal(
+            (was[old_end - 1 - back], now[new_end - 1 - back]) for back in range(most)
+        )
+        blocks += [Match(start, new_start, head), Match(old_end - tail, new_end - tail, tail)]
+        if old_end < len(was) or new_end < len(now):
+            blocks.append(Match(old_end, new_end, 1))
+        gaps.append(_Gap(start + head, old_end - tail, new_start + head, new_end - tail))
+    return blocks, gaps
+
+
+def _once(was: Sequence[str], now: Sequence[str]) -> list[tuple[int, int]]:
+    """The places of lines that occur once in both texts, as many as are in the same order."""
+    old_counts, counts = Counter(was), Counter(now)
+    places = {line: place for place, line in enumerate(was) if old_counts[line] == 1}
+    pairs = [
+        (places[line], place)
+        for place, line in enumerate(now)
+        if counts[line] == 1 and line in places
+    ]
+    ends: list[int] = []  # the smallest end of an increasing sequence of each length
+    last: list[int] = []  # its index in `pairs`
+    before: list[int] = []
+    for number, (old, _) in enumerate(pairs):
+        length = bisect_left(ends, old)
+        before.append(last[length - 1] if length else -1)
+        ends[length : length + 1], last[length : length + 1] = [old], [number]
+    chosen, number = list[tuple[int, int]](), last[-1] if last else -1
+    while number >= 0:
+        chosen.append(pairs[number])
+        number = before[number]
+    return chosen[::-1]
 
 
 def change(before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> Change:
@@ -87,13 +165,10 @@ def _texts(old: bytes | None, new: bytes | None) -> _Texts | None:
         was, now = ((content or b"").decode().split("\n") for content in (old, new))
     except UnicodeDecodeError:
         return None
-    same = _equal(zip(was, now, strict=False))
-    most = min(len(was), len(now)) - same
-    alike = _equal(zip(reversed(was), reversed(now), strict=False))
-    return _Texts(was, now, same, min(alike, most))
+    return _Texts(was, now)
 
 
-def _equal(pairs: Iterator[tuple[str, str]]) -> int:
+def _count_equal(pairs: Iterable[tuple[str, str]]) -> int:
     """How many of the first pairs are equal."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

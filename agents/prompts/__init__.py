@@ -166,7 +166,7 @@ def _trimmable(context: Context, text: str) -> str:
     return f"{context[_MARK]}{text}{context[_MARK]}"
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
     """The text in a fence that is longer than each run of backticks in it."""
     fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     end = "" if text.endswith("\n") else "\n"
@@ -190,7 +190,7 @@ def _templates() -> Templates:
         auto_reload=False,
     )
     templates.filters["trimmable"] = _trimmable
-    templates.filters["fenced"] = _fenced
+    templates.filters["fenced"] = fenced
     templates.filters["visible"] = visible
     templates.filters["ranked"] = _ranked
     return templates

@@ -41,6 +41,11 @@ def overhead(request: Request) -> int:
     return _tokens(_size(_parts(request)[:2]))
 
 
+def tokens_of(request: Request) -> int:
+    """The tokens of a complete request."""
+    return _tokens(_size(_parts(request)))
+
+
 def _parts(request: Request) -> list[str]:
     """Its tools, and each of its messages; the first of them has the instructions."""
     body = request.body

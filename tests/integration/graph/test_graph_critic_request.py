@@ -90,11 +90,11 @@ async def test_the_critic_sees_the_change_the_inputs_and_the_quoted_lines(tmp_pa
     earlier = (Earlier("Read the sales.", "dates.py parses dates."),)
     (text,) = await judged(tmp_path, WORK, SANDBOX, earlier=earlier)
     assert "- Task: Read the sales.\n  Outcome: dates.py parses dates." in text
-    assert f"=== app.py, new\nimport dates\n{CODE}".rstrip() in text
+    assert f"=== app.py, new\n```\nimport dates\n{CODE}".rstrip() in text
     assert "-    return text\n+    return text.strip()" in text
-    assert "=== dates.py, edited\ndef parse(text):\n    return text.strip()" in text
+    assert "=== dates.py, edited\n```\ndef parse(text):\n    return text.strip()" in text
     assert "the best day is 2026-01-31 with 31.50\n" in text
-    assert "out.csv, new: 1,241 rows x 2 columns, the first row: day, amount" in text
+    assert "1,241 rows x 2 columns, the first row: day, amount" in text
     assert "Runs that only showed files, which is no evidence: r2 `cat app.py`" in text
     assert "unable to load, it fails, as it should: ImportError: app.py cannot be loaded" in text
     assert "- unused.txt, 18 bytes" in text
@@ -116,10 +116,10 @@ async def test_a_small_critic_gets_the_code_before_outputs_and_data(tmp_path: Pa
     large, small = await judged(tmp_path, away, sandbox, critics=(LARGE, SMALL))
     assert len(small) <= 24_000 < len(large)
     for text in (large, small):
-        assert f"=== app.py, new\nimport dates\n{CODE}".rstrip() in text
+        assert f"=== app.py, new\n```\nimport dates\n{CODE}".rstrip() in text
     assert "characters, not shown]" in small
     assert "characters, not shown]" not in large
-    assert "t5.csv, new: 1,241 rows" in small
+    assert "t5.csv, new: 1,241 lines" in small
 
 
 async def test_the_critic_sees_what_people_said(tmp_path: Path) -> None:

@@ -58,6 +58,14 @@ def test_a_small_change_of_a_long_text_is_shown() -> None:
     assert "@@ -398,7 +398,7 @@" in found.diff
 
 
+def test_two_changes_far_apart_are_shown() -> None:
+    before = "".join(f"line {number}\n\n" for number in range(5_000))
+    after = before.replace("line 7\n", "seven\n").replace("line 4000\n", "x\ny\n")
+    found = change({"a": before.encode()}, {"a": after.encode()})
+    assert (found.added, found.removed) == (3, 2)
+    assert (found.diff.count("@@ -"), "+seven" in found.diff) == (2, True)
+
+
 def test_lines_that_repeat_are_compared_in_bounded_time() -> None:
     """However many files have such lines."""
     names = [f"{number}.py" for number in range(20)]
