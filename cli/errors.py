@@ -19,13 +19,14 @@ from cli.exit_codes import BAD_USAGE, FAILED, NOT_REACHABLE
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _WRONG_REQUEST = frozenset({400, 413, 415, 422})
+_WRONG_STATE = "/problems/wrong-state"
 _OWN_APPROVAL = "/problems/own-approval"
 _LISTED = {
     "keys": "`fettle keys list` shows the keys",
     "fleet": "`fettle fleet settings` shows the rules as they are",
     "workers": "`fettle doctor` names the workers",
     "tenants": "`fettle tenants list` shows the tenants",
-    "webhooks": "`fettle webhooks list` shows the messages that have not arrived",
+    "webhook-deliveries": "`fettle webhooks list` shows the messages that have not arrived",
 }
 
 START_IT = "start it with `fettle up` (or `make up`), or name its address: --url, FETTLE_URL"
@@ -67,8 +68,7 @@ class NotFettle(Unreachable):
 class Problem:
     """An RFC 9457 problem, as the API gives it; `fields` says what is wrong with which.
 
-    `about` is the first part of the path that was asked for: jobs, keys. `type` and `limit` are
-    the problem's own.
+    `path` is the path of the request: /jobs/j1. `type` and `limit` are the problem's own.
     """
 
     status: int
@@ -76,7 +76,7 @@ class Problem:
     detail: str = ""
     retryable: bool = False
     fields: tuple[str, ...] = ()
-    about: str = ""
+    path: str = ""
     type: str = ""
     limit: Any = None
 
@@ -86,7 +86,10 @@ class Refused(CliError):
 
     def __init__(self, problem: Problem) -> None:
         detail = "; ".join(problem.fields) or problem.detail  # which sums the fields up
-        super().__init__(problem.title, detail, _advice(problem))
+        if problem.type == _WRONG_STATE and detail:  # the title says less
+            super().__init__(detail, next_step=_advice(problem))
+        else:
+            super().__init__(problem.title, detail, _advice(problem))
         self.problem = problem
         if problem.status in _WRONG_REQUEST:
             self.exit_code = BAD_USAGE
@@ -100,8 +103,10 @@ def _advice(problem: Problem) -> str:
             return "docs/review.md, Persons and keys, has the rules and the remedy"
         case 403:
             return "use a key with the scope that this needs (`fettle keys list` shows them)"
-        case 404 | 409 if problem.about in _LISTED:
-            return _LISTED[problem.about]
+        case 404 | 409 if (about := problem.path.strip("/").partition("/")[0]) in _LISTED:
+            return _LISTED[about]
+        case 404 if problem.path == "/jobs":  # the request names a conversation, or another's file
+            return "`fettle show ID --json` names the conversation of a job"
         case 404:
             return "`fettle list` shows the jobs that this key can see"
         case 409:

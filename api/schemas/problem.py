@@ -37,7 +37,7 @@ class Problem(ResponseModel):
                     "type": "/problems/wrong-state",
                     "title": "The job is in another state",
                     "status": 409,
-                    "detail": "the job is succeeded",
+                    "detail": "this job has already succeeded: it cannot be cancelled",
                     "retryable": False,
                     "state": "succeeded",
                 }

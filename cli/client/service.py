@@ -371,7 +371,7 @@ def _problem(source: Source, answer: httpx.Response) -> Problem | None:
             detail=content.get("detail") or "",
             retryable=bool(content.get("retryable")),
             fields=tuple(f"{e['field']}: {e['message']}" for e in content.get("errors") or ()),
-            about=answer.request.url.path.strip("/").partition("/")[0],
+            path=answer.request.url.path,
             type=content["type"],
             limit=content.get("limit"),
         )

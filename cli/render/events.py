@@ -19,7 +19,7 @@ from jobs.view.critiques import in_one_form, unmet_text
 
 Data = Mapping[str, Any]
 
-ACCEPTED = "unapproved: nobody approved it, it was accepted as the job asked"
+ACCEPTED = "accepted without approval: this job allows it"
 
 STEPS = frozenset({"step_started", "step_finished", "run_finished"})
 """Events whose own words name the step."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from api.quantities import duration
+from api.quantities import duration, plural
 from cli.client.change import Change
 from cli.client.events import Event
 from cli.render.change import change_parts, patch_of, patch_parts
@@ -92,7 +92,7 @@ def _evidence_parts(checks: Any, verification: Any) -> Iterator[Part]:
     if checks:
         yield from checked_parts(checks)
     if verification:
-        yield from verified_parts(verification)
+        yield from verified_parts(verification, checks=checks)
 
 
 def outcome_parts(job: Job) -> Iterator[Part]:
@@ -126,6 +126,9 @@ def next_parts(job: Job, url: str) -> Iterator[Part]:
         yield Line("files", f"`fettle show {job['id']} --save DIR` saves them")
     if job["status"] in ("failed", "cancelled"):
         yield Line("try again", f"`fettle retry {job['id']}` continues it as a new job")
+    elif repo := job["spec"].get("repo"):
+        command = f'fettle run --repo {repo["url"] or "."} "..."'
+        yield Line("follow up", f"`{command}`, after the change is in the repository")
     elif job["spec"].get("kind") != "verification":
         command = f'fettle run --conversation {job["conversation_id"]} "..."'
         yield Line("follow up", f"`{command}` goes on from these files")
@@ -170,7 +173,7 @@ def _status_text(job: Job) -> str:
         case "succeeded" if job["spec"].get("kind") == "verification":
             return "its checks were run"
         case "succeeded":
-            return f"{ACCEPTED} ({_why(job)})"
+            return _accepted_text(job)
         case "failed":
             return printable(f"{job['reason']}: {job['detail']}")
         case "awaiting_review":
@@ -186,10 +189,13 @@ def _status_text(job: Job) -> str:
             return "for good"
 
 
-def _why(job: Job) -> str:
-    """Why there is no further revision."""
-    last = job["critiques"][-1] if job["critiques"] else {}
-    return printable(last.get("ends") or "revisions ran out")
+def _accepted_text(job: Job) -> str:
+    """`accepted without approval: this job allows it after 2 revisions`."""
+    if not job["critiques"]:
+        return ACCEPTED
+    last = job["critiques"][-1]
+    why = f" ({printable(last['ends'])})" if last.get("ends") else ""
+    return f"{ACCEPTED} after {plural(last['revision'], 'revision')}{why}"
 
 
 def _waiting_text(job: Job) -> str:

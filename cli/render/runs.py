@@ -35,7 +35,7 @@ def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
     text = f"{step}{_what(run)}{_ending(run)} in {duration(run['seconds'])}{by}"
     yield Line(f"run {run['number']}", text, Tone.GOOD if good else Tone.BAD)
     if failure := run.get("failure"):
-        yield Line(failure_label(failure), printable(failure["cause"]), Tone.BAD)
+        yield _failure_line(run, failure)
     if code := stored(run["code"]):
         language = "python" if run.get("tool", "python") == "python" else "bash"
         yield Code(clip(code, detail.code_lines), language)
@@ -57,9 +57,18 @@ def _what(run: Data) -> str:
     return ", ".join(([] if tool == "python" else [printable(tool)]) + counted + [""])
 
 
+def _failure_line(run: Data, failure: Data) -> Line:
+    """The class and the cause; of tests that failed for an unknown reason, their number."""
+    counts = (run.get("tests") or {}).get("counts", {})
+    bad = counts.get("failed", 0) + counts.get("error", 0)
+    if failure["class"] == "unknown" and bad:
+        return Line("tests failed", f"{bad} of {sum(counts.values())}", Tone.BAD)
+    return Line(failure_label(failure), printable(failure["cause"]), Tone.BAD)
+
+
 def failure_label(failure: Data) -> str:
     """`zero division`: the class of a failure, as it is read."""
-    return str(failure["class"]).replace("_", " ")
+    return "failed" if failure["class"] == "unknown" else str(failure["class"]).replace("_", " ")
 
 
 def artifact_text(artifact: Data) -> str:

@@ -1,67 +1,118 @@
-"""A verification as parts: what was run, whether that is evidence, what the experiment shows."""
+"""A verification as parts: the command, whether it is evidence, and how much it distinguishes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from api.http.foreign_text import first_line
+from api.http.foreign_text import first_line, visible_path
+from api.quantities import plural
 from cli.render.parts import Line, Output, Part, Tone
 from cli.render.words import clip, printable
 
 Data = Mapping[str, Any]
 
 OUTPUT_LINES = 12
+NAMES = 8
+"""Functions that are named."""
+OWN_WORD = "only the program itself verifies it: its exit code is the program's own word"
 SOURCES: Mapping[str, str] = {
     "job": "the job's command",
-    "checks": "the acceptance checks",
     "model": "the model's command",
     "default": "the default command",
     "program": "the program itself",
 }
 
 
-def verified_parts(data: Data, _detail: object = None) -> Iterator[Part]:
-    """The command and how it went; why it is no evidence; the experiments, and facts that weaken
-    the evidence."""
-    tone = Tone.GOOD if data["holds"] else Tone.WARN
-    yield Line("verified" if data["holds"] else "not verified", command_text(data), tone)
+def verified_parts(
+    data: Data, _detail: object = None, checks: Data | None = None
+) -> Iterator[Part]:
+    """The command and its outcome, the problem, each experiment, the figures and the notes.
+    `checks`: the report of the acceptance checks, if the verification is by these."""
+    own_word = data.get("own_word", False)
+    tone = Tone.GOOD if data["holds"] and not own_word else Tone.WARN
+    label = "verified" if data["holds"] else "not verified"
+    yield Line(label, _summary(data, checks), tone)
     if data["problem"]:
         yield Line("", printable(data["problem"]), Tone.WARN)
+    if own_word:
+        yield Line("own word", OWN_WORD, Tone.WARN)
     for experiment in data["experiments"]:
-        yield from _experiment(experiment)
+        yield from _experiment_parts(experiment, of_checks=data["source"] == "checks")
+    if (strength := data.get("strength")) is not None:
+        yield from _strength_parts(strength)
+    if functions := data.get("functions"):
+        yield from _functions_parts(functions)
     for note in data.get("notes", ()):
-        yield Line("", printable(note), Tone.WARN)
+        yield Line("note", printable(note), Tone.WARN)
 
 
-def command_text(data: Data) -> str:
-    """`pytest -q (the model's command), in run 5`."""
+def _summary(data: Data, checks: Data | None) -> str:
+    """`pytest -q (the model's command), in run 5; exit code only`."""
+    alone = "; exit code only" if data.get("judged_by") == "exit_code" else ""
+    if data["source"] == "checks":
+        return _checks_text(data, checks) + alone
     if data["command"] is None:
         return "nothing was run"
     source = SOURCES.get(data["source"] or "", "")
     run = f", in run {data['run'].removeprefix('r')}" if data["run"] else ""
     command = first_line(printable(data["command"]))
-    return f"{command}{f' ({source})' if source else ''}{run}"
+    return f"{command}{f' ({source})' if source else ''}{run}{alone}"
 
 
-def experiment_text(experiment: Data) -> str:
-    """`without calc.py: failed as it must (exit 1)`."""
-    files = ", ".join(map(printable, experiment["replaced"]))
-    ended = experiment["end"]
-    how = f"exit {experiment['exit_code']}" if ended == "exited" else f"stopped: {ended}"
-    state = "as before the job" if experiment.get("kind") == "before" else "broken"
+def _checks_text(data: Data, checks: Data | None) -> str:
+    """`3 of 3 acceptance checks passed`."""
+    if checks is None:
+        return "the acceptance checks passed" if data["holds"] else "the acceptance checks"
+    passed = sum(test["outcome"] == "passed" for test in checks["tests"])
+    return f"{passed} of {len(checks['tests'])} acceptance checks passed"
+
+
+def experiment_text(experiment: Data, *, of_checks: bool = False) -> str:
+    """`with calc.py made unloadable, the verification fails, as it should`."""
+    files = ", ".join(map(visible_path, experiment["replaced"]))
+    is_before = experiment.get("kind") == "before"
+    start = "without the change" if is_before else f"with {files} made unloadable"
     if experiment.get("undecided"):
-        return f"with {files} {state}: undecided ({how})"
-    word = "still green" if experiment["still_green"] else "failed as it must"
-    return f"with {files} {state}: {word} ({how})"
+        return f"{start}, undecided: it was stopped ({experiment['end']})"
+    if experiment["still_green"]:
+        passes = "the checks still pass" if of_checks else "the verification still passes"
+        return f"{start}, {passes}"
+    fails = "checks fail, as they should" if of_checks else "verification fails, as it should"
+    return f"{start}, the {fails}"
 
 
-def _experiment(experiment: Data) -> Iterator[Part]:
-    """Its output only where it says what nobody expects."""
+def _experiment_parts(experiment: Data, *, of_checks: bool) -> Iterator[Part]:
+    """Its output is shown only if it passes, which nobody expects."""
     green = experiment["still_green"]
-    yield Line("experiment", experiment_text(experiment), Tone.WARN if green else Tone.QUIET)
+    tone = Tone.WARN if green or experiment.get("undecided") else Tone.QUIET
+    yield Line("sanity check", experiment_text(experiment, of_checks=of_checks), tone)
     if not green:
         return
     for part in ("stdout", "stderr"):
         if text := printable(experiment[part]["text"]).strip():
             yield Output(clip(text, OUTPUT_LINES), error=part == "stderr")
+
+
+def _strength_parts(strength: Data) -> Iterator[Part]:
+    noticed, tried = strength["noticed"], strength["tried"]
+    tone = Tone.QUIET if noticed == tried else Tone.WARN
+    yield Line(
+        "strength", f"{noticed} of {plural(tried, 'small change')} of the code noticed", tone
+    )
+    for mutation in strength["unnoticed"]:
+        place = f"{visible_path(mutation['path'])}:{mutation['line']}"
+        after = first_line(printable(mutation["after"].strip())) or "(the line removed)"
+        before = first_line(printable(mutation["before"].strip()))
+        yield Line("not noticed", f"{place}: {after}   instead of   {before}", Tone.WARN)
+
+
+def _functions_parts(functions: Data) -> Iterator[Part]:
+    executed, others = functions["executed"], functions["not_executed"]
+    if not (executed or others):
+        return
+    missing = f"; not {', '.join(map(printable, others[:NAMES]))}" if others else ""
+    more = f" and {len(others) - NAMES} more" if len(others) > NAMES else ""
+    total = plural(len(executed) + len(others), "changed function")
+    text = f"{len(executed)} of {total} executed{missing}{more}"
+    yield Line("functions", text, Tone.WARN if others else Tone.QUIET)

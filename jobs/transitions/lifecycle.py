@@ -151,7 +151,9 @@ def pause(record: JobRecord, now: int, *, review: Review) -> Change | Refusal:
 def cancel(record: JobRecord, now: int, *, by: str) -> Change | Refusal:
     """End a job from any state that is not final; sticky, one winner (J11)."""
     if record.status.final:
-        return Refusal("final", f"the job is {record.status}", record.status)
+        ended_as = "been cancelled" if record.status is Status.CANCELLED else record.status
+        detail = f"this job has already {ended_as}: it cannot be cancelled"
+        return Refusal("final", detail, record.status)
     return ended(record, now, Status.CANCELLED, by=by)
 
 

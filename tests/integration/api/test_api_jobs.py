@@ -191,6 +191,7 @@ async def test_cancel_is_sticky(front):
     late = await front.client.post(f"/jobs/{ended}/cancel")
     assert (late.status_code, late.json()["type"]) == (409, "/problems/wrong-state")
     assert late.json()["state"] == "succeeded"
+    assert late.json()["detail"] == "this job has already succeeded: it cannot be cancelled"
     events = await front.client.get(
         f"/jobs/{job_id}/events", headers={"Accept": "application/json"}
     )

@@ -22,9 +22,17 @@ EXPERIMENT = {
     "replaced": ["a.py", "b.py"], "still_green": True, "end": "exited", "exit_code": 0,
     "stdout": {**_TEXT, "text": "1 passed"}, "stderr": _TEXT, "seconds": 0.1,
 }  # fmt: skip
+BEFORE = {**EXPERIMENT, "kind": "before", "still_green": False, "undecided": False, "exit_code": 1}
+UNDECIDED = {**BEFORE, "kind": "unloadable", "replaced": ["c.py"], "undecided": True,
+             "end": "timeout", "exit_code": None}  # fmt: skip
+MUTATION = {"path": "a.py", "line": 12, "before": "    if n < 3:", "after": "    if n <= 3:"}
 VERIFIED = {
     "revision": 1, "source": "model", "command": "pytest -q", "run": "r2", "holds": False,
-    "problem": "it does not use a.py", "experiments": [EXPERIMENT], "workspace": "0" * 64,
+    "problem": "it does not use a.py", "experiments": [EXPERIMENT, BEFORE, UNDECIDED],
+    "workspace": "0" * 64, "strength": {"noticed": 7, "tried": 8, "unnoticed": [MUTATION]},
+    "functions": {"executed": ["a.py::f"], "not_executed": ["a.py::g"]},
+    "notes": ["The verification does not exercise b.py."], "own_word": True,
+    "judged_by": "exit_code",
 }  # fmt: skip
 
 

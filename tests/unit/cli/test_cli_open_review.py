@@ -82,6 +82,7 @@ def test_run_says_where_to_look_and_how_to_follow_up(fettle, finished, tiny):
     [
         ({"status": "failed", "reason": "deadline", "result": None}, "`fettle retry j1`"),
         ({"spec": {"task": "x", "kind": "verification"}}, "`fettle show j1`"),
+        ({"spec": {"task": "x", "repo": {"url": None, "ref": None}}}, '`fettle run --repo . "...'),
     ],
 )
 def test_run_offers_only_what_can_be_done(fettle, finished, tiny, ended, last):

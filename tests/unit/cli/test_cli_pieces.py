@@ -199,6 +199,26 @@ def test_an_own_approval_is_no_matter_of_scopes():
     assert "docs/review.md" in advice
 
 
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/jobs", "names the conversation of a job"),
+        ("/jobs/j1/events", "`fettle list`"),
+        ("/workers/w/drain", "`fettle doctor`"),
+        ("/webhook-deliveries/w/retry", "`fettle webhooks list`"),
+        ("/keys/k", "`fettle keys list`"),
+    ],
+)
+def test_the_hint_after_a_name_that_is_not_found_fits_the_request(path, hint):
+    assert hint in Refused(Problem(404, "Not found", path=path)).next_step
+
+
+def test_a_state_that_does_not_fit_is_named_without_a_title():
+    detail = "this job has already succeeded: it cannot be cancelled"
+    problem = Problem(409, "The job is in another state", detail, type="/problems/wrong-state")
+    assert str(Refused(problem)) == detail
+
+
 def test_only_what_it_takes_is_offered():
     assert choices(REVIEW) == CHOICES
     assert [matching(typed, choices(REVIEW)) for typed in ("a", "e", "d")] == [

@@ -12,6 +12,7 @@ from cli.render.events import SHOWN, parts
 from cli.render.parts import Code
 from cli.render.plain import lines
 from cli.render.runs import Detail
+from cli.render.verification import verified_parts
 
 RUN = {
     "id": "r1",
@@ -69,6 +70,61 @@ def test_control_characters_of_a_program_never_reach_the_terminal():
     stdout = {"text": "\x1b[2Jgone\x07 \u202eedoc", "dropped_bytes": 0, "digest": None}
     found = shown("run_finished", **{**RUN, "stdout": stdout})
     assert "    > \\x1b[2Jgone\\x07 \\u202eedoc" in found
+
+
+VERIFICATION_LINES = [
+    "not verified: pytest -q (the model's command), in run 2; exit code only",
+    "it does not use a.py",
+    "own word: only the program itself verifies it: its exit code is the program's own word",
+    "sanity check: with a.py, b.py made unloadable, the verification still passes",
+    "    > 1 passed",
+    "sanity check: without the change, the verification fails, as it should",
+    "sanity check: with c.py made unloadable, undecided: it was stopped (timeout)",
+    "strength: 7 of 8 small changes of the code noticed",
+    "not noticed: a.py:12: if n <= 3:   instead of   if n < 3:",
+    "functions: 1 of 2 changed functions executed; not a.py::g",
+    "note: The verification does not exercise b.py.",
+]
+
+
+def test_a_verification_shows_how_much_it_distinguishes():
+    assert shown("verified", **EXAMPLES["verified"]) == VERIFICATION_LINES
+
+
+def test_a_verification_of_an_older_release_has_no_figures():
+    figures = {"strength", "functions", "notes", "own_word", "judged_by"}
+    old = {name: part for name, part in EXAMPLES["verified"].items() if name not in figures}
+    experiments = [old["experiments"][0]]
+    lines_shown = shown("verified", **{**old, "experiments": experiments})
+    head = "not verified: pytest -q (the model's command), in run 2"
+    assert lines_shown == [head, *VERIFICATION_LINES[1:2], *VERIFICATION_LINES[3:5]]
+
+
+def test_a_verification_by_the_checks_counts_them():
+    experiment = {**EXAMPLES["verified"]["experiments"][1], "kind": "unloadable"}
+    by_checks = {**EXAMPLES["verified"], "source": "checks", "holds": True, "problem": None}
+    by_checks |= {"own_word": False, "judged_by": "report", "experiments": [experiment]}
+    by_checks |= {"strength": None, "functions": None, "notes": []}
+    checks = {"tests": [{"id": "a", "outcome": "passed"}, {"id": "b", "outcome": "skipped"}]}
+    drawn = [line for part in verified_parts(by_checks, checks=checks) for line in lines(part)]
+    assert drawn == [
+        "verified: 1 of 2 acceptance checks passed",
+        "sanity check: with a.py, b.py made unloadable, the checks fail, as they should",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("failure", "counts", "line"),
+    [
+        ("unknown", {"failed": 1, "passed": 2}, "tests failed: 1 of 3"),
+        ("unknown", {}, "failed: by 0"),
+        ("zero_division", {"failed": 1}, "zero division: by 0"),
+    ],
+)
+def test_a_failure_is_named_in_words(failure, counts, line):
+    why = {"class": failure, "cause": "by 0", "exception": None}
+    run = {**RUN, "succeeded": False, "failure": why, "tests": {"counts": counts, "tests": []}}
+    assert shown("run_finished", **run)[1] == line
 
 
 def test_an_event_of_a_kind_that_we_do_not_know_shows_nothing():

@@ -105,11 +105,11 @@ def test_why_a_result_stands_is_said_as_it_is():
     assert "although the evidence failed" in panel("outcome", record)
     record = replace(record, result=Result("42", None))
     answered = panel("outcome", record)
-    assert ">unapproved</strong>: no approval (revisions ran out)" in answered
+    assert ">Accepted without approval</strong>: this job allows it</p>" in answered
     assert ">unapproved<" in panel("status", record)
     ends = {"revision": 1, "verdict": "revise", "ends": "two revisions <b> in a row"}
     html = panel("outcome", record, [Event(1, 0, "critiqued", ends)])
-    assert "no approval (two revisions &lt;b&gt; in a row)" in html
+    assert "this job allows it after 1 revision (two revisions &lt;b&gt; in a row)" in html
 
 
 def test_a_failed_jobs_best_result_is_shown_for_what_it_is():
@@ -119,8 +119,38 @@ def test_a_failed_jobs_best_result_is_shown_for_what_it_is():
     assert "the best result so far, not approved" in html
     assert "<p>42</p>" in html
     assert "Not verified</span> <code>pytest -q</code>" in html
-    assert "still green" in html
+    assert "<code>b.py</code> made unloadable: " in html
+    assert "the verification still passes" in html
     assert "1 passed" in html
+
+
+def test_how_much_a_verification_distinguishes_is_shown():
+    shown = {**VERIFIED, "holds": True, "problem": None}
+    html = panel("outcome", a_record(review=None, result=Result("42", "ada", verification=shown)))
+    for part in (
+        '<span class="warn">Verified by its own word</span> <code>pytest -q</code>',
+        '<span class="quiet">exit code only</span>',
+        '<span class="warn">7 of 8 small changes noticed</span>',
+        'Without the change: <span class="good">the verification fails, as it should</span>',
+        '<code>c.py</code> made unloadable: <span class="warn">undecided</span>',
+        "<li>a.py:12 <code>if n &lt;= 3:</code> instead of <code>if n &lt; 3:</code></li>",
+        '<p class="warn small">1 of 2 changed functions executed; not a.py::g</p>',
+        '<p class="warn small">The verification does not exercise b.py.</p>',
+    ):
+        assert part in html, part
+
+
+def test_a_verification_by_the_checks_counts_them():
+    tests = [{"id": f"t{n}", "outcome": "passed", "detail": ""} for n in range(3)]
+    checks = {"passed": True, "problem": None, "tests": tests, "seconds": 0.1, "revision": 1}
+    experiment = {**VERIFIED["experiments"][1], "kind": "unloadable"}
+    shown = {**VERIFIED, "source": "checks", "command": "the acceptance checks", "holds": True}
+    shown |= {"problem": None, "own_word": False, "experiments": [experiment]}
+    result = Result("42", "ada", checks=checks, verification=shown)
+    html = panel("outcome", a_record(review=None, result=result))
+    assert 'Verified</span> <span class="quiet">3 of 3 acceptance checks passed</span>' in html
+    assert "made unloadable: " in html
+    assert "the checks fail, as they should" in html
 
 
 def test_a_review_shows_the_verification_in_place_of_what_is_not_proven():
