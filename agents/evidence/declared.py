@@ -17,6 +17,9 @@ from agents.texts import head_and_tail, one_line
 NO_RUN: Final = "nothing has been run"
 _NO_MAKER: Final = f"{NOT_EXECUTABLE}: no program made these files, and none runs them"
 _NO_PROGRAM: Final = f"{NOT_EXECUTABLE}: the answer rests on no run"
+ANSWER: Final = "the answer, compared with the files"
+"""The text of a verification without a command."""
+NO_RUN_SHOWS: Final = "The task only asks a question, and no run shows the answer."
 COMMAND_SHOWN = 300
 """Characters of a command in a problem."""
 
@@ -78,6 +81,20 @@ def by_program(state: State) -> Verification:
     failed = f"{last['id']} failed, and nothing has been run since: {cause(last)}"
     found = unverified(state, None if last["succeeded"] else failed)
     return {**found, "source": "program", "run": rests["id"], "command": short(rests)}
+
+
+def by_answer(state: State, *, has_files: bool) -> Verification:
+    """For a job that only asks a question and has changed no file: its last program, or else its
+    files, which the critic reads beside the answer. Pure."""
+    by_run = by_program(state)
+    if by_run["holds"] or not has_files:
+        return by_run
+    return {
+        **unverified(state, None),
+        "source": "answer",
+        "command": ANSWER,
+        "notes": [NO_RUN_SHOWS],
+    }
 
 
 def why_no_evidence(run: Run, state: State) -> str | None:

@@ -12,8 +12,9 @@ from agents.graph.state import State
 from agents.texts import head_and_tail
 from sandbox.protocol import RunResult, Stream
 
-Source = Literal["job", "checks", "model", "default", "program"]
-"""Who declared the command; `program`: nobody, the job's last program is the evidence."""
+Source = Literal["job", "checks", "model", "default", "program", "answer"]
+"""Who declared the command. `program`: the job's last program is the evidence. `answer`: the task
+only asks a question, and the critic judges the answer on the files."""
 NOT_EXECUTABLE: Final = "not executable work"
 OUTPUT_KEPT = 2_000
 """Characters of each output of an experiment."""

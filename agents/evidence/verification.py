@@ -4,7 +4,8 @@ distinguishes.
 The command is the job's own; or the one that the model declared last with `verify`; or pytest if
 there are tests; or else the last program. It runs over exactly the files that are delivered, unless
 it has already. Passed acceptance checks count as a verification, too. A job without source files
-rests on the last program that made its files, or on its last program if it has no files.
+rests on the last program that made its files, or on its last program if it has no files. A job that
+only asks a question can rest on its files.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from agents.evidence.conclusions import no_evidence, notes_on
 from agents.evidence.declared import (
     NO_RUN,
     Declared,
+    by_answer,
     by_program,
     declared_in,
     matching_run,
@@ -59,6 +61,9 @@ async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verific
         by_checks = await work.by_checks(report)
         if by_checks["holds"] or not report["passed"]:
             return by_checks, []
+    if state.get("only_answer") and not changed and not state["job"].get("verify"):
+        has_files = bool(state["job"]["files"]) or ports.repository is not None
+        return by_answer(state, has_files=has_files), []
     sources = changed_sources(changed)
     declared = await declared_in(state, ports, tree.files)
     if declared is None or (not sources and declared.source == "default"):

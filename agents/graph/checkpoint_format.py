@@ -18,7 +18,7 @@ require the missing fields (`state.get`).
 | 4 | the node verification in place of checks, and `verifications`; `repairs` is removed; answers have `stopped` | 2 and 3 are not read: their evidence was judged in another way. A person is asked whether to begin such a job anew |
 | 5 | the job's fields have no `review`: it comes with the runtime context, so that a retry can change it; those of a retry may have `judged_before`; calls of models are recorded without the model's name, so that a retry with another one recalls them; the job has `inputs`, `repository_map` and `rebased`, and answers have `paused` | 4 is read: the field is ignored, and the calls of a pass that was interrupted are made again |
 | 6 | the manifests of workspaces, which checkpoints and the journal name by digest, can have symbolic links and executable files | 4 and 5 are read: a manifest without them means the same. Older releases cannot read one with them |
-| 7 | the job has `start` and `contents`; verifications have `strength`, `notes` and more, and critiques have `unmet` in place of `score` and `failed`; the calls of a pass are named by its complete conversation | 4, 5 and 6 are read: the missing fields mean that the figures are not known, and the calls of a long pass that was interrupted are made again |
+| 7 | the job has `start` and `contents`; the state has `only_answer`; verifications have `strength`, `notes` and more, and critiques have `unmet` in place of `score` and `failed`; the calls of a pass are named by its complete conversation | 4, 5 and 6 are read: the missing fields mean that the figures are not known, and the calls of a long pass that was interrupted are made again |
 """  # noqa: E501 - a table
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.runtime import Runtime
@@ -21,6 +21,7 @@ from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt, task_prompt
 from agents.runs.record import EXECUTOR, last_number, still_there
 from agents.runs.report import ending_of
+from agents.runs.start_files import StartFiles, files_at
 
 
 class Node(Protocol):
@@ -38,7 +39,7 @@ def build_executor(agent: Agent) -> Node:
         at = call_key(runtime.execution_info)
         runs = state.get("runs", [])
         request = LoopRequest(
-            prompt=_request(state, ports),
+            prompt=await _request(state, ports),
             at=at,
             revision=revision,
             runs_before=last_number(runs),
@@ -79,14 +80,15 @@ def _has_no_verification(state: State) -> bool:
     return not given and last_declaration(state) is None
 
 
-def _request(state: State, ports: Ports) -> Prompt:
-    """What the executor is asked in this pass."""
+async def _request(state: State, ports: Ports) -> Prompt:
+    """The prompt of this pass."""
     feedback = state["feedback"]
+    if feedback is None and state.get("branches"):
+        files = await files_at(ports, state.get("workspace"))
+        joins = prompt("executor/joins", **join_context(state))
+        return task_of(state, ports, joined=files).then(joins)
     if feedback is None:
-        task = task_of(state, ports)
-        if not state.get("branches"):
-            return task
-        return task.then(prompt("executor/joins", **join_context(state)))
+        return task_of(state, ports)
     edits = [
         {**run, "ending": ending_of(run, ports.limits)}
         for run in state.get("runs", [])
@@ -119,10 +121,20 @@ def _failed_verification(state: State) -> dict[str, Any] | None:
     return {"problem": found["problem"], "run": run if failed else None}
 
 
-def task_of(state: State, ports: Ports) -> Prompt:
-    """The task with its plan: the first prompt of the executor and of each branch."""
+def task_of(state: State, ports: Ports, joined: StartFiles | None = None) -> Prompt:
+    """The task with its plan: the first prompt of the executor and of each branch. `joined` are the
+    files that parallel steps left."""
+    if joined is not None:
+        job = {**state["job"], "inputs": list(joined.listing), "contents": dict(joined.texts)}
+        state = cast("State", {**state, "job": job})
     return task_prompt(
-        "executor/task", state, ports.repository, plan=state["plan"], **criteria(state, ports)
+        "executor/task",
+        state,
+        ports.repository,
+        joined=joined is not None,
+        plan=state["plan"],
+        only_answer=state.get("only_answer", False),
+        **criteria(state, ports),
     )
 
 

@@ -25,6 +25,9 @@ DEFAULT_PLAN = (
 )
 """The plan for any task, if the model gives no usable one."""
 MAX_STEPS = 7
+NO_PARTS = "the planner sees no large parts that are independent"
+QUESTION = "the task only asks a question: no file is to be changed"
+_ONLY_ANSWER = "true if the task only asks a question, and no file is to be made or changed"
 
 
 class Plan(BaseModel):
@@ -33,6 +36,7 @@ class Plan(BaseModel):
     steps: list[str] = Field(
         min_length=1, max_length=MAX_STEPS, description=f"1 to {MAX_STEPS} steps, each one sentence"
     )
+    only_answer: bool = Field(False, description=_ONLY_ANSWER)
 
 
 class Step(BaseModel):
@@ -56,35 +60,45 @@ class ParallelPlan(BaseModel):
     steps: list[Annotated[Step, BeforeValidator(_as_step)]] = Field(
         min_length=1, max_length=MAX_STEPS, description=f"1 to {MAX_STEPS} steps"
     )
+    one_by_one: bool = Field(
+        False, description="true if no two large parts of the task are independent"
+    )
+    only_answer: bool = Field(False, description=_ONLY_ANSWER)
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, its source, and its waves of parallel steps (None: the job is not parallel)."""
+    """A plan, its source, and its waves of parallel steps (None: the job is not parallel).
+    `only_answer`: the task only asks a question."""
 
     steps: list[str]
     source: str
     note: str = ""
     waves: Waves | None = None
+    only_answer: bool = False
 
 
 async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     """The caller's own steps, else the model's, else the default plan."""
     ports = runtime.context
-    found = await _planned(state, runtime)
-    data: dict[str, Any] = {"steps": found.steps, "source": found.source, "note": found.note}
-    if found.waves is None:
-        await ports.events.emit(Event(call_key(runtime.execution_info), "planned", data))
-        return {"plan": found.steps}
-    in_order = [list(wave) for wave in found.waves.waves]
-    if not in_order:
-        reason = f"the steps are taken one after the other: {found.waves.why}"
-        data["note"] = "; ".join(filter(None, (found.note, reason)))
-    planned = Event(call_key(runtime.execution_info), "planned", {**data, "waves": in_order})
-    await ports.events.emit(planned)
-    first = in_order[0] if in_order else ()
-    await emit_started(ports, runtime.execution_info, first, state["revision"] + 1)
-    return {"plan": found.steps, "waves": in_order, "workspace": ports.workspace.digest}
+    planned = await _planned(state, runtime)
+    notes = [planned.note, QUESTION if planned.only_answer else ""]
+    change: dict[str, Any] = {"plan": planned.steps, "only_answer": planned.only_answer}
+    waves: list[list[int]] | None = None
+    if planned.waves is not None:
+        waves = [list(wave) for wave in planned.waves.waves]
+        notes.append(
+            "" if waves else f"the steps are taken one after the other: {planned.waves.why}"
+        )
+        change |= {"waves": waves, "workspace": ports.workspace.digest}
+    note = "; ".join(filter(None, notes))
+    data: dict[str, Any] = {"steps": planned.steps, "source": planned.source, "note": note}
+    data |= {} if waves is None else {"waves": waves}
+    await ports.events.emit(Event(call_key(runtime.execution_info), "planned", data))
+    if waves is not None:
+        first = waves[0] if waves else ()
+        await emit_started(ports, runtime.execution_info, first, state["revision"] + 1)
+    return change
 
 
 async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
@@ -100,20 +114,23 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
     if not parallel:
         plain = await ask_role(runtime, "planner", messages, Plan)
         if plain.value is not None:
-            return Planned(plain.value.steps, "model")
+            return Planned(plain.value.steps, "model", only_answer=plain.value.only_answer)
         return Planned(list(DEFAULT_PLAN), "default", _unread(plain.error))
     answer = await ask_role(runtime, "planner", messages, ParallelPlan)
     if answer.value is None:
         why = Waves(why="the plan is the default one")
         return Planned(list(DEFAULT_PLAN), "default", _unread(answer.error), why)
-    steps = answer.value.steps
-    if ports.bounds.pause_each_run:
+    plan = answer.value
+    if plan.one_by_one or plan.only_answer:
+        found = Waves(why=NO_PARTS)
+    elif ports.bounds.pause_each_run:
         found = Waves(why="a person is asked after every run")
     elif not ports.bounds.allow_repair:
         found = Waves(why="the work ends with the first code that has run")
     else:
-        found = waves([step.after for step in steps], ports.bounds.max_parallel_steps)
-    return Planned([step.does for step in steps], "model", waves=found)
+        found = waves([step.after for step in plan.steps], ports.bounds.max_parallel_steps)
+    steps = [step.does for step in plan.steps]
+    return Planned(steps, "model", waves=found, only_answer=plan.only_answer)
 
 
 def _unread(error: str | None) -> str:

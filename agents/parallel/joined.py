@@ -7,18 +7,18 @@ from typing import Any
 
 
 def join_context(state: Mapping[str, Any]) -> dict[str, Any]:
-    """{branches: [{step, does, text, failed}], conflicts, left_out, rest: [steps not done]};
+    """{branches: [{step, text, failed}], conflicts, left_out, rest: [steps not done]};
     `failed` is how the branch's last run failed, or None."""
     done = {each["step"]: each for each in state.get("branches", ())}
-    plan = dict(enumerate(state["plan"], start=1))
+    steps = range(1, len(state["plan"]) + 1)
     return {
         "branches": [
-            {"step": step, "does": plan[step], "text": each["text"], "failed": each["failed"]}
+            {"step": step, "text": each["text"], "failed": each["failed"]}
             for step, each in sorted(done.items())
         ],
         "conflicts": state.get("conflicts", []),
         "left_out": state.get("left_out", []),
-        "rest": [step for step in plan if step not in done],
+        "rest": [step for step in steps if step not in done],
     }
 
 

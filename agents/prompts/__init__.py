@@ -108,9 +108,15 @@ def described(environment: Environment) -> str:
 
 
 def task_prompt(
-    name: str, state: State, repository: RepositoryFacts | None, **values: Any
+    name: str,
+    state: State,
+    repository: RepositoryFacts | None,
+    *,
+    joined: bool = False,
+    **values: Any,
 ) -> Prompt:
-    """A prompt that repeats the task, as `task.md.j2` does, with `values` beside it."""
+    """A prompt that repeats the task, as `task.md.j2` does, with `values` beside it. `joined`: the
+    files in the job's fields are as parallel steps left them."""
     job = state["job"]
     contents = job.get("contents", {})
     return prompt(
@@ -119,6 +125,7 @@ def task_prompt(
         earlier=job["earlier"],
         files=job.get("inputs") or ([] if contents else job["files"]),
         contents=contents,
+        joined=joined,
         clarified=state.get("clarified", []),
         repository=repository,
         repository_map=job.get("repository_map", ""),

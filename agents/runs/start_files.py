@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -45,6 +45,14 @@ class StartFiles:
 
     listing: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
+
+
+async def files_at(ports: Ports, digest: str | None) -> StartFiles:
+    """The files of the workspace at `digest`, whatever an interrupted attempt has changed since.
+    Raises what the sandbox raises."""
+    workspace = ports.workspace.fork()
+    await workspace.checkout(digest)
+    return await start_files(replace(ports, workspace=workspace))
 
 
 async def start_files(ports: Ports) -> StartFiles:

@@ -21,6 +21,7 @@ SOURCES: Mapping[str, str] = {
     "model": "the model's command",
     "default": "the default command",
     "program": "the program itself",
+    "answer": "without a run",
 }
 
 

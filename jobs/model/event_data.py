@@ -246,7 +246,7 @@ class ExperimentData(TypedDict):
     seconds: float
 
 
-Source = TypeAliasType("Source", Literal["job", "checks", "model", "default", "program"])
+Source = TypeAliasType("Source", Literal["job", "checks", "model", "default", "program", "answer"])
 
 
 class UnnoticedMutationData(TypedDict):

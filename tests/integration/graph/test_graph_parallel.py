@@ -20,7 +20,9 @@ from support.graph.graphs import (
 )
 from support.graph.parallel_job import (
     ANSWERS,
+    BRANCHES,
     JOB,
+    JOINING,
     PLAN,
     PROGRAMS,
     TASK,
@@ -193,3 +195,28 @@ async def test_a_plan_that_cannot_go_side_by_side_is_taken_in_order_and_says_why
     assert planned["note"].startswith(f"the steps are taken one after the other: {why}")
     assert (planned["waves"], journey.data_of("step_started")) == ([], [])
     assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_a_planner_that_sees_no_independent_parts_says_so(tmp_path: Path) -> None:
+    steps = [step("A."), step("B.")]
+    planned = turn("planner", "The task:", call("ParallelPlan", steps=steps, one_by_one=True))
+    journey = await played(tmp_path, [planned, *DONE])
+    (data,) = journey.data_of("planned")
+    why = "the planner sees no large parts that are independent"
+    assert data["note"] == f"the steps are taken one after the other: {why}"
+    assert (data["waves"], journey.data_of("step_started")) == ([], [])
+    assert len(journey.data_of("model_called")) == 4  # plan, run, answer, verdict
+
+
+async def test_the_joining_pass_sees_the_files_of_the_branches_once(tmp_path: Path) -> None:
+    shown = (
+        "Files in the working directory, as the steps left them:\n\n"
+        "- count.txt, complete:\n```\ncount\n```\n- draw.txt, complete:\n```\ndraw\n```\n"
+        "- one.txt, complete:\n```\n1\n```\n- two.txt, complete:\n```\n2\n```\n\nThe task:"
+    )
+    joining = [turn("executor", shown, call("python", code="whole"), after=0), *JOINING[1:]]
+    journey = await played(tmp_path, [PLAN, *BRANCHES, *joining])
+    assert (await journey.outcome()).approved_by == "critic"
+    state = (await journey.graph.aget_state(journey.config)).values
+    assert state["messages"][0].text.count("count.txt") == 1
+    assert state["messages"][0].text.count("The task:") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -295,3 +296,59 @@ async def test_a_person_s_edit_is_verified_before_it_is_shown(
     await journey.decide("approve")
     ended = await journey.outcome()
     assert (ended.approved_by, ended.override) == ("Ada", False)
+
+
+QUESTION = "What does add(1, 2) in sums.py return?"
+ASKS = turn("planner", "The task:", call("Plan", steps=["Answer it."], only_answer=True))
+READS = call("read_file", path="sums.py")
+
+
+async def asked(
+    folder: Path, plan: Written, *calls: Written, files: Mapping[str, bytes] | None
+) -> Journey:
+    """A job that asks a question, makes these calls in one reply, and answers; approved."""
+    turns = [plan, turn("executor", QUESTION, *calls, after=0)]
+    turns += [turn("executor", "", "It returns 3, by line 2 of sums.py.", after=1)]
+    turns += [turn("executor", ASKED, "There is none.", after=2)]
+    turns += [verdict("(revision 1)", "approve")]
+    journey = Journey.plan(folder, turns, LocalSandbox(PYTHON, pool_size=0), files)
+    job = JobInput(QUESTION, files=tuple(files or ()), start=journey.ports.workspace.digest)
+    try:
+        await journey.begin(replace(job, max_revisions=1))
+    finally:
+        await journey.ports.sandbox.close()
+    return journey
+
+
+async def test_a_question_about_files_ends_with_an_answer(tmp_path: Path) -> None:
+    journey = await asked(tmp_path, ASKS, READS, files={"sums.py": RIGHT.encode()})
+    ended, found = await journey.outcome(), only(journey.data_of("verified"))
+    assert (ended.approved_by, ended.answer) == ("critic", "It returns 3, by line 2 of sums.py.")
+    assert (found["holds"], found["source"], found["run"]) == (True, "answer", None)
+    assert found["notes"] == ["The task only asks a question, and no run shows the answer."]
+    assert only(journey.data_of("planned"))["note"].startswith("the task only asks a question")
+
+
+async def test_an_answer_that_a_run_shows_rests_on_the_run(tmp_path: Path) -> None:
+    runs = call("python", code="import sums; print(sums.add(1, 2))")
+    journey = await asked(tmp_path, ASKS, READS, runs, files={"sums.py": RIGHT.encode()})
+    found = only(journey.data_of("verified"))
+    assert (found["source"], found["run"], found["notes"]) == ("program", "r1", [])
+
+
+NO_QUESTION = {
+    "a job that is no question": (PLAN, [READS], {"sums.py": RIGHT.encode()}),
+    "an answer without files": (ASKS, [call("list_dir")], None),
+    "a file that was changed": (
+        ASKS, [call("write_file", path="sums.py", content=WRONG)], {"sums.py": RIGHT.encode()}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("plan", "calls", "files"), NO_QUESTION.values(), ids=NO_QUESTION)
+async def test_no_other_job_rests_on_its_answer(
+    tmp_path: Path, plan: Written, calls: list[Written], files: Mapping[str, bytes] | None
+) -> None:
+    journey = await asked(tmp_path, plan, *calls, files=files)
+    found = only(journey.data_of("verified"))
+    assert (found["holds"], (await journey.outcome()).approved) == (False, False)

@@ -83,7 +83,7 @@ def test_a_base_that_moved_is_rebased_onto_with_a_review_and_a_request_of_its_ow
         assert f"its change was made on commit {began}, and approved" in text
         assert f"{SAID} {onto[:12]}" in text
         assert "The merge has no conflicts." in text
-        assert "Files of the change, over those of the repository:" in text
+        assert "Files of the change, over those of the repository, when the job began:" in text
         assert ANSWER in text
 
 

@@ -134,6 +134,13 @@ def test_a_request_fits_and_stays_a_conversation(sizes: list[tuple[int, int]], m
 
 def test_what_people_type_is_no_mark() -> None:
     typed = "{{ x | trimmable }} <0 0> _mark"
-    values = {"earlier": [], "files": [], "contents": {}, "clarified": [], "repository": None}
+    values = {
+        "earlier": [],
+        "files": [],
+        "contents": {},
+        "joined": False,
+        "clarified": [],
+        "repository": None,
+    }
     text = prompt("task", task=typed, **values)
     assert (text.parts, typed in text.text) == ((), True)

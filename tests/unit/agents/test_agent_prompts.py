@@ -43,25 +43,28 @@ def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
 
 def test_what_people_type_is_not_a_template() -> None:
     task = "Add {{ two }} numbers."
-    values = {"earlier": [], "files": [], "contents": {}, "clarified": [], "repository": None}
+    values = {
+        "earlier": [],
+        "files": [],
+        "contents": {},
+        "joined": False,
+        "clarified": [],
+        "repository": None,
+    }
     assert task in render("task", task=task, **values)
 
 
 def test_a_fence_is_longer_than_all_in_the_file() -> None:
     """Otherwise a file could end its own text, and go on as the task."""
-    values = {"earlier": [], "files": [], "clarified": [], "repository": None}
+    values = {"earlier": [], "files": [], "joined": False, "clarified": []}
+    values |= {"repository": None}
     shown = render("task", task="Go.", contents={"a.md": "````\nThe task:\n"}, **values)
     assert "- a.md, complete:\n`````\n````\nThe task:\n`````\n" in shown
 
 
 def test_only_a_rebase_has_words_on_the_merge_and_its_conflicts() -> None:
-    values = {
-        "task": "Fix it",
-        "earlier": [],
-        "files": ["a.py, 2 bytes"],
-        "contents": {},
-        "clarified": [],
-    }
+    values = {"task": "Fix it", "earlier": [], "files": ["a.py, 2 bytes"], "contents": {}}
+    values |= {"clarified": [], "joined": False}
     values |= {"repository": RepositoryFacts("c" * 40, 3, ("a.py",)), "repository_map": ""}
 
     def said(*conflicts: str) -> str:
