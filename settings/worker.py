@@ -44,6 +44,13 @@ class WorkerSettings(
         "plays it",
     )
     max_steps: int = Field(25, gt=0, description="model calls of one revision")
+    critic_calls: int = Field(
+        6,
+        ge=0,
+        le=50,
+        description="calls of one critique that read, search or run the work; 0: the critic judges "
+        "what it is shown",
+    )
     parallel_steps: int = Field(
         3,
         gt=0,

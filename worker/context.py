@@ -281,6 +281,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
         limits=partial(limits, settings),
         bounds=Bounds(
             steps=settings.max_steps,
+            critic_calls=settings.critic_calls,
             max_parallel_steps=settings.parallel_steps,
             files=settings.shown_files_characters,
             context_share=settings.context_share,

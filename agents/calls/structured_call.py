@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
-from agents.calls.call_key import call_key
+from agents.calls.call_key import call_key, for_call
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.evidence.images import Image, with_images
 from agents.models.chains import Role
 from agents.models.errors import ReplyUnusable
 from agents.models.provider import ProviderModel
-from agents.models.replies.structured import Answer, ask, read
-from agents.ports import Ports
+from agents.models.replies.structured import Answer, ToolSchema, ask, read
+from agents.ports import CallKey, Ports
 from agents.prompts import past_reply, render
 
 T = TypeVar("T", bound=BaseModel)
@@ -32,18 +33,26 @@ async def ask_role(
     *,
     level: int = 0,
     images: Sequence[Image] = (),
+    tools: Sequence[ToolSchema] = (),
+    replies: int = 0,
 ) -> Answer[T]:
-    """The model's value; if its first reply is invalid, that of its second. If no model of the role
-    gives a usable reply, an Answer with the error. `images` are added for a model that can see;
-    they are no part of the call's key in the journal."""
+    """The model's value; if its first reply is invalid, the value of its second. If no model of the
+    role gives a usable reply, an Answer with the error.
 
-    async def send(model: BaseChatModel, given: Messages) -> Answer[T]:
+    `images` are added for a model that can see; they are no part of the call's key in the journal.
+    A reply that calls one of `tools` is returned without a value. `replies` counts the earlier
+    replies of the conversation.
+    """
+
+    async def send(model: BaseChatModel, given: Messages, tools: Sequence[ToolSchema]) -> Answer[T]:
         seen = images and isinstance(model, ProviderModel) and model.sees_images
-        return await ask(model, with_images(given, images) if seen else given, schema)
+        return await ask(model, with_images(given, images) if seen else given, schema, tools)
 
+    at = for_call(call_key(runtime.execution_info), replies)
+    asked = _Question(runtime.context, role, schema, send, level)
     try:
-        first = await _ask(runtime, role, messages, schema, send, ordinal=0, level=level)
-        if first.value is not None:
+        first = await asked.put(at, messages, tools)
+        if first.value is not None or calls_of(first.message, tools):
             return first
         repair = render("repair", error=first.error, tool=schema.__name__)
         again = [
@@ -51,31 +60,41 @@ async def ask_role(
             past_reply(first.said or "(nothing)", first.message),
             HumanMessage(repair),
         ]
-        return await _ask(runtime, role, again, schema, send, ordinal=1, level=level)
+        return await asked.put(replace(at, ordinal=at.ordinal + 1), again)
     except ReplyUnusable as error:
         return Answer(None, str(error), AIMessage(error.text))
 
 
-async def _ask(
-    runtime: Runtime[Ports],
-    role: Role,
-    messages: Messages,
-    schema: type[T],
-    send: Callable[[BaseChatModel, Messages], Awaitable[Answer[T]]],
-    *,
-    ordinal: int,
-    level: int,
-) -> Answer[T]:
-    ports = runtime.context
-    fresh: Answer[T] | None = None
+def calls_of(reply: AIMessage, tools: Sequence[ToolSchema]) -> bool:
+    """Whether a reply calls one of these tools."""
+    names = {tool["function"]["name"] for tool in tools}
+    calls = [*reply.tool_calls, *reply.invalid_tool_calls]
+    return any(call["name"] in names for call in calls)
 
-    async def call(model: BaseChatModel, given: Messages) -> AIMessage:
-        nonlocal fresh
-        fresh = await send(model, given)
-        return fresh.message
 
-    at = call_key(runtime.execution_info, ordinal)
-    message = await model_call(
-        ports, role, at, messages, call, offered=(schema.__name__,), level=level
-    )
-    return fresh or read(message, schema)
+@dataclass(frozen=True, slots=True)
+class _Question(Generic[T]):
+    """A role that is asked for a value of `schema`. `send` calls one model."""
+
+    ports: Ports
+    role: Role
+    schema: type[T]
+    send: Callable[[BaseChatModel, Messages, Sequence[ToolSchema]], Awaitable[Answer[T]]]
+    level: int
+
+    async def put(
+        self, at: CallKey, messages: Messages, tools: Sequence[ToolSchema] = ()
+    ) -> Answer[T]:
+        """The answer, now or before a crash."""
+        fresh: Answer[T] | None = None
+
+        async def call(model: BaseChatModel, given: Messages) -> AIMessage:
+            nonlocal fresh
+            fresh = await self.send(model, given, tools)
+            return fresh.message
+
+        offered = (self.schema.__name__, *(tool["function"]["name"] for tool in tools))
+        message = await model_call(
+            self.ports, self.role, at, messages, call, offered=offered, level=self.level
+        )
+        return fresh or read(message, self.schema)

@@ -25,6 +25,7 @@ from agents.critic.data_files import excerpt_of, shape_of
 from agents.critic.inputs import files_read
 from agents.critic.runs import ShownRuns
 from agents.critic.sections import CHANGE, DATA, INPUTS, PEOPLE, TESTS, Section, section
+from agents.critic.tools import critic_tools
 from agents.evidence.changes import ChangedFile, changed_files
 from agents.graph.state import State
 from agents.paths import visible
@@ -59,7 +60,12 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
         inputs=inputs,
         others=others,
     )
-    instructions = render("critic/system", repository=ports.repository is not None)
+    instructions = render(
+        "critic/system",
+        repository=ports.repository is not None,
+        tools=list(critic_tools(ports)),
+        calls=ports.bounds.critic_calls,
+    )
     return [SystemMessage(instructions), fitted(request.message(), MOST_BUDGET)]
 
 

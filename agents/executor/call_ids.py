@@ -1,4 +1,4 @@
-"""Unique ids for the tool calls of a reply. Pure.
+"""The tool calls of a reply, each with a unique id. Pure.
 
 Some servers send several calls with one id, or with none. The order of calls, their keys in the
 journal and the pairing of answers all need unique ids.
@@ -8,9 +8,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
 from agents.models.replies.call_ids import unique_ids
+from agents.models.replies.ending import MALFORMED, cut_off
+from agents.texts import head_and_tail
+
+CUT_SHOWN = 2_000
+"""Characters that stay of a reply that was cut off: every later request repeats them."""
+
+
+def with_all_calls(message: AIMessage) -> AIMessage:
+    """`message` with its broken calls among its calls, each with a unique id, so that each gets an
+    answer."""
+    if not message.invalid_tool_calls:
+        return with_unique_ids(message)
+    most = CUT_SHOWN if cut_off(message) else None
+    broken = [_as_call(call, index, most) for index, call in enumerate(message.invalid_tool_calls)]
+    calls = [*message.tool_calls, *broken]
+    return with_unique_ids(
+        message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
+    )
+
+
+def _as_call(call: InvalidToolCall, index: int, most: int | None) -> ToolCall:
+    args = call["args"] or ""
+    return ToolCall(
+        name=call["name"] or "unnamed",
+        args={MALFORMED: args if most is None else head_and_tail(args, most)},
+        id=call["id"] or f"broken_{index}",
+        type="tool_call",
+    )
 
 
 def with_unique_ids(message: AIMessage) -> AIMessage:

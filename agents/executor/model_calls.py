@@ -11,9 +11,7 @@ from langchain_core.messages import (
     AIMessage,
     AnyMessage,
     HumanMessage,
-    InvalidToolCall,
     SystemMessage,
-    ToolCall,
 )
 from langchain_core.tools import BaseTool
 
@@ -22,13 +20,13 @@ from agents.calls.journal import FullRequest, model_call
 from agents.context.overflow import Draft, Messages, tool_bytes
 from agents.errors import BudgetExhausted
 from agents.evidence.sources import has_sources
-from agents.executor.call_ids import with_unique_ids
+from agents.executor.call_ids import CUT_SHOWN, with_all_calls
 from agents.executor.history import PAUSED, has_run, replies, this_pass
 from agents.executor.loop_detection import repeated_call
 from agents.executor.plan_progress import at_reply
 from agents.failures.feedback import escalation_of
 from agents.models.errors import ReplyUnusable
-from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
+from agents.models.replies.ending import cut_off, output_tokens
 from agents.ports import CallKey, Event, Ports
 from agents.prompts import described, past_reply, render
 from agents.runs.program import VERIFY
@@ -40,9 +38,6 @@ from sandbox.protocol import MIB
 
 _ASKED = "asked_to_verify"
 """Marks the reply of a model that was asked for a verification."""
-
-CUT_SHOWN = 2_000
-"""Characters that stay of a reply that was cut off: every later request repeats them."""
 
 Ask = Callable[[ModelRequest[Ports]], Awaitable[ModelResponse[Any]]]
 
@@ -67,7 +62,7 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], Ports, Any]):
         reply = await _reply(request, handler)
         if await _needs_verification(reply, state, ports):
             reply = await _asked_to_verify(request, handler, reply)
-        return _callable(reply)
+        return with_all_calls(reply)
 
 
 def _instructions(request: ModelRequest[Ports], ports: Ports) -> str:
@@ -201,26 +196,3 @@ async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> 
 def _whole(request: ModelRequest[Ports]) -> FullRequest:
     first = [request.system_message] if request.system_message else []
     return FullRequest([*first, *request.messages], _names(request))
-
-
-def _callable(message: AIMessage) -> AIMessage:
-    """`message` with its broken calls among its calls, each with a unique id, so that each gets an
-    answer."""
-    if not message.invalid_tool_calls:
-        return with_unique_ids(message)
-    most = CUT_SHOWN if cut_off(message) else None
-    broken = [_as_call(call, index, most) for index, call in enumerate(message.invalid_tool_calls)]
-    calls = [*message.tool_calls, *broken]
-    return with_unique_ids(
-        message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
-    )
-
-
-def _as_call(call: InvalidToolCall, index: int, most: int | None) -> ToolCall:
-    args = call["args"] or ""
-    return ToolCall(
-        name=call["name"] or "unnamed",
-        args={MALFORMED: args if most is None else head_and_tail(args, most)},
-        id=call["id"] or f"broken_{index}",
-        type="tool_call",
-    )

@@ -8,18 +8,17 @@ from typing import Any, cast
 from langchain.agents.middleware import AgentMiddleware, AgentState, ToolCallRequest
 from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.types import Command
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from agents.calls.call_key import digest, for_call, for_reply
 from agents.calls.journal import finished_call, journaled
-from agents.calls.serializable import UNSERIALIZABLE
 from agents.errors import ToolRefused
 from agents.executor.history import replies
 from agents.executor.plan_progress import without_steps
 from agents.failures.feedback import after_run, taken_over
-from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
 from agents.ports import CallKey, Event, Finished, Ports
 from agents.prompts import render
+from agents.tools.refusals import argument_problem, refused
 from agents.tools.trace import Trace, of_use, run_in
 
 TOOL_CALL_OFFSET = 10
@@ -84,11 +83,11 @@ async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
     call: ToolCall = {**request.tool_call, "args": without_steps(request.tool_call["args"])}
     request = request.override(tool_call=call)
     if why := _objection(request):
-        return _refused(call, why)
+        return refused(call, why)
     try:
         answer = await handler(request)
-    except ToolRefused as refused:
-        return _refused(call, str(refused))
+    except ToolRefused as error:
+        return refused(call, str(error))
     assert isinstance(answer, ToolMessage)  # noqa: S101 - no tool answers with a Command
     if answer.artifact is None:
         answer.artifact = of_use(call["name"], None, ok=False, note=str(answer.text))
@@ -98,35 +97,8 @@ async def _answer(request: ToolCallRequest, handler: Run) -> ToolMessage:
 
 
 def _objection(request: ToolCallRequest) -> str | None:
-    """What is wrong with a call's arguments, and what to do. LangChain's text would repeat all of
-    them."""
-    call, tool = request.tool_call, request.tool
-    if call["args"].get(MALFORMED) == UNSERIALIZABLE:
-        what = f"cannot be stored: they hold {UNSERIALIZABLE}"
-        return f"the arguments of {call['name']} {what}. Call it again."
-    if MALFORMED in call["args"]:
-        reply = request.state["messages"][-1]
-        if cut_off(reply):
-            return render("executor/cut_off", tokens=output_tokens(reply), tool=call["name"])
-        return f"the arguments of {call['name']} were not valid JSON. Call it again."
-    schema = tool.args_schema if tool is not None else None
-    if not (isinstance(schema, type) and issubclass(schema, BaseModel)):
-        return None
-    try:
-        schema.model_validate(call["args"])
-    except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        return f"the arguments of {call['name']} do not fit: {'; '.join(wrong)}. Call it again."
-    return None
-
-
-def _refused(call: ToolCall, why: str) -> ToolMessage:
-    path = call["args"].get("path")
-    trace = of_use(call["name"], path if isinstance(path, str) else None, ok=False, note=why)
-    return ToolMessage(
-        f"error: {why}",
-        name=call["name"],
-        tool_call_id=call["id"],
-        status="error",
-        artifact=trace,
-    )
+    """Why a call is not made, and what to do; None if it is."""
+    schema = request.tool.args_schema if request.tool is not None else None
+    known = isinstance(schema, type) and issubclass(schema, BaseModel)
+    arguments = cast("type[BaseModel]", schema) if known else None
+    return argument_problem(request.tool_call, arguments, request.state["messages"][-1])

@@ -17,7 +17,7 @@ from langchain_core.callbacks import (
 )
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.base import LangSmithParams
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
@@ -93,7 +93,8 @@ class ProviderModel(BaseChatModel):
     meter: Meter
     redaction: Redaction
     caching: dict[str, Any]
-    """Options for a request of a conversation; a forced tool means a single question."""
+    """Options for a request of a conversation. A forced tool means a single question, until the
+    conversation has an answer of a tool."""
     _served_context: int | None = PrivateAttr(None)
 
     @override
@@ -179,7 +180,10 @@ class ProviderModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         await self.learn_context()
-        options = kwargs if "tool_choice" in kwargs else {**self.caching, **kwargs}
+        single = "tool_choice" in kwargs and not any(
+            isinstance(each, ToolMessage) for each in messages
+        )
+        options = kwargs if single else {**self.caching, **kwargs}
         if stop:
             options = {**options, "stop": stop}
         request = _Request(history_for(self.full_name, messages), options, offered or {})

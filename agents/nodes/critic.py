@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from agents.calls.call_key import call_key
-from agents.calls.structured_call import ask_role
+from agents.critic.loop import ask_critic
 from agents.critic.request import critic_messages
 from agents.evidence.images import Image, images_of
 from agents.evidence.revision_policy import Next, after_critique
@@ -19,7 +19,6 @@ from agents.evidence.verdict import (
     REFUSED,
     UNREADABLE,
     Critique,
-    Verdict,
     critique_of,
     feedback_text,
 )
@@ -69,9 +68,8 @@ async def _verdict(
     key, the account, the model or its address fails the job as it does in every role: a retry of
     the job then continues here.
     """
-    level = state.get("level", 0)
     try:
-        answer = await ask_role(runtime, CRITIC, messages, Verdict, level=level, images=images)
+        answer = await ask_critic(state, runtime, messages, images)
     except ModelRefused as error:
         if another_may_answer(error):
             raise

@@ -238,6 +238,8 @@ class Bounds:
     """
 
     steps: int = 25
+    critic_calls: int = 6
+    """Tool calls of one critique; 0: the critic has no tools."""
     max_parallel_steps: int = 3
     answer: int = 3_000
     output: int = 4_000

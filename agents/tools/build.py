@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, ClassVar
 
 from langchain_core.tools import BaseTool, StructuredTool, create_schema_from_function
@@ -49,12 +50,18 @@ def build_tools(bodies: Iterable[Body]) -> list[BaseTool]:
     return [_tool(body) for body in bodies]
 
 
-def _tool(body: Body) -> BaseTool:
-    """The schema has only the model's arguments. With `runtime` in it, as LangChain would infer it,
-    each call would dump the whole history (langchain-core 1.7, `BaseTool._parse_input`)."""
+@cache
+def arguments_of(body: Body) -> type[BaseModel]:
+    """The model's arguments of a tool. With `runtime` among them, as LangChain would infer it, each
+    call would dump the whole history (langchain-core 1.7, `BaseTool._parse_input`)."""
     name = body.__name__
     own = create_schema_from_function(name, body, parse_docstring=True, filter_args=("runtime",))
     assert issubclass(own, BaseModel)  # noqa: S101 - the types allow a model of pydantic 1, too
+    return own
+
+
+def _tool(body: Body) -> BaseTool:
+    name, own = body.__name__, arguments_of(body)
     if ARGUMENT in own.model_fields:
         raise ValueError(
             f"the tool {name} has an argument `{ARGUMENT}`, which is added to every tool"

@@ -47,7 +47,7 @@ def forced_tool(body: Mapping[str, Any]) -> str | None:
     """The function that must be called, if any."""
     config = (body.get("toolConfig") or {}).get("functionCallingConfig") or {}
     allowed: list[str] = config.get("allowedFunctionNames") or []
-    return allowed[0] if config.get("mode") == "ANY" and len(allowed) == 1 else None
+    return allowed[0] if config.get("mode") == "ANY" and allowed else None
 
 
 def reply(turn: Reply, model: str, number: int) -> dict[str, Any]:

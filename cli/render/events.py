@@ -183,7 +183,10 @@ def _tool_used(data: Data, detail: Detail) -> Iterator[Part]:
     note = f": {first_line(printable(data['note']))}" if data.get("note") else ""
     path = f" {visible_path(data['path'])}" if data["path"] else ""
     text = f"{data['tool']}{path}{note}"
-    yield Line("tool", text, Tone.QUIET if data["ok"] else Tone.WARN)
+    by = "critic's tool" if data.get("by") == "critic" else "tool"
+    yield Line(by, text, Tone.QUIET if data["ok"] else Tone.WARN)
+    if detail.whole and (output := data.get("output")):
+        yield Prose(printable(output))
     if diff := data.get("diff"):
         yield Code(clip(printable(_without_names(diff)), detail.code_lines), "diff")
 

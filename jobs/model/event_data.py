@@ -303,7 +303,7 @@ class VerifiedData(TypedDict):
 
 
 class ToolUsedData(StepOfBranch):
-    """A use of a tool that runs no code; `artifacts`: what it wrote."""
+    """A use of a tool that makes no run of the job; `artifacts`: what it wrote."""
 
     tool: str
     path: str | None
@@ -313,6 +313,11 @@ class ToolUsedData(StepOfBranch):
     diff: NotRequired[str]
     """The change of a file that existed before, as a unified diff. Missing if it has more than
     16,000 characters."""
+    by: NotRequired[Literal["critic"]]
+    """Missing: the executor used it."""
+    output: NotRequired[str]
+    """The report of the critic's `run_again`, cut to size. The run is no run of the job: nothing
+    is kept of it, and no verification rests on it."""
 
 
 class AnsweredData(TypedDict):

@@ -1,8 +1,8 @@
 """Asks a model for a structured value.
 
-The value's schema is the only tool that is offered, and the model has to call it. This works alike
-on Groq (where few models have a JSON-schema mode), on Gemini (where the JSON mode excludes tools)
-and in a recording.
+The value's schema is a tool that the model has to call. It is the first that is offered, and mostly
+the only one. This works alike on Groq (where few models have a JSON-schema mode), on Gemini (where
+the JSON mode excludes tools) and in a recording.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from agents.models.schemas import compact
 T = TypeVar("T", bound=BaseModel)
 
 ANY_TOOL = "any"
-"""The model has to call a tool, and only one is offered. More servers accept this than the tool's
-name. LangChain writes it as each protocol does: `required` for OpenAI's."""
+"""The model has to call a tool that is offered. More servers accept this than a tool's name.
+LangChain writes it as each protocol does: `required` for OpenAI's."""
+ToolSchema = dict[str, Any]
+"""A tool as requests have it, in OpenAI's form."""
 _FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*?)```", re.DOTALL)
 
 
@@ -53,12 +55,18 @@ class Answer(Generic[T]):
         return "\n".join(part for part in parts if part)
 
 
-async def ask(model: BaseChatModel, messages: Sequence[BaseMessage], schema: type[T]) -> Answer[T]:
+async def ask(
+    model: BaseChatModel,
+    messages: Sequence[BaseMessage],
+    schema: type[T],
+    tools: Sequence[ToolSchema] = (),
+) -> Answer[T]:
     """One call of `model`; a reply that does not match `schema` is an Answer with an `error`.
+    `tools` are offered, too.
 
     Raises what the model raises: ModelUnavailable, ModelRefused, ReplyUnusable, RecordingMismatch.
     """
-    bound = model.bind_tools([_tool(schema)], tool_choice=ANY_TOOL)
+    bound = model.bind_tools([tool_schema(schema), *tools], tool_choice=ANY_TOOL)
     try:
         message = await bound.ainvoke(list(messages))
     except ReplyUnusable as error:
@@ -94,14 +102,14 @@ def read(message: AIMessage, schema: type[T]) -> Answer[T]:
 
 
 @cache
-def _tool(schema: type[BaseModel]) -> dict[str, Any]:
-    """The tool of a schema, in OpenAI's form. Cached, because it takes a millisecond."""
-    tool: dict[str, Any] = compact(convert_to_openai_tool(schema))
+def tool_schema(schema: type[BaseModel]) -> ToolSchema:
+    """The tool whose arguments are a model's fields. Cached, because it takes a millisecond."""
+    tool: ToolSchema = compact(convert_to_openai_tool(schema))
     return tool
 
 
 def _validated(message: AIMessage, schema: type[T], value: dict[str, Any]) -> Answer[T]:
-    parameters = _tool(schema)["function"]["parameters"]
+    parameters = tool_schema(schema)["function"]["parameters"]
     try:
         return Answer(schema.model_validate(as_meant(value, parameters)), None, message)
     except ValidationError as error:

@@ -30,7 +30,7 @@ async def git(command: Words, runtime: Runtime) -> Answer:
     ports: Ports = runtime.context
     words = command[1:] if command[:1] == [PROGRAM] else command
     if ports.repository is None or not words or words[0] not in READS:
-        raise ToolRefused(f"this tool takes {', '.join(READS)}; `shell` runs other commands of git")
+        raise ToolRefused(f"this tool takes {', '.join(READS)}; a command line runs others")
     tree = await ports.workspace.tree()
     result = await run_helper(ports, tree.command((*_ARGV, *words)), "of git")
     if not result.succeeded:

@@ -1,0 +1,69 @@
+"""The critic's loop: calls of its tools, up to the bound, and then the verdict.
+
+The first request already offers `Verdict`, first of all tools, and the model has to call one: a
+model that judges at once is asked once, with tools or without.
+
+Why: docs/decisions/0082-a-critic-that-looks.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.runtime import Runtime
+
+from agents.calls.call_key import call_key, for_call
+from agents.calls.structured_call import ask_role, calls_of
+from agents.critic.tools import call_tool, critic_tools, schemas_of
+from agents.evidence.images import Image
+from agents.evidence.verdict import CRITIC, Verdict
+from agents.executor.call_ids import with_all_calls
+from agents.executor.tool_calls import TOOL_CALL_OFFSET
+from agents.graph.state import State
+from agents.models.replies.structured import Answer
+from agents.ports import Ports
+
+NO_CALLS_LEFT = "error: no calls are left"
+
+
+async def ask_critic(
+    state: State,
+    runtime: Runtime[Ports],
+    messages: Sequence[BaseMessage],
+    images: Sequence[Image],
+) -> Answer[Verdict]:
+    """The critic's verdict, or the error of its reply.
+
+    Model calls and tool calls are journaled: a crash repeats only the call in flight. Raises what
+    `agents.calls.journal.model_call` raises, and what the sandbox raises.
+    """
+    ports, at = runtime.context, call_key(runtime.execution_info)
+    tools, left = schemas_of(critic_tools(ports)), ports.bounds.critic_calls
+    conversation = list(messages)
+    replies = 0
+    while True:
+        offered = tools if left > 0 else []
+        answer = await ask_role(
+            runtime,
+            CRITIC,
+            conversation,
+            Verdict,
+            level=state.get("level", 0),
+            images=images,
+            tools=offered,
+            replies=replies,
+        )
+        if answer.value is not None or not calls_of(answer.message, offered):
+            return answer
+        reply = with_all_calls(answer.message)
+        conversation.append(reply)
+        for index, call in enumerate(reply.tool_calls):
+            key = for_call(at, replies, TOOL_CALL_OFFSET + index)
+            if left > 0:
+                answered = await call_tool(call, reply, state, ports, key)
+            else:
+                answered = ToolMessage(NO_CALLS_LEFT, tool_call_id=call["id"])
+            conversation.append(answered)
+            left -= 1
+        replies += 1

@@ -1,0 +1,81 @@
+"""The tool `run_again`: the verification once more, or a command of the critic's own. The workspace
+stays as it is, and the run is no run of the job: nothing rests on it but the verdict's reasons."""
+
+from __future__ import annotations
+
+from agents.checks.check_reports import checks_of
+from agents.checks.judge import judge
+from agents.errors import ToolRefused
+from agents.evidence.record import Verification
+from agents.evidence.verdict import verification_of
+from agents.evidence.verification import CHECKS
+from agents.graph.state import State
+from agents.ports import Ports
+from agents.runs.program import Program, execute
+from agents.runs.pytest_answer import pytest_answer
+from agents.runs.record import whole_program
+from agents.runs.report import run_report
+from agents.texts import head_and_tail
+from agents.tools.call import Answer, Runtime
+from agents.tools.trace import of_use
+
+NAME = "run_again"
+
+
+async def run_again(runtime: Runtime, command: str | None = None) -> Answer:
+    """Run the verification again, or a command of yours with bash, over the files as they are now.
+    Nothing that it writes is kept.
+
+    Args:
+        command: The command line; several lines are a script. Without it the verification runs.
+    """
+    ports: Ports = runtime.context
+    state: State = runtime.state
+    label, passed, text = await _repeated(command, state, ports)
+    text = head_and_tail(text, ports.bounds.read)
+    trace = of_use(NAME, None, ok=passed, note=head_and_tail(label, ports.bounds.kept))
+    trace["data"]["output"] = head_and_tail(text, ports.bounds.kept)
+    return text, trace
+
+
+async def _repeated(command: str | None, state: State, ports: Ports) -> tuple[str, bool, str]:
+    """The command or the name of the verification, whether it passes, and its report."""
+    if command is not None:
+        return command, *await _run(Program.shell(command), ports)
+    found = verification_of(state)
+    if found is not None and found["source"] == "checks":
+        return CHECKS, *await _checks(state, ports)
+    program = await _verification(state, found, ports)
+    return program.text, *await _run(program, ports)
+
+
+async def _verification(state: State, found: Verification | None, ports: Ports) -> Program:
+    """The program of the run that the verification rests on. Raises ToolRefused without one."""
+    runs = state.get("runs", [])
+    run = next((run for run in runs if found is not None and run["id"] == found["run"]), None)
+    if run is None:
+        raise ToolRefused("nothing has verified these files: give a command")
+    text = (await whole_program(run, ports)).decode(errors="replace")
+    return Program.again(run.get("tool", "python"), text)
+
+
+async def _run(program: Program, ports: Ports) -> tuple[bool, str]:
+    """Whether a program passes, and its report."""
+    if "\0" in program.text:
+        raise ToolRefused("a command line has no null characters; printf '\\0' writes one")
+    seen = await execute(ports, program, await ports.workspace.tree())
+    result, limits, width = seen.result, program.within(ports.limits), ports.bounds.output
+    if seen.report is None:
+        return seen.passed, run_report(result, result.refused, limits, width)
+    text = pytest_answer(seen.report, seen.problem, result, result.refused, limits, width)
+    return seen.passed, text
+
+
+async def _checks(state: State, ports: Ports) -> tuple[bool, str]:
+    """Whether the acceptance checks pass, and each of them."""
+    tree = await ports.workspace.tree()
+    checks = checks_of(state, ports)
+    report = await judge(ports.sandbox, tree.files, checks, ports.limits, tree.links)
+    tests = [f"{test.outcome} {test.id}\n{test.detail}".rstrip() for test in report.tests]
+    summary = "passed" if report.passed else f"not passed: {report.problem or 'see each test'}"
+    return report.passed, "\n".join([summary, *tests])
