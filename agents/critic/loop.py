@@ -1,7 +1,7 @@
 """The critic's loop: calls of its tools, up to the bound, and then the verdict.
 
-The first request already offers `Verdict`, first of all tools, and the model has to call one: a
-model that judges at once is asked once, with tools or without.
+The first request already offers `Verdict`, before the other tools, and the model has to call one of
+them. So a model that judges at once is asked once.
 
 Why: docs/decisions/0082-a-critic-that-looks.md
 """
@@ -35,8 +35,8 @@ async def ask_critic(
 ) -> Answer[Verdict]:
     """The critic's verdict, or the error of its reply.
 
-    Model calls and tool calls are journaled: a crash repeats only the call in flight. Raises what
-    `agents.calls.journal.model_call` raises, and what the sandbox raises.
+    Model calls and tool calls are journaled: a crash repeats only the call in flight. Raises the
+    errors of `agents.calls.journal.model_call` and of the sandbox.
     """
     ports, at = runtime.context, call_key(runtime.execution_info)
     tools, left = schemas_of(critic_tools(ports)), ports.bounds.critic_calls

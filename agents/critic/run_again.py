@@ -1,5 +1,8 @@
-"""The tool `run_again`: the verification once more, or a command of the critic's own. The workspace
-stays as it is, and the run is no run of the job: nothing rests on it but the verdict's reasons."""
+"""The tool `run_again`: runs the verification again, or a command of the critic's own.
+
+It leaves the workspace unchanged. The run is not among the job's runs, so that no verification can
+rest on it.
+"""
 
 from __future__ import annotations
 

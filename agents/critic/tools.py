@@ -23,8 +23,8 @@ from agents.graph.state import State
 from agents.models.replies.structured import ToolSchema, tool_schema
 from agents.ports import CallKey, Event, Finished, Ports
 from agents.tools.build import arguments_of
+from agents.tools.call import argument_problem, refused
 from agents.tools.read_file import read_file
-from agents.tools.refusals import argument_problem, refused
 from agents.tools.registry import Body, offered
 from agents.tools.repository.git import git
 from agents.tools.search import search

@@ -18,7 +18,7 @@ from agents.executor.plan_progress import without_steps
 from agents.failures.feedback import after_run, taken_over
 from agents.ports import CallKey, Event, Finished, Ports
 from agents.prompts import render
-from agents.tools.refusals import argument_problem, refused
+from agents.tools.call import argument_problem, refused
 from agents.tools.trace import Trace, of_use, run_in
 
 TOOL_CALL_OFFSET = 10

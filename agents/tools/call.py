@@ -1,14 +1,19 @@
-"""What the body of a tool gets, and what it returns."""
+"""Calls of tools: what a body gets and returns, and the answers to calls that do not reach one."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langgraph.prebuilt import ToolRuntime
+from pydantic import BaseModel, ValidationError
 
 from agents.calls.call_key import for_reply
+from agents.calls.serializable import UNSERIALIZABLE
+from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
 from agents.ports import Ports
-from agents.tools.trace import Trace, runs_in, traces
+from agents.prompts import render
+from agents.tools.trace import Trace, of_use, runs_in, traces
 
 Runtime = ToolRuntime[Any, Any]
 """Its context is Ports. With that type pydantic would build a schema of the ports."""
@@ -28,3 +33,38 @@ def next_run(runtime: Runtime) -> int:
     messages = [*state["messages"], *ports.sequencer.answers(for_reply(state).key())]
     made = len(runs_in(traces(messages)))
     return int(state["runs_before"]) + made * int(state["run_number_step"]) + 1
+
+
+def argument_problem(
+    call: ToolCall, arguments: type[BaseModel] | None, reply: AIMessage
+) -> str | None:
+    """What is wrong with the arguments of a call in `reply`, and what to do; None if they fit.
+    LangChain's text would repeat all of them."""
+    if call["args"].get(MALFORMED) == UNSERIALIZABLE:
+        what = f"cannot be stored: they hold {UNSERIALIZABLE}"
+        return f"the arguments of {call['name']} {what}. Call it again."
+    if MALFORMED in call["args"]:
+        if cut_off(reply):
+            return render("executor/cut_off", tokens=output_tokens(reply), tool=call["name"])
+        return f"the arguments of {call['name']} were not valid JSON. Call it again."
+    if arguments is None:
+        return None
+    try:
+        arguments.model_validate(call["args"])
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        return f"the arguments of {call['name']} do not fit: {'; '.join(wrong)}. Call it again."
+    return None
+
+
+def refused(call: ToolCall, why: str) -> ToolMessage:
+    """The answer to a call that was not made, with its trace."""
+    path = call["args"].get("path")
+    trace = of_use(call["name"], path if isinstance(path, str) else None, ok=False, note=why)
+    return ToolMessage(
+        f"error: {why}",
+        name=call["name"],
+        tool_call_id=call["id"],
+        status="error",
+        artifact=trace,
+    )

@@ -41,6 +41,20 @@ def two_calls(asked: Asked) -> Turn:
     return turn
 
 
+def reading_critic(asked: Asked) -> Turn:
+    """A model whose critic reads a file before its verdict."""
+    if asked.role == "critic" and not asked.has_result:
+        return Reply(tool_calls=(ToolCall("read_file", {"path": "note.txt"}),))
+    return competent(asked)
+
+
+def _critic_has_read(ran: Ran) -> bool:
+    used = ran.events("tool_used")
+    return [(each.get("by"), each["tool"], each["ok"]) for each in used] == [
+        ("critic", "read_file", True)
+    ]
+
+
 def _two(title: str, *quirks: Quirk, **more: Any) -> Row:
     return openai(title, *quirks, model=two_calls, programs=_BOTH, **more)
 
@@ -340,6 +354,13 @@ def _null_first(event: Event) -> list[Event]:
 
 
 ROWS: list[Row] = [
+    *on_all("the critic reads before its verdict", model=reading_critic, check=_critic_has_read),
+    openai(
+        "the critic's calls all have one id",
+        each_call_part(lambda part: part.update(id="call_1") if part.get("id") else None),
+        model=reading_critic,
+        check=_critic_has_read,
+    ),
     *on_all("two calls in one reply", model=two_calls, programs=_BOTH),
     _two("two whole calls have the index 0 (Gemini's endpoint)", _whole_calls(index=0)),
     _two("two whole calls have a null index", _whole_calls(index=None)),

@@ -11,7 +11,7 @@ from support.servers.tiny_service import Answer, job
 from cli.client.events import Event
 from cli.render.events import parts
 from cli.render.plain import lines
-from cli.render.runs import Detail
+from cli.render.runs import WHOLE, Detail
 
 CHECKED = {
     "revision": 1,
@@ -60,6 +60,15 @@ def test_checks_say_how_many_passed_and_what_did_not():
 def test_a_verdict_names_its_runs_and_the_unmet_criteria(critique, texts):
     data = {"revision": 1, "verdict": "revise", "feedback": "", "overruled": None, **critique}
     assert shown("critiqued", **data) == texts
+
+
+def test_the_critics_use_of_a_tool_is_named_and_its_output_is_shown_in_full():
+    used = {"tool": "run_again", "path": None, "ok": False, "note": "pytest -q", "artifacts": []}
+    by_critic = {**used, "by": "critic", "output": "exit code 1"}
+    assert shown("tool_used", **used) == ["tool: run_again: pytest -q"]
+    assert shown("tool_used", **by_critic) == ["critic's tool: run_again: pytest -q"]
+    in_full = [*parts(Event(1, datetime.now(UTC), "tool_used", by_critic), WHOLE)]
+    assert [line for part in in_full for line in lines(part)][1:] == ["    exit code 1"]
 
 
 def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypatch):

@@ -58,3 +58,14 @@ def test_a_critique_shows_its_runs_and_the_unmet_criteria(critique, parts):
     data = {"revision": 1, "verdict": "revise", "feedback": "", "overruled": None, **critique}
     (entry,) = job_view.timeline("j", [Event(1, 0, "critiqued", data)], 0)
     assert all(part in entry["body"] for part in parts)
+
+
+def test_the_critics_use_of_a_tool_is_shown_with_its_output():
+    used = {"tool": "run_again", "path": None, "ok": False, "note": "pytest", "artifacts": []}
+    by_critic = {**used, "by": "critic", "output": "exit code 1\n<b>"}
+    critic, executor = (
+        job_view.timeline("j", [Event(1, 0, "tool_used", data)], 0)[0]["body"]
+        for data in (by_critic, used)
+    )
+    assert all(part in critic for part in ("critic&#39;s tool", "exit code 1\n&lt;b&gt;"))
+    assert "critic" not in executor
