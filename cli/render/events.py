@@ -192,8 +192,10 @@ def _tool_used(data: Data, detail: Detail) -> Iterator[Part]:
 
 
 def _without_names(diff: str) -> str:
-    """The diff of one file without the two lines that name the file."""
-    return diff.split("\n", 2)[-1] if diff.startswith("--- ") else diff
+    """The diff of one file without the two lines that name the file, and without the empty line
+    after the end of the file."""
+    hunks = diff.split("\n", 2)[-1] if diff.startswith("--- ") else diff
+    return hunks.removesuffix("\n ")
 
 
 def file_parts(event: Event, text_of: TextOf, detail: Detail) -> Iterator[Part]:

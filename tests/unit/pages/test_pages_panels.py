@@ -129,7 +129,8 @@ def test_how_much_a_verification_distinguishes_is_shown():
     html = panel("outcome", a_record(review=None, result=Result("42", "ada", verification=shown)))
     for part in (
         '<span class="warn">Verified by its own word</span> <code>pytest -q</code>',
-        '<span class="quiet">exit code only</span>',
+        '<span class="quiet">, exit code only</span>',
+        '<details class="said verification" open>',
         '<span class="warn">7 of 8 small changes noticed</span>',
         'Without the change: <span class="good">the verification fails, as it should</span>',
         '<code>c.py</code> made unloadable: <span class="warn">undecided</span>',
@@ -162,3 +163,29 @@ def test_a_review_shows_the_verification_in_place_of_what_is_not_proven():
     older = {**payload, "unproven": "nothing has run"}
     html = panel("review", a_record(review=Review("r1", ReviewKind.REVIEW, older)))
     assert "<strong>No evidence.</strong> nothing has run" in html
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "unproven", "question", "button"),
+    [
+        (
+            ("passed", "failed"),
+            "1 of 2 checks failed",
+            "Approve although 1 test fails?",
+            "Approve anyway",
+        ),
+        ((), "nothing was verified", "Approve without evidence?", "Approve anyway"),
+        (("passed",), None, "Approve revision 1?", "Approve"),
+    ],
+)
+def test_the_question_before_an_approval_names_missing_evidence(
+    outcomes, unproven, question, button
+):
+    payload = {"plan": [], "answer": "a", "runs": [], "artifacts": [], "revision": 1}
+    payload |= {"unproven": unproven}
+    record = a_record(review=Review("r1", ReviewKind.REVIEW, payload))
+    tests = [{"id": f"t{n}", "outcome": each, "detail": ""} for n, each in enumerate(outcomes)]
+    checked = {"revision": 1, "passed": False, "problem": None, "tests": tests, "seconds": 1}
+    html = panel("review", record, [Event(1, 0, "checked", checked)] if outcomes else [])
+    assert f">{question}</h2>" in html
+    assert f"autofocus>{button}</button>" in html
