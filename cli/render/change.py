@@ -8,7 +8,7 @@ from typing import Any
 from api.http.foreign_text import visible_path
 from cli.client.change import Change, FileChange
 from cli.render.parts import Code, Line, Part, Tone
-from cli.render.runs import artifact_text
+from cli.render.runs import artifact_parts
 from cli.render.words import clip, language_of, patch_text, printable
 
 PATCH_LINES = 400
@@ -41,9 +41,12 @@ def change_parts(job: Mapping[str, Any], change: Change) -> Iterator[Part]:
 
 
 def _file_parts(file: FileChange) -> Iterator[Part]:
-    name = artifact_text(file.artifact) if file.artifact else visible_path(file.path)
-    why = f": {file.why}" if file.why else ""
-    yield Line(file.kind, name + why, Tone.WARN if why else Tone.PLAIN)
+    if file.artifact:
+        yield from artifact_parts(file.kind, file.artifact)
+    else:
+        yield Line(file.kind, visible_path(file.path))
+    if file.why:
+        yield Line("", file.why, Tone.WARN)
     if file.text:
         language = "diff" if file.kind == "changed" else language_of(file.path)
         yield Code(clip(printable(file.text), FILE_LINES), language)

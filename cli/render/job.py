@@ -21,7 +21,7 @@ from cli.render.events import (
     plan_parts,
 )
 from cli.render.parts import Line, Part, Prose, Tone
-from cli.render.runs import Detail, artifact_text, run_parts
+from cli.render.runs import Detail, artifact_parts, run_parts
 from cli.render.verification import verified_parts
 from cli.render.words import printable, spend, waits_text
 
@@ -79,7 +79,7 @@ def waiting_parts(job: Job, change: Change) -> Iterator[Part]:
     changed = {file.path for file in change.files}
     for artifact in payload.get("artifacts", ()):
         if artifact["name"] not in changed:
-            yield Line("file", artifact_text(artifact))
+            yield from artifact_parts("file", artifact)
     yield from change_parts(job, change)
     for decision in payload.get("decisions", ()):
         yield from map(comment_line, decision.get("comments", ()))
@@ -107,7 +107,7 @@ def outcome_parts(job: Job) -> Iterator[Part]:
         yield from answer_parts(job["result"]["answer"])
         yield from delivery_parts(job["result"].get("delivery"))
         for artifact in job["result"]["artifacts"]:
-            yield Line("file", artifact_text(artifact))
+            yield from artifact_parts("file", artifact)
     yield cost_line(job)
     yield from patch_parts(job)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from api.http.foreign_text import visible_path
 from api.quantities import duration, plural, size
-from cli.render.parts import Code, Line, Output, Part, Tone
+from cli.render.parts import Code, Line, Output, Part, Prose, Tone
 from cli.render.words import clip, printable
 
 Data = Mapping[str, Any]
@@ -44,7 +44,7 @@ def run_parts(run: Data, detail: Detail) -> Iterator[Part]:
     if output := stored(run["stderr"]):
         yield Output(clip(output, detail.output_lines), error=True)
     for made in run["artifacts"]:
-        yield Line("file", artifact_text(made), Tone.QUIET)
+        yield from artifact_parts("file", made, Tone.QUIET)
     for refused in run["refused"]:
         yield Line("left out", printable(refused), Tone.WARN)
 
@@ -69,6 +69,13 @@ def _failure_line(run: Data, failure: Data) -> Line:
 def failure_label(failure: Data) -> str:
     """`zero division`: the class of a failure, as it is read."""
     return "failed" if failure["class"] == "unknown" else str(failure["class"]).replace("_", " ")
+
+
+def artifact_parts(label: str, made: Data, tone: Tone = Tone.PLAIN) -> Iterator[Part]:
+    """A file with its type and size; of a chart, the description of the picture, too."""
+    yield Line(label, artifact_text(made), tone)
+    if description := made.get("description"):
+        yield Prose(printable(description))
 
 
 def artifact_text(artifact: Data) -> str:

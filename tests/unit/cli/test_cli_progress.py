@@ -50,6 +50,14 @@ def test_a_run_shows_its_end_its_code_its_output_and_its_files():
     ]
 
 
+def test_a_chart_is_described_in_words():
+    chart = {**RUN["artifacts"][0], "description": "x from 0 to 9,\x1b 10 points"}
+    assert shown("run_finished", **{**RUN, "artifacts": [chart]})[-2:] == [
+        "file: plot.png (image/png, 34.1 KiB)",
+        "    x from 0 to 9,\\x1b 10 points",
+    ]
+
+
 @pytest.mark.parametrize(
     ("end", "text"),
     [("timeout", "stopped at the timeout limit"), ("memory", "stopped at the memory limit"),
