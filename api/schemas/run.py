@@ -18,7 +18,12 @@ class ArtifactList(ResponseModel):
 
 
 class Verification(VerifiedData):
-    """The evidence for the files after a revision or a person's edit."""
+    """The evidence for the files after a revision or a person's edit: the command and its run, and
+    each experiment on it. `strength` is the number of small changes of the code that the command
+    noticed, of those that were tried, with the unnoticed changes; null: none was tried. `functions`
+    are the changed functions that it executed, and those that it did not; null: not measured.
+    `notes` weaken the evidence and block no approval. `own_word`: a program is verified by itself
+    alone. `judged_by` is `exit_code` if there is no report of each test."""
 
     at: NotRequired[Time]
 

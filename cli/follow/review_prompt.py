@@ -21,7 +21,14 @@ from cli.errors import Refused
 from cli.output import Screen
 from cli.render.checks import questions_parts
 from cli.render.drawn import INSET
-from cli.render.review import CHOICES, GO_ON, choices, review_parts, upgrade_parts
+from cli.render.review import (
+    CHOICES,
+    GO_ON,
+    choices,
+    override_question,
+    review_parts,
+    upgrade_parts,
+)
 from cli.render.words import printable
 
 PICTURE_ROWS = 28
@@ -94,7 +101,8 @@ def last_program(service: Service, job: Job) -> str:
 def _decided(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
     review = job["review"]
     given: dict[str, Any] = {}
-    given |= _decision(screen, choices(review), lambda: last_program(service, job))
+    offered, doubt = choices(review), override_question(review)
+    given |= _decision(screen, offered, doubt, lambda: last_program(service, job))
     if given["action"] == "revise" and review["payload"].get("patch"):
         given["comments"] = list(_comments(screen))
     if given["action"] == "answer":
@@ -104,8 +112,9 @@ def _decided(service: Service, job: Job, screen: Screen) -> dict[str, Any]:
 
 
 def _decision(
-    screen: Screen, offered: Mapping[str, str], code_to_edit: Callable[[], str]
+    screen: Screen, offered: Mapping[str, str], doubt: str | None, code_to_edit: Callable[[], str]
 ) -> dict[str, str]:
+    """The person's choice. `doubt` is asked before an approval."""
     screen.text()
     for name, meaning in offered.items():
         screen.text(f"  {name:<10}{meaning}")
@@ -121,6 +130,8 @@ def _decision(
             question = "what should change? " if action == "revise" else "why? "
             if feedback := _answer(question):
                 return {"action": action, "feedback": feedback}
+        elif action == "approve" and doubt and not confirmed(doubt, default=False):
+            screen.text("not approved")
         elif action:
             return {"action": action}
         else:

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from cli.render.parts import Code, Line, Output, Part, Prose, Steps, Tone
 
-LABEL_WIDTH = 12
-"""The longest is `sanity check`."""
+LABEL_WIDTH = 13
+"""The longest is `critic's tool`."""
 INSET = LABEL_WIDTH + 3
 
 _MARKS = {

@@ -185,8 +185,8 @@ def _tool_used(data: Data, detail: Detail) -> Iterator[Part]:
     text = f"{data['tool']}{path}{note}"
     by = "critic's tool" if data.get("by") == "critic" else "tool"
     yield Line(by, text, Tone.QUIET if data["ok"] else Tone.WARN)
-    if detail.whole and (output := data.get("output")):
-        yield Prose(printable(output))
+    if output := data.get("output"):
+        yield Output(clip(printable(output), detail.output_lines))
     if diff := data.get("diff"):
         yield Code(clip(printable(_without_names(diff)), detail.code_lines), "diff")
 

@@ -45,6 +45,19 @@ def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
     return {name: does for name, does in named.items() if name != "delegate"}
 
 
+def override_question(review: Mapping[str, Any]) -> str | None:
+    """The question before an approval of work whose evidence fails or is missing; None if it is
+    complete."""
+    payload = review["payload"]
+    if not payload.get("unproven"):
+        return None
+    tests = (payload.get("checks") or {}).get("tests", ())
+    if failing := sum(test["outcome"] != "passed" for test in tests):
+        fail = "fails" if failing == 1 else "fail"
+        return f"approve although {plural(failing, 'test')} {fail}?"
+    return "approve without evidence?"
+
+
 def upgrade_parts(payload: Mapping[str, Any]) -> Iterator[Part]:
     """Why no worker goes on with the job."""
     yield Prose(printable(payload["reason"]))

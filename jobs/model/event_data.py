@@ -229,8 +229,9 @@ class RepairedData(_RepairedData, _Class):
 
 
 class ExperimentData(TypedDict):
-    """The verification run again over changed files. `still_green`: it passed all the same, and so
-    does not exercise them."""
+    """The verification run again over changed files: as they were before the job (`kind` is
+    `before`), or unable to load (`unloadable`, also without `kind`). `still_green`: it passed all
+    the same. `undecided`: a limit ended the run, so it shows nothing."""
 
     kind: NotRequired[Literal["before", "unloadable"]]
     """`before`: the files `replaced` are as they were before the job. `unloadable` (the default):

@@ -66,9 +66,9 @@ def test_the_critics_use_of_a_tool_is_named_and_its_output_is_shown_in_full():
     used = {"tool": "run_again", "path": None, "ok": False, "note": "pytest -q", "artifacts": []}
     by_critic = {**used, "by": "critic", "output": "exit code 1"}
     assert shown("tool_used", **used) == ["tool: run_again: pytest -q"]
-    assert shown("tool_used", **by_critic) == ["critic's tool: run_again: pytest -q"]
+    assert shown("tool_used", **by_critic)[0] == "critic's tool: run_again: pytest -q"
     in_full = [*parts(Event(1, datetime.now(UTC), "tool_used", by_critic), WHOLE)]
-    assert [line for part in in_full for line in lines(part)][1:] == ["    exit code 1"]
+    assert [line for part in in_full for line in lines(part)][1:] == ["    > exit code 1"]
 
 
 def test_run_sends_checks_and_wishes(fettle, finished, tiny, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.processes.fettle_command import environment, started
 from support.servers.tiny_service import Answer, event, job, stream
 
 PLAIN = {"Content-Type": "text/plain"}
@@ -99,3 +100,39 @@ def test_run_says_at_a_review_what_the_job_answers_and_where_to_look(fettle, fin
         f"look: {tiny.url}/app/jobs/j1; `fettle show j1` shows the answer, the files and the change"
     )
     assert f"answer:\n    Sorted now.\n{look}\ndecide: fettle review j1 approve|" in out
+
+
+FAILING = {"passed": False, "problem": None, "seconds": 1, "tests": [
+    {"id": "a", "outcome": "failed", "detail": ""}, {"id": "b", "outcome": "passed"}]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("payload", "question"),
+    [
+        ({"checks": FAILING}, "approve although 1 test fails? [y/N]"),
+        ({}, "approve without evidence? [y/N]"),
+    ],
+)
+def test_a_person_is_asked_before_an_approval_without_evidence(
+    finished, tiny, tmp_path, payload, question
+):
+    opened = event(1, "review_opened", review_id="v1", kind="review")
+    tiny.on("GET /jobs/j1/events", stream(opened, event(2, "succeeded", approved_by="ada")))
+    review = waiting(artifacts=[], plan=[], decisions=[], critiques=[], runs=[], code="", **payload)
+    review["review"]["digest"] = "0" * 64
+    tiny.on("GET /jobs/j1", Answer(200, review), Answer(200, review), Answer(200, job()))
+    tiny.on("GET /jobs/j1/files", Answer(200, {"files": [], "links": {}, "digest": None}))
+    tiny.on("POST /jobs/j1/review", Answer(200, job()))
+    env = environment(tmp_path, FETTLE_URL=tiny.url)
+    with started("watch", "j1", cwd=tmp_path, env=env, terminal=True) as command:
+        command.wait_for("decide: ")
+        command.type("approve\n")
+        command.wait_for(question)
+        command.type("\n")
+        command.wait_for("not approved")
+        assert "POST" not in {asked.method for asked in tiny.asked}
+        command.type("approve\n")
+        command.type("y\n")
+        assert command.end(20) == 0
+    decisions = [asked.body["action"] for asked in tiny.asked if asked.method == "POST"]
+    assert decisions == ["approve"]
