@@ -17,8 +17,12 @@ HEAD_BYTES = 4096
 UNKNOWN = "application/octet-stream"
 PLAIN = "text/plain"
 
+DESCRIPTION_CHARACTERS = 1_000
+_TEXT_BYTES = 16 * 1024
+_PNG = b"\x89PNG\r\n\x1a\n"
+
 _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, _PNG, "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
     (0, b"GIF87a", "image/gif"),
     (0, b"GIF89a", "image/gif"),
@@ -99,6 +103,38 @@ def media_type(path: str, content: bytes) -> str:
     if suffix == "svg" and b"<svg" not in head:
         return PLAIN
     return _TEXTS.get(suffix, PLAIN)
+
+
+def description_of(content: bytes) -> str:
+    """The text `Description` of a PNG file, on one line, at most DESCRIPTION_CHARACTERS; empty if
+    there is none. Charts of matplotlib get one in a sandbox (`zygote/charts.py`), and every program
+    can write one: it is text of the program."""
+    if not content.startswith(_PNG):
+        return ""
+    view, place = memoryview(content), len(_PNG)
+    while place + 12 <= len(view):
+        length, kind = int.from_bytes(view[place : place + 4]), bytes(view[place + 4 : place + 8])
+        if kind in {b"IDAT", b"IEND"}:  # texts may follow the pixels; matplotlib's do not
+            break
+        if kind in {b"tEXt", b"iTXt"} and length <= _TEXT_BYTES:
+            text = _png_text(kind, bytes(view[place + 8 : place + 8 + length]))
+            if text:
+                return text[:DESCRIPTION_CHARACTERS]
+        place += 12 + length
+    return ""
+
+
+def _png_text(kind: bytes, data: bytes) -> str:
+    """The text of a chunk with the keyword `Description`; compressed ones are not read."""
+    keyword, _, rest = data.partition(b"\0")
+    if keyword != b"Description":
+        return ""
+    if kind == b"iTXt":
+        if rest[:1] != b"\0":
+            return ""
+        rest = rest[2:].partition(b"\0")[2].partition(b"\0")[2]
+    text = rest.decode("latin-1" if kind == b"tEXt" else "utf-8", errors="replace")
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 def _is_text(head: bytes) -> bool:

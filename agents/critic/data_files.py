@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from agents.critic.change import text_of_file
 from agents.texts import head_and_tail, lines_of
-from sandbox.media import media_type
+from sandbox.media import description_of, media_type
 
 DATA_SHOWN = 3_000
 """Characters of a data file's head and tail together."""
@@ -40,8 +40,10 @@ def shape_of(path: str, content: bytes) -> str:
 
 
 def excerpt_of(content: bytes, limit: int = DATA_SHOWN) -> str:
-    """The head and the tail of a text; empty if the file is no text."""
-    return head_and_tail(text_of_file(content) or "", limit)
+    """The head and the tail of a text, or the description of a picture; empty if the file has
+    neither."""
+    text = text_of_file(content)
+    return description_of(content) if text is None else head_and_tail(text, limit)
 
 
 def _table(text: str) -> str:

@@ -19,7 +19,7 @@ Run = dict[str, Any]
 """A run as `jobs.model.events` lists it: {id, number, revision, by, code, end, ...}."""
 
 ArtifactFields = dict[str, Any]
-"""{name, digest, size, media_type}"""
+"""{name, digest, size, media_type}, and for a chart its `description`."""
 
 
 def text_in(run: Run, part: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -116,5 +116,5 @@ async def _laid(workspace: Workspace, gathered: Gathered) -> dict[str, Any]:
         "files": sorted({*changed, *deleted}),
         "conflicts": [conflict.fields() for conflict in gathered.merged.conflicts],
         "left_out": gathered.left_out,
-        "artifacts": [asdict(artifact) for artifact in artifacts],
+        "artifacts": [artifact.fields() for artifact in artifacts],
     }

@@ -9,8 +9,8 @@ returns the outcome, so that nothing is paid or run twice and no event is emitte
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, Protocol, Self
 
 from agents.checks.checks import Checks
 from agents.executor.tool_call_sequencer import ToolCallSequencer
@@ -24,6 +24,7 @@ from agents.recordings.redaction import Redaction
 from agents.spending.budget import Budget
 from agents.spending.pricing import Prices
 from agents.tree import Tree
+from sandbox.media import description_of, media_type
 from sandbox.protocol import Limits, Sandbox
 
 
@@ -120,6 +121,21 @@ class Artifact:
     digest: str
     size: int
     media_type: str
+    description: str = ""
+    """What a chart shows (`sandbox.media.description_of`)."""
+
+    @classmethod
+    def of(cls, name: str, digest: str, content: bytes) -> Self:
+        """Of the bytes with this digest."""
+        kind = media_type(name, content)
+        return cls(name, digest, len(content), kind, description_of(content))
+
+    def fields(self) -> dict[str, Any]:
+        """Its plain values, as in events and in the state: without an empty description."""
+        fields = asdict(self)
+        if not self.description:
+            del fields["description"]
+        return fields
 
 
 class Version(NamedTuple):

@@ -20,7 +20,6 @@ from agents.ports import Artifact, Charge, Event, Finished, Ports, Version
 from agents.ports.repository import Patch
 from agents.spending.budget import MaxSpend
 from agents.tree import Tree
-from sandbox.media import media_type
 from sandbox.paths import is_program
 from sandbox.protocol import Sandbox
 
@@ -258,7 +257,7 @@ class MemoryWorkspace:
             digest, old = self._put(content), self._manifest.get(path)
             mode = executable.get(path, old.executable if old else None)
             self._manifest[path] = Version(digest, None if mode == is_program(content) else mode)
-            artifacts.append(Artifact(path, digest, len(content), media_type(path, content)))
+            artifacts.append(Artifact.of(path, digest, content))
         for path, target in links.items():
             self._manifest[path] = Version("", target=target)
         self._digest = self._put(json.dumps(self._manifest, sort_keys=True).encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 from agents.layout.editable import METADATA, METADATA_BYTES
@@ -15,6 +16,7 @@ from agents.runs.pytest_report import FILE, Report, report_in, why_failed
 from agents.tools.inside import source
 from agents.tree import Tree
 from sandbox.protocol import Command, Limits, RunResult
+from sandbox.zygote import charts
 
 VERIFY: Final = "verify"
 """The tool of a verification."""
@@ -23,6 +25,7 @@ STRICT = ("bash", "-e", "-o", "pipefail", "-c")
 PLUGIN: Final = "fettle_report"
 """The pytest plug-in that reports each test. It is the only word that Fettle adds to a project's
 own command, and it replaces no option that a project configures."""
+_SAVES: Final = b"savefig"
 _NOTHING: Final = "there was nothing to run"
 _CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 _TAG, _TAGGED = "CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55"
@@ -130,11 +133,25 @@ def placed(program: Program, tree: Tree, project: Mapping[str, bytes]) -> Comman
     the `project` (`agents.layout.site`)."""
     installed = bool(tree.installed)
     site = site_files(tree.files, setup=installed, project=project)
+    if program.tool != "python" and _may_draw(program, tree):
+        site["charts.pth"] = f"{_charts()}\n".encode()
     if program.tests:
         site[f"{PLUGIN}.py"] = source(PLUGIN).encode()
     with_dependencies = replace(tree, layers=(*tree.installed, *tree.layers))
     path = (SETUP_PROGRAMS,) if installed else ()
     return replace(with_dependencies.command(program.argv), site=site, path=path)
+
+
+def _may_draw(program: Program, tree: Tree) -> bool:
+    """Whether the program may save a figure of matplotlib; the tool `python` needs no help."""
+    return _SAVES in program.text.encode(errors="replace") or any(
+        _SAVES in content for content in tree.files.values()
+    )
+
+
+@cache
+def _charts() -> str:
+    return charts.pth_line()
 
 
 async def _project(workspace: Workspace) -> dict[str, bytes]:

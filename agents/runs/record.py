@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from agents.failures.classify import classify, of_verification
@@ -70,7 +70,7 @@ async def recorded(
         "failure": None if seen.passed else failure(seen, program),
         "on": on,
         "workspace": ports.workspace.digest,
-        "artifacts": [asdict(artifact) for artifact in artifacts],
+        "artifacts": [artifact.fields() for artifact in artifacts],
         "refused": [*result.refused, *kept_files.reasons],
     }
     if program.seconds is not None:

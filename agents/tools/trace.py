@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -40,7 +39,7 @@ def of_use(
 ) -> Trace:
     """The trace of a call that ran nothing. `diff` is the change of a file that existed before. A
     diff of more than DIFF_KEPT characters is left out: the new version has the content."""
-    files: list[ArtifactFields] = [asdict(artifact) for artifact in made]
+    files: list[ArtifactFields] = [artifact.fields() for artifact in made]
     data: dict[str, Any] = {"tool": tool, "path": path, "ok": ok, "note": note, "artifacts": files}
     if 0 < len(diff) <= DIFF_KEPT:
         data["diff"] = diff

@@ -69,12 +69,15 @@ class TextData(TypedDict):
 
 
 class ArtifactData(TypedDict):
-    """A file that was made; `digest` is the sha256 of its bytes. The API adds `href`, its path."""
+    """A file that was made; `digest` is the sha256 of its bytes. The API adds `href`, its path.
+    `description` is the text in a picture: for a chart of matplotlib its axes, labels, ranges and
+    numbers of points."""
 
     name: str
     digest: str
     size: int
     media_type: str
+    description: NotRequired[str]
     href: NotRequired[str]
 
 

@@ -1,71 +1,27 @@
 """Figures that a program drew and never saved: what `show` would have put on a screen.
 
-Matplotlib's Agg backend gets a canvas that remembers whether its figure was saved: at once where it
-is loaded, else when the program imports it. At the end of a run that went well `save` writes each
-open figure of pyplot that was never saved to `/work/figure-N.png`. That is part of the run, and
-counts against its limits.
+The canvas of `charts` remembers whether its figure was saved. At the end of a run that went well
+`save` writes each open figure of pyplot that was never saved to `/work/figure-N.png`. That is part
+of the run, and counts against its limits.
 """
 
 from __future__ import annotations
 
-import importlib.machinery
 import os
 import sys
 import time
 import warnings
 
+from sandbox.zygote import charts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 MOST_FIGURES = 10
 MOST_PIXELS = 8_000_000
 MOST_SECONDS = 2.0
 """No further figure is begun after this time."""
-_SAVED = "_saved_by_program"
-_AGG = "matplotlib.backends.backend_agg"
-
-
-def install() -> None:
-    """Have figures of the Agg backend remember that they were saved."""
-    if _AGG in sys.modules:
-        _install(sys.modules[_AGG])
-    else:
-        sys.meta_path.insert(0, _OnImport())
-
-
-class _OnImport:
-    """A finder that installs the canvas when the backend is imported, and is gone by then."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None, _target: object = None) -> Any:
-        if name != _AGG:
-            return None
-        sys.meta_path.remove(self)
-        spec: Any = importlib.machinery.PathFinder.find_spec(name, path)
-        if spec is not None:
-            execute = spec.loader.exec_module
-
-            def execute_and_install(module: Any) -> None:
-                execute(module)
-                _install(module)
-
-            spec.loader.exec_module = execute_and_install
-        return spec
-
-
-def _install(agg: Any) -> None:
-    if agg.FigureCanvas is not agg.FigureCanvasAgg:  # it is there, from before a fork
-        return
-
-    class Canvas(agg.FigureCanvasAgg):  # type: ignore[misc]
-        def print_figure(self, *args: Any, **kwargs: Any) -> Any:
-            done = super().print_figure(*args, **kwargs)
-            setattr(self.figure, _SAVED, True)
-            return done
-
-    Canvas.__name__ = Canvas.__qualname__ = "FigureCanvasAgg"
-    agg.FigureCanvas = agg._BackendAgg.FigureCanvas = Canvas  # noqa: SLF001
 
 
 def save(work: str) -> None:
@@ -89,7 +45,7 @@ def save(work: str) -> None:
 
 def _unsaved(helpers: Any) -> list[Any]:
     figures = [each.canvas.figure for each in helpers.Gcf.get_all_fig_managers()]
-    drawn = [each for each in figures if each.axes and not hasattr(each, _SAVED)]
+    drawn = [each for each in figures if each.axes and not hasattr(each, charts.SAVED)]
     return [each for each in drawn if _pixels(each) <= MOST_PIXELS][:MOST_FIGURES]
 
 

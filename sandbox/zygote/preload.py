@@ -17,7 +17,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 
-from sandbox.zygote import plot_capture
+from sandbox.zygote import charts
 
 STANDARD = (
     *("abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum"),
@@ -39,7 +39,7 @@ def load(*, libraries: bool = True) -> None:
                 importlib.import_module(word)
         if "matplotlib.pyplot" in sys.modules:
             importlib.import_module("matplotlib.backends.backend_agg")
-            plot_capture.install()
+            charts.install()
             _draw()
     if threading.active_count() > 1 or len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         raise RuntimeError("a library that was loaded ahead has started a thread")

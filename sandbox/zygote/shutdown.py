@@ -18,7 +18,7 @@ import sys
 import types
 import weakref
 
-from sandbox.zygote import plot_capture
+from sandbox.zygote import charts, plot_capture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run(code: types.CodeType, loaded: frozenset[str], work: str) -> NoReturn:
     before the program, `work` is the directory of the program's own modules.
     """
     pid = os.getpid()
-    plot_capture.install()
+    charts.install()
     status = _execute(code)
     threading: Any = sys.modules.get("threading")
     try:

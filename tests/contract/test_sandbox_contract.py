@@ -18,7 +18,9 @@ from support.servers import docker_engine as engines
 
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
+from sandbox.media import description_of
 from sandbox.protocol import MIB, Command, End, Limits, RunResult, Sandbox
+from sandbox.zygote import charts
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"
 # Time limits that are not what a test is about allow for a machine that is busy.
@@ -192,6 +194,37 @@ plt.figure(); open('figure-2.png', 'w').close()
     assert set(result.changed) == {"mine.png", "figure-1.png", "figure-2.png"}
     assert result.changed["figure-1.png"].startswith(b"\x89PNG")
     assert result.changed["figure-2.png"] == b""
+
+
+CHART = """
+import matplotlib.pyplot as plt
+plt.bar(['May', 'June'], [24.9, 7.25], label='shop'); plt.title('Sales'); plt.ylabel('amount')
+plt.savefig('chart.png'); plt.savefig('chart.svg')
+plt.savefig('own.png', metadata={'Description': 'of the program', 'Author': 'Ada'}, dpi=50)
+figure, (left, right) = plt.subplots(1, 2)
+left.plot([1, 2, 4], label='a'); right.scatter([1, 2], [3, 5])
+"""
+
+
+@pytest.mark.parametrize("how", ["python", "program"])
+async def test_a_chart_carries_its_description(sandbox: Sandbox, how: str) -> None:
+    """Also if a program of the workspace draws it, in an interpreter that is no fork."""
+    command = Command.python(CHART)
+    if how == "program":
+        site = {"charts.pth": f"{charts.pth_line()}\n".encode()}
+        command = Command(("python", "draw.py"), {"draw.py": CHART.encode()}, site=site)
+    result = await sandbox.run(command, Limits())
+    assert result.succeeded, result.stderr.text
+    assert result.stderr.text == ""
+    assert description_of(result.changed["chart.png"]) == (
+        '"Sales": 2 bars "shop" from 7.25 to 24.9, x axis May, June, y axis "amount" 0 to 26.145.'
+    )
+    assert description_of(result.changed["own.png"]) == "of the program"
+    assert b"<svg" in result.changed["chart.svg"]
+    if how == "python":
+        text = description_of(result.changed["figure-1.png"])
+        assert text.startswith('(1) line with 3 points "a" from 1 to 4, x axis')
+        assert "(2) scatter of 2 points from 3 to 5, x axis" in text
 
 
 async def test_threads_processes_and_loopback_work(sandbox: Sandbox) -> None:

@@ -21,7 +21,6 @@ from agents.tree import Tree
 from jobs.blobs.directory import Blobs, hashed
 from jobs.blobs.manifest import FileEntry, Manifest, checked_path, load
 from jobs.errors import PathRefused
-from sandbox.media import media_type
 from sandbox.paths import is_gits
 from worker.adapters.base import Base, BaseFiles, nameable, special_mode
 from worker.repositories.patches import Kinds
@@ -201,10 +200,7 @@ class ManifestWorkspace:
         self._set(manifest, digest)
         for path, content in contents.items():
             self._keep(entries[path].digest, content)
-        return [
-            Artifact(path, entry.digest, entry.size, media_type(path, contents[path]))
-            for path, entry in entries.items()
-        ]
+        return [Artifact.of(path, entry.digest, contents[path]) for path, entry in entries.items()]
 
     async def keep(self, content: bytes) -> str:
         """See agents.ports.Workspace."""

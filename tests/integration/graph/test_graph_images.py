@@ -19,9 +19,12 @@ from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCal
 
 HEADER = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 PLOT = HEADER + struct.pack(">II", 640, 480) + b"as it may be" * 20
+TEXT = b"Description\0Sales: 3 bars from 1 to 4."
+CHART = HEADER + struct.pack(">II", 640, 480) + bytes(9) + struct.pack(">I", len(TEXT))
+CHART += b"tEXt" + TEXT + bytes(4)
 POSTER = HEADER + struct.pack(">II", 20_000, 480) + b"too large"
 SENT = base64.b64encode(PLOT).decode()[:60]
-RUN = printed("ok\n", plot__png=PLOT, poster__png=POSTER, fake__png=b"no image")
+RUN = printed("ok\n", plot__png=PLOT, chart__png=CHART, poster__png=POSTER, fake__png=b"no image")
 SEES = "google_genai:gemini-2.5-flash"
 READS = "groq:llama-3.3-70b-versatile"
 
@@ -56,7 +59,7 @@ async def judged(folder: Path, *critics: str) -> list[str]:
 async def test_a_critic_that_sees_gets_the_images(tmp_path: Path, name: str) -> None:
     (body,) = await judged(tmp_path, name)
     assert SENT in body
-    assert body.count("The image ") == 1
+    assert body.count("The image ") == 2
     assert "The image plot.png, as it is now:" in body
 
 
@@ -64,6 +67,7 @@ async def test_a_critic_that_reads_gets_none(tmp_path: Path) -> None:
     (body,) = await judged(tmp_path, READS)
     assert SENT not in body
     assert "plot.png" in body
+    assert "Sales: 3 bars from 1 to 4." in body
 
 
 async def test_a_model_that_stands_in_gets_what_it_takes(tmp_path: Path) -> None:

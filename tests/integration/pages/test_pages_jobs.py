@@ -366,11 +366,15 @@ async def test_a_long_timeline_comes_in_parts_and_misses_nothing(front):
 
 async def test_pictures_are_shown_and_a_drawing_never_acts(front):
     png = await front.made("a.png", b"\x89PNG", "image/png")
+    chart = await front.made("c.png", b"\x89PNG3", "image/png")
+    chart = {**chart, "description": 'Sales: 3 bars "a" <b> to 4.'}
     svg = await front.made("a.svg", b"<svg onload='alert(1)'/>", "image/svg+xml")
-    job_id = await paused(front, artifacts=[png, svg])
+    job_id = await paused(front, artifacts=[png, chart, svg])
     async with visiting(front.app) as visit:
         page = (await visit.get(f"/app/jobs/{job_id}")).text
         assert f'src="/app/jobs/{job_id}/pictures/{png["digest"]}"' in page
+        assert 'alt="a.png: a picture from a run"' in page
+        assert 'alt="c.png: Sales: 3 bars &#34;a&#34; &lt;b&gt; to 4."' in page
         drawing = f'<img src="/app/jobs/{job_id}/pictures/{svg["digest"]}"'
         folded = r'<details class="drawing">\s*<summary>a.svg.*</summary>\s*'
         assert re.search(folded + re.escape(drawing), page)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.media import PLAIN, UNKNOWN, media_type
+from sandbox.media import DESCRIPTION_CHARACTERS, PLAIN, UNKNOWN, description_of, media_type
 
 PAGE = b"<!doctype html><script>alert(1)</script>"
 DRAWING = b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>'
@@ -30,6 +30,41 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 )  # fmt: skip
 def test_a_file_is_what_its_bytes_are(path: str, content: bytes, expected: str) -> None:
     assert media_type(path, content) == expected
+
+
+def png(*chunks: tuple[bytes, bytes]) -> bytes:
+    """A PNG file with these chunks; checksums are not read."""
+    parts = (len(data).to_bytes(4) + kind + data + bytes(4) for kind, data in chunks)
+    return PNG[:8] + b"".join(parts)
+
+
+HEADER = (b"IHDR", bytes(13))
+LATIN = (b"tEXt", b"Description\0Umsatz f\xfcr M\xe4rz:\n 3 bars")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (png(HEADER, LATIN), "Umsatz f\u00fcr M\u00e4rz: 3 bars"),
+        (png(HEADER, (b"tEXt", b"Software\0x"), LATIN), "Umsatz f\u00fcr M\u00e4rz: 3 bars"),
+        (png((b"iTXt", b"Description\0\0\0en\0\0\xe2\x82\xac per day")), "\u20ac per day"),
+        (png((b"iTXt", b"Description\0\1\0\0\0compressed")), ""),
+        (png((b"tEXt", b"Description\0a\x1b[31m\x00b\xadc")), "a [31m b c"),
+        (png((b"tEXt", b"Description\0" + b"x" * 9_000)), "x" * DESCRIPTION_CHARACTERS),
+        (png((b"IDAT", b""), LATIN), ""),
+        (png(HEADER, LATIN)[:40], ""),
+        (PNG[:8] + b"\xff\xff\xff\xfftEXt" + LATIN[1], ""),
+        (PNG, ""),
+        (b"Description\0text", ""),
+    ],
+)
+def test_the_description_of_a_picture_is_its_text(content: bytes, text: str) -> None:
+    assert description_of(content) == text
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_have_a_description_on_one_line(content: bytes) -> None:
+    assert description_of(PNG[:8] + content).isprintable()
 
 
 @pytest.mark.parametrize("path", ["plot.png", "photo.jpg", "a.pdf", "a.zip", "x", "a.html.png"])
