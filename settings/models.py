@@ -10,6 +10,8 @@ from settings.base import FettleSettings, Names
 from settings.providers import ProviderSettings
 from settings.reading.by_model import Headers, ModelBodies, ModelCapabilities, ModelHeaders
 
+SMALL_OUTPUT = 8_192
+"""As in `agents.models.output_limit`; settings import no other package."""
 Chain = Names
 """Models as `provider:model`, separated by commas. The order counts."""
 
@@ -74,11 +76,12 @@ class ModelSettings(ProviderSettings):
         "until then, without a worker",
     )
     model_max_retries: int = Field(2, ge=0, description="tries after the first, per model call")
-    max_output_tokens: int = Field(
-        8_192,
+    max_output_tokens: int | None = Field(
+        None,
         gt=0,
-        description="output tokens of one model call; less for a model with a lower limit of its"
-        " own, and at most half of its context",
+        description="output tokens of one model call; unset: 32,000, or a quarter of the model's "
+        "context, and 8,192 for a model whose limits are not known. Less for a model with a lower "
+        "limit of its own, and at most half of its context",
     )
     context_tokens: int | None = Field(
         None,
@@ -120,6 +123,11 @@ class ModelSettings(ProviderSettings):
         'learn: `{"compatible:*": {"drop": ["tool_choice"], "max_output_tokens": 4096}}`; see '
         "[models.md](models.md#what-a-server-accepts)",
     )
+
+    @property
+    def least_reply_tokens(self) -> int:
+        """The output tokens that the budget of a job has to have for each call."""
+        return min(self.max_output_tokens or SMALL_OUTPUT, SMALL_OUTPUT)
 
     def headers(self) -> Headers:
         """The headers by model."""

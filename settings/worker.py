@@ -123,12 +123,12 @@ class WorkerSettings(
 
     @model_validator(mode="after")
     def _budgets_allow_a_call(self) -> Self:
-        tokens = self.max_job_tokens
-        if tokens is not None and tokens <= self.max_output_tokens:
+        tokens, reply = self.max_job_tokens, self.least_reply_tokens
+        if tokens is not None and tokens <= reply:
             raise ValueError(
-                f"FETTLE_MAX_JOB_TOKENS is {tokens}, and FETTLE_MAX_OUTPUT_TOKENS, "
-                f"{self.max_output_tokens}, are set aside for the reply of each call: no job "
-                f"could make its first; {10 * self.max_output_tokens} or more will do"
+                f"FETTLE_MAX_JOB_TOKENS is {tokens}, and at least {reply} "
+                "(FETTLE_MAX_OUTPUT_TOKENS, if that is less than 8,192) are set aside for the "
+                f"reply of each call: no job could make its first; {10 * reply} or more will do"
             )
         return self
 

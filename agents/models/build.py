@@ -18,6 +18,7 @@ from agents.models.chains import Role
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
+from agents.models.output_limit import MOST_OUTPUT, OutputLimit
 from agents.models.provider import ProviderModel
 from agents.models.providers import ModelConfig, Provider
 from agents.models.transport.connection import ProviderClient, connect
@@ -54,20 +55,20 @@ def build(
         model=name.model,
         api_key=options.api_key(name),
         base_url=options.base_url(name),
-        max_output_tokens=options.max_output_tokens,
+        max_output_tokens=options.max_output_tokens or MOST_OUTPUT,
         temperature=options.temperature,
         tls=tls,
         http=http,
         context=options.context(name, {}),
         settings=options.settings(name),
     )
-    inner, most_output = _within_its_limits(name, options, config)
+    inner, output_limit = _within_its_limits(name, options, config)
     return ProviderModel(
         inner=inner,
         http=http,
         retry_policy=options.retry_policy,
         full_name=str(name),
-        built_output=most_output,
+        output_limit=output_limit,
         known_context=options.context(name, inner.profile or {}),
         server=server,
         listing=_listing(name, options, http),
@@ -92,15 +93,15 @@ def _listing(name: ModelName, options: ModelOptions, http: ProviderClient) -> Mo
 
 def _within_its_limits(
     name: ModelName, options: ModelOptions, config: ModelConfig
-) -> tuple[BaseChatModel, int]:
-    """The client, and the most output tokens that it asks for. Only the client knows what the model
-    can write, so one that asks for more is made again."""
+) -> tuple[BaseChatModel, OutputLimit]:
+    """The client, and its limit on output tokens. Only the client knows the model's own limit, so a
+    client with a higher limit is made again."""
     inner = name.of.make(config)
-    thoughts = name.of.thinking_tokens(name.model)
-    most = options.output_tokens(name, inner.profile or {})
-    if most == config.max_output_tokens + thoughts:
-        return inner, most
-    return name.of.make(replace(config, max_output_tokens=max(1, most - thoughts))), most
+    limit = options.output_limit(name, inner.profile or {})
+    if limit.most == config.max_output_tokens + limit.thinking:
+        return inner, limit
+    most = max(1, limit.most - limit.thinking)
+    return name.of.make(replace(config, max_output_tokens=most)), limit
 
 
 def ready(name: ModelName, options: ModelOptions) -> None:

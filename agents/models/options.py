@@ -12,6 +12,7 @@ from agents.models.capabilities.server import ModelServer
 from agents.models.capabilities.store import CapabilityStore
 from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
+from agents.models.output_limit import OutputLimit
 from agents.models.providers import Provider
 from agents.models.retry import RetryPolicy
 from agents.models.transport.time_limits import Timeouts
@@ -31,7 +32,8 @@ class ModelOptions:
     """Keys, base URLs and other settings are by provider (`groq`, `google_genai`); times in
     seconds.
 
-    `context_tokens` bounds a request with its reply for every model. Without a base URL the
+    `context_tokens` bounds a request with its reply for every model, and `max_output_tokens` the
+    reply; None: see OutputLimit. Without a base URL the
     provider's public one is used, whatever the environment says.
     """
 
@@ -44,7 +46,7 @@ class ModelOptions:
     tokens_per_second: float = 5.0
     max_retries: int = 4
     max_wait_seconds: float = 10.0
-    max_output_tokens: int = 8_192
+    max_output_tokens: int | None = None
     context_tokens: int | None = None
     headers: ByModel[str | None] = field(default_factory=dict, repr=False)
     """HTTP headers that are added to requests; None removes one."""
@@ -133,14 +135,10 @@ class ModelOptions:
         known = filter(None, (self.context_tokens, profile.get("max_input_tokens")))
         return min(known, default=name.of.context)
 
-    def output_tokens(self, name: ModelName, profile: Profile) -> int:
-        """The most output tokens of one reply, thinking included: as set, but no more than the
-        model can write, and at most half of its context."""
-        context = self.context(name, profile)
-        asked = self.max_output_tokens + name.of.thinking_tokens(name.model)
+    def output_limit(self, name: ModelName, profile: Profile) -> OutputLimit:
+        """The limit on output tokens of one reply."""
         own: int | None = profile.get("max_output_tokens")
-        half = context // 2 if context else None
-        return min(filter(None, (asked, own, half)))
+        return OutputLimit(self.max_output_tokens, own, name.of.thinking_tokens(name.model))
 
 
 def _of_model(settings: ByModel[T], name: ModelName) -> dict[str, T]:

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 from uuid import uuid4
 
@@ -39,6 +40,7 @@ from agents.models.errors import (
     ReplyCut,
     ReplyUnusable,
 )
+from agents.models.output_limit import OutputLimit
 from agents.models.providers import PROVIDERS
 from agents.models.replies.arguments import Schema
 from agents.models.replies.asking_again import ask_again
@@ -80,8 +82,7 @@ class ProviderModel(BaseChatModel):
     http: httpx.AsyncClient
     retry_policy: RetryPolicy
     full_name: str
-    built_output: int
-    """The limit on output tokens in a request of the client, with the share for thinking."""
+    output_limit: OutputLimit
     known_context: int | None
     """Tokens of a request with its reply, by the model's library and the settings; None: not
     known."""
@@ -139,9 +140,8 @@ class ProviderModel(BaseChatModel):
 
     @property
     def most_output(self) -> int:
-        """The limit on output tokens of a request: at most half of the context."""
-        context = self.context
-        return self.built_output if context is None else min(self.built_output, context // 2)
+        """The limit on output tokens of a request."""
+        return self.output_limit.within(self.context)
 
     async def learn_context(self, *, refused: bool = False) -> None:
         """Read the context that the server names in its list of models, or has named in a refusal.
@@ -206,15 +206,15 @@ class ProviderModel(BaseChatModel):
         while True:
             tries += 1
             await self.rate_limit.wait(self.full_name, estimated_usage(messages, output))
+            allowed = output
             if guard is not None:
-                await guard.before(
-                    lambda: max_usage(self.full_name, messages, request.options, output)
-                )
+                bound = partial(max_usage, self.full_name, messages, request.options)
+                allowed = await guard.before(bound, output)
             left = self.retry_policy.total_seconds * size.reading - spent
             asked_at = time.monotonic()
             try:
                 with calling() as call:
-                    call.size = replace(size, within=left)
+                    call.size = replace(size, within=left, output_tokens=allowed)
                     result = await self._try(call, request)
             except ModelError as error:
                 seconds = time.monotonic() - asked_at

@@ -91,7 +91,7 @@ class RecordedModel(BaseChatModel):
         message = played.generations[0].message
         used = Usage.of(message) if isinstance(message, AIMessage) else None
         if (guard := CALL.get().guard) is not None:
-            await guard.before(lambda: used or Usage(0, 0))
+            await guard.before(lambda _: used or Usage(0, 0), 0)
         return played
 
     def _turn(self, messages: list[BaseMessage], tools: list[str]) -> tuple[int, RecordedTurn]:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
 
+from agents.errors import BudgetExhausted
 from agents.models.errors import ModelError
 from agents.models.name import ModelName
+from agents.models.output_limit import SMALL_OUTPUT
 from agents.spending.billed import may_be_billed
 from agents.spending.pricing import Prices, Usage
 
@@ -69,12 +71,23 @@ class BudgetGuard:
     charge: ChargeLost | None = None
     reservation: str | None = field(default=None, init=False)
 
-    async def before(self, most: Callable[[], Usage]) -> None:
-        """A request that can use so much is about to be sent. Raises BudgetExhausted to forbid it,
-        and Stopped as `check` does."""
-        self.reservation = await self.budget.reserve(lambda: self._most(most()))
+    async def before(self, most: Callable[[int], Usage], output: int) -> int:
+        """Reserve for a request that is about to be sent; returns the limit on its output tokens.
+
+        `most` is the most that the request can use with a limit, and `output` the limit to reserve
+        for. If the budget has not enough left for that, a small reply is tried. Raises
+        BudgetExhausted to forbid the request, and Stopped as `check` does.
+        """
+        try:
+            self.reservation = await self.budget.reserve(lambda: self._most(most(output)))
+        except BudgetExhausted:
+            if output <= SMALL_OUTPUT:
+                raise
+            output = SMALL_OUTPUT
+            self.reservation = await self.budget.reserve(lambda: self._most(most(output)))
         if self.reservation is None:  # a reservation checks the epoch itself
             await self.check()
+        return output
 
     async def failed(self, error: ModelError, lost: LostReply) -> None:
         """The request has failed. Whether it is retried is not decided yet."""

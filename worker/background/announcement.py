@@ -55,7 +55,7 @@ def announcement(settings: WorkerSettings) -> Mapping[str, Any]:
         "graph": {"writes": WRITES, "reads": sorted(READS)},
         "slots": settings.concurrency,
         "workspace_bytes": settings.workspace_bytes,
-        "call_tokens": settings.max_output_tokens + REQUEST_TOKENS,
+        "call_tokens": settings.least_reply_tokens + REQUEST_TOKENS,
         "tools": [body.__name__ for body in tools(settings)],
         "dropped_variables": library_variables(),
         "shared_settings": _shared_settings(settings),

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -144,7 +144,8 @@ class _PatientModels(RoleModels):
         model = RoleModels.named(self, name, role)
         limits: dict[str, Any] = {"retry_policy": PATIENCE}
         if isinstance(model, ProviderModel):
-            limits["built_output"] = min(model.built_output, MOST_OUTPUT)
+            most = min(model.output_limit.most, MOST_OUTPUT)
+            limits["output_limit"] = replace(model.output_limit, configured=most, thinking=0)
         return model.model_copy(update=limits)
 
 

@@ -29,6 +29,9 @@ from agents.models.errors import ContextExceeded, ErrorKind, ModelRefused
 REFUSED = frozenset({400, 404, 422, 424})
 """The statuses of a refused form. OpenRouter answers 404 if no provider accepts a field. Azure's
 machine learning answers 424 if the server behind it answers 400."""
+TOO_LARGE = 413
+"""Groq's status of a request that has more tokens, with its limit on output, than the account has
+in a minute."""
 _NOT_ABOUT_FORM = frozenset(
     {ErrorKind.POLICY, ErrorKind.CREDIT, ErrorKind.ACCOUNT, ErrorKind.KEY, ErrorKind.ACCESS}
 )
@@ -52,12 +55,14 @@ class Lesson:
 def learn(refusal: ModelRefused, sent: Mapping[str, Any], record: Capabilities) -> Lesson:
     """The lesson of a refusal of the body that was sent. It has the same record and no limit if the
     refusal does not name the fault of the body."""
-    if refusal.status not in REFUSED or refusal.kind in _NOT_ABOUT_FORM:
+    if refusal.status not in {*REFUSED, TOO_LARGE} or refusal.kind in _NOT_ABOUT_FORM:
         return Lesson(record)
     items = complaints(refusal)
     limited = _limited(refusal, items, sent, record)
     if limited != Lesson(record) or isinstance(refusal, ContextExceeded):
         return limited
+    if refusal.status == TOO_LARGE:
+        return Lesson(record)
     completed = record
     for item in items:
         completed = learn_history(f"{'.'.join(item.path)} {item.sentence}", sent, completed)

@@ -26,6 +26,10 @@ _CONTEXT = re.compile(
 )
 # Anthropic: `input length and max_tokens exceed context limit: 190000 + 20000 > 200000`
 _SUM = re.compile(rf"{_NUMBER} ?\+ ?{_NUMBER} ?> ?{_NUMBER}")
+# Groq: `Request too large for model on tokens per minute (TPM): Limit 6000, Requested 9000`
+_PER_MINUTE = re.compile(
+    rf"tokens per minute.{{0,20}}?limit {_NUMBER}, requested {_NUMBER}", re.IGNORECASE
+)
 _INPUT = re.compile(
     rf"{_NUMBER}`? (?:tokens )?(?:(?:in|from|of) )?(?:the |your |text )?`?(?:input|prompt|messages)"
     rf"|\b(?:request|prompt|inputs?|messages)\b{_BETWEEN}{_NUMBER}",
@@ -65,6 +69,11 @@ def read_limits(sentence: str, sent: int) -> Limits:
     on output tokens that was sent."""
     if summed := _SUM.search(sentence):
         used, _, total = map(_value, summed.groups())
+        return Limits(context=total, remaining=_remaining(total, used))
+    if rate := _PER_MINUTE.search(sentence):
+        # No request has more tokens than the account has in a minute, whatever the context.
+        total, requested = map(_value, rate.groups())
+        used = requested - sent if requested > sent else requested
         return Limits(context=total, remaining=_remaining(total, used))
     context = next(filter(_is_plausible, map(_first, _CONTEXT.finditer(sentence))), None)
     if context is not None:

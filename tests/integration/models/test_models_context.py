@@ -11,11 +11,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from agents.context.overflow import Draft, ask_within_context
 from agents.models.build import build
+from agents.models.call_context import calling
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import PROVIDERS
+from agents.ports.memory import MemoryBudget, MemoryCancel, MemoryRecord
 from agents.prompts import past_reply, prompt
+from agents.spending.budget import BudgetGuard
+from agents.spending.pricing import Prices
 from benchmarks.provider import ProviderServer, Refusal, Reply
 from benchmarks.provider.request import Request
 
@@ -36,7 +40,7 @@ ITS_WORDS = {
         fields={"n_prompt_tokens": 9_021, "n_ctx": 8_192},
     ),
     "groq:llama-3.3-70b-versatile": Refusal(
-        413, "Request too large for model (TPM): Limit 8192, Requested 11069", fields={"code": "x"}
+        413, "Request Entity Too Large", fields={"code": "request_too_large"}
     ),
     "openai:gpt-4.1-mini": WHOLE,
 }
@@ -161,3 +165,16 @@ async def test_the_list_is_read_with_the_key_and_only_from_the_address_itself() 
         await model.aclose()
     assert [each.split()[1] for each in received] == ["/v1/models", "/api/v0/models"]
     assert all("authorization: Bearer secret" in each for each in received)
+
+
+@pytest.mark.parametrize(("tokens", "most"), [(None, 32_000), (50_000, 32_000), (20_000, 8_192)])
+async def test_a_small_budget_pays_for_a_small_reply(tokens: int | None, most: int) -> None:
+    with ProviderServer([Reply("ok")]) as server:
+        name = ModelName.parse("groq:openai/gpt-oss-120b")
+        model = build(name, ModelOptions({"groq": "key"}, {"groq": server.groq_url}), "executor")
+        assert isinstance(model, ProviderModel)
+        budget = MemoryBudget(MemoryRecord(), most=tokens)
+        with calling(guard=BudgetGuard(budget, Prices(), str(name), MemoryCancel().check)):
+            await model.ainvoke("Write it.")
+        await model.aclose()
+    assert server.requests[0].body["max_tokens"] == most

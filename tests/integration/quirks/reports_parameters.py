@@ -288,6 +288,20 @@ ROWS: list[Row] = [
         check=_asks_at_most(4096),
     ),
     openai(
+        "prompt and output are above the tokens per minute of the account (Groq)",
+        _quotes(
+            "Request too large for model `m` in organization `o` service tier `on_demand` on "
+            "tokens per minute (TPM): Limit 8000, Requested {sum2808}, please reduce your "
+            "message size and try again.",
+            8000 - 2808,
+            status=413,
+            type="tokens",
+            code="rate_limit_exceeded",
+        ),
+        name="groq:openai/gpt-oss-20b",
+        check=_asks_at_most(8000 - 2808),
+    ),
+    openai(
         "prompt and output are above the context (vLLM)",
         _quotes(
             "This model's maximum context length is 8192 tokens. However, you requested "

@@ -518,6 +518,11 @@ ROOMS = [
         3_000,
     ),
     (
+        "Request too large for model `m` on tokens per minute (TPM): Limit 10000, Requested 11192",
+        10_000,
+        3_000,
+    ),
+    (
         (
             "the sum of prompt length (3000), max tokens (8192) should not exceed max_model_len "
             "(10000)"

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+import settings.models
 from agents.models.build import build
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
+from agents.models.output_limit import SMALL_OUTPUT, OutputLimit
 from agents.models.provider import ProviderModel
 from agents.spending.usage_bound import PER_IMAGE, PER_REQUEST, max_usage
 
@@ -27,7 +30,7 @@ def most_output(name: str, options: ModelOptions) -> int:
     model = build(ModelName.parse(name), options, "executor")
     assert isinstance(model, ProviderModel)
     sent: int | None = getattr(model.inner, "max_tokens", None)
-    assert sent in (None, model.most_output)
+    assert sent in (None, model.output_limit.most)
     return model.most_output
 
 
@@ -58,8 +61,34 @@ def test_the_output_is_bounded_by_what_each_client_sends() -> None:
 
 def test_a_reply_is_no_longer_than_the_model_can_write_or_half_of_its_context() -> None:
     options = ModelOptions({"groq": "k"})
-    assert most_output("groq:openai/gpt-oss-120b", options) == 8_192
+    assert most_output("groq:openai/gpt-oss-120b", options) == 32_000
     assert most_output("groq:meta-llama/llama-guard-4-12b", options) == 1_024
     assert most_output("groq:gemma2-9b-it", options) == 4_096
     small = ModelOptions({"groq": "k"}, context_tokens=6_000)
     assert most_output("groq:openai/gpt-oss-120b", small) == 3_000
+
+
+@pytest.mark.parametrize(
+    ("limit", "context", "most"),
+    [
+        (OutputLimit(), None, 8_192),
+        (OutputLimit(own=64_000), None, 32_000),
+        (OutputLimit(own=4_096), 128_000, 4_096),
+        (OutputLimit(), 128_000, 32_000),
+        (OutputLimit(), 65_536, 16_384),
+        (OutputLimit(), 32_768, 8_192),
+        (OutputLimit(), 4_096, 2_048),
+        (OutputLimit(own=64_000, thinking=4_096), 200_000, 36_096),
+        (OutputLimit(configured=20_000), None, 20_000),
+        (OutputLimit(configured=20_000), 32_768, 16_384),
+        (OutputLimit(configured=20_000, own=16_000), 128_000, 16_000),
+    ],
+)
+def test_a_reply_has_the_models_own_limit(
+    limit: OutputLimit, context: int | None, most: int
+) -> None:
+    assert limit.within(context) == most
+
+
+def test_settings_and_agents_agree_on_a_small_reply() -> None:
+    assert settings.models.SMALL_OUTPUT == SMALL_OUTPUT
