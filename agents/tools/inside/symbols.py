@@ -50,6 +50,8 @@ SYMBOLS = (16, 6)
 FIRST = 10
 MOST_PARTS = 20
 """Of a dotted name in the task."""
+MOST_DEFINERS = 5
+"""A name that more files define says little about which of them the task means."""
 PASSED_OVER = {
     *("build", "dist", "env", "node_modules", "site-packages", "target", "third_party", "vendor"),
     *("venv", "__pycache__"),
@@ -65,6 +67,10 @@ NOT_TELLING = {
 _WORD = re.compile(r"[^\W\d_]\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")
 _PATH = re.compile(r"[\w./-]+")
+_MARKED = re.compile(
+    r"`([^`\n]{1,200})`|\b([^\W\d]\w{0,79})\(|\b(?:class|def|func|function) ([^\W\d]\w{0,79})"
+)
+"""Names that a text marks as code: in backticks, before a bracket, after a keyword."""
 _NAME = re.compile(r"[^\W\d]\w{0,79}")
 _ENDS = ("ing", "ed", "es", "s", "e")
 
@@ -88,10 +94,18 @@ class Source:
 
 
 class Task:
-    """What a task says that paths, names and texts of a repository can be compared with."""
+    """What a task says that paths, names and texts of a repository can be compared with.
+
+    `names_of_code` are the words that are names of code by their form, or that the text marks as
+    code.
+    """
 
     def __init__(self, text: str) -> None:
         self.words = frozenset(_WORD.findall(text))
+        marked = (
+            word for groups in _MARKED.findall(text) for word in _WORD.findall(" ".join(groups))
+        )
+        self.names_of_code = frozenset(filter(_is_code, self.words)).union(marked)
         self.stems = stems(text)
         self._paths: dict[str, list[list[str]]] = {}
         self._modules: set[str] = set()
@@ -113,6 +127,11 @@ class Task:
         if any(each in self._modules for each in modules):
             return 2
         return int(any(len(each) == 1 for each in said))
+
+
+def _is_code(word: str) -> bool:
+    """Whether a word does not look like one of a sentence: `parse_date`, `Ledger`, `utf8`."""
+    return word.lower() not in NOT_TELLING and not (word.isalpha() and word.islower())
 
 
 def stems(text: str) -> frozenset[str]:
@@ -187,10 +206,17 @@ def ranked(sources: list[Source], task: Task) -> list[tuple[Source, list[Symbol]
         found = 2 * fits(stems(source.path)) + sum(best) / 3 + 1.5 * text + sum(known) / 2
         return 20 * task.names(source.path) + found * (0.7 if is_test(source.path) else 1.0)
 
-    scores = {each.path: score(each) for each in sources}
+    def is_meant(source: Source) -> bool:
+        """Whether the task names the file's path, or a name of code that few files define."""
+        names = {symbol.name for symbol in source.symbols} & task.names_of_code
+        return task.names(source.path) == 2 or any(defined[name] <= MOST_DEFINERS for name in names)
+
+    scores = {each.path: (is_meant(each), score(each)) for each in sources}
     return [
         (each, sorted(each.symbols, key=lambda s: (-worth(s) - popular(s.name), s.line)))
-        for each in sorted(sources, key=lambda each: (-scores[each.path], each.path))
+        for each in sorted(
+            sources, key=lambda each: (not scores[each.path][0], -scores[each.path][1], each.path)
+        )
         if each.symbols or task.names(each.path)
     ]
 

@@ -131,7 +131,7 @@ def test_what_is_not_installed_is_said_once(jobs: Jobs, model: GreetingModel) ->
     (left_out,) = jobs.setups(job_id)
     command = "pip install -r requirements.txt"
     assert left_out == {"kind": "left_out", "command": command}
-    said = f"dependencies are not installed: this deployment did not run `{command}`."
+    said = f"dependencies are not installed (`{command}`), because the operator has not set "
     assert any(said in each for each in model.texts)
     ran, model.seen[:] = len(model.seen), []
     assert ran > 1

@@ -124,3 +124,34 @@ def test_of_too_many_files_those_are_looked_into_whose_paths_say_most() -> None:
     assert "huge.py" not in chosen
     full = symbols.chosen(dict.fromkeys(sizes, symbols.FILE_BYTES), Task(""))
     assert len(full) == symbols.MOST_BYTES // symbols.FILE_BYTES
+
+
+LONG = " ".join(f"word{letter} about the common value of an order" for letter in "abcdefgh")
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        f"{LONG}. RateLimiter forgets its window. {LONG}",
+        f"{LONG}. `limit` forgets its window. {LONG}",
+        f"{LONG}. limit() forgets its window. {LONG}",
+        f"{LONG}. The class limit forgets its window. {LONG}",
+        f"{LONG}. A Ledger forgets its window. {LONG}",
+        f"{LONG}. max_burst forgets its window. {LONG}",
+    ],
+)
+def test_a_file_that_defines_a_name_of_the_task_comes_before_common_words(task: str) -> None:
+    words = LONG.replace(".", "").split()
+    common = [
+        source(f"app/order_value_{n}.py", f"value_{n}", "order", text=" ".join(words))
+        for n in range(9)
+    ]
+    named = source("app/z.py", "RateLimiter", "limit", "max_burst", "Ledger")
+    assert order(task, *common, named)[0] == "app/z.py"
+
+
+def test_a_name_that_many_files_define_says_little() -> None:
+    many = [source(f"m{n}.py", "set_up", text="x") for n in range(8)]
+    meant = source("app/billing.py", "charge", text="tariff")
+    found = order("set_up forgets the tariff of billing.", *many, meant)
+    assert found[0] == "app/billing.py"
