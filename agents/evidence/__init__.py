@@ -1,4 +1,4 @@
-"""Evidence by experiment: what shows that the files of a job work (docs/decisions/0041, 0079).
+"""Evidence by experiment: what shows that the files of a job work.
 
 changes          the files that the job has changed
 sources          which files are programs, and versions of them that cannot load
@@ -11,4 +11,7 @@ record           the record of a verification
 verdict          the critic's verdict, as far as the verification supports it
 best_revision    the best of a job's revisions
 revision_policy  whether another revision is made, and by which model
+
+Why: docs/decisions/0041-evidence-by-experiment.md
+     docs/decisions/0079-experiments-that-discriminate.md
 """

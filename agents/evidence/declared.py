@@ -15,7 +15,7 @@ from agents.runs.record import EXECUTOR, whole_program
 from agents.texts import head_and_tail, one_line
 
 NO_RUN: Final = "nothing has been run"
-_NO_MAKER: Final = f"{NOT_EXECUTABLE}: no program made these files, and none runs them"
+_NO_MAKER: Final = f"{NOT_EXECUTABLE}: documents only"
 _NO_PROGRAM: Final = f"{NOT_EXECUTABLE}: the answer rests on no run"
 ANSWER: Final = "the answer, compared with the files"
 """The text of a verification without a command."""

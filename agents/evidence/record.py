@@ -15,7 +15,7 @@ from sandbox.protocol import RunResult, Stream
 Source = Literal["job", "checks", "model", "default", "program", "answer"]
 """Who declared the command. `program`: the job's last program is the evidence. `answer`: the task
 only asks a question, and the critic judges the answer on the files."""
-NOT_EXECUTABLE: Final = "not executable work"
+NOT_EXECUTABLE: Final = "nothing to run"
 OUTPUT_KEPT = 2_000
 """Characters of each output of an experiment."""
 

@@ -104,13 +104,13 @@ ROWS: list[Row] = [
     *on_all(
         "a truth value is a text",
         model=_then(ToolCall("write_file", {**_NOTE, "append": "false"})),
-        end=fails("not executable work"),
+        end=fails("nothing to run"),
         check=_took("write_file"),
     ),
     *on_all(
         "a truth value is null",
         model=_then(ToolCall("write_file", {**_NOTE, "append": None})),
-        end=fails("not executable work"),
+        end=fails("nothing to run"),
         check=_took("write_file"),
     ),
     *on_all("the plan's steps are an array as text", _plan('["Run it."]')),

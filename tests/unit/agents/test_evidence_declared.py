@@ -130,7 +130,7 @@ def made_by(number: int, *names: str, **more: Any) -> Run:
 
 OTHER = {**made_by(2), "artifacts": [{"name": "a.csv", "digest": "an older one"}]}
 NO_ANSWER = f"{NOT_EXECUTABLE}: the answer rests on no run"
-NO_MAKER = f"{NOT_EXECUTABLE}: no program made these files, and none runs them"
+NO_MAKER = f"{NOT_EXECUTABLE}: documents only"
 FAILED = "r2 failed, and nothing has been run since: KeyError: 'a'"
 
 
