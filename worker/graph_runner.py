@@ -211,8 +211,9 @@ class GraphRunner:
             return await self._failed(Reason.DELIVERY, str(error), result)
         result = replace(result, delivery=delivery)
         await self.context.write_down(self.record)
+        summary = " ".join(filter(None, (ended.summary, ended.people_said)))
         return await retry_while_unavailable(
-            lambda: self.operations.succeed(self.held, result, ended.summary)
+            lambda: self.operations.succeed(self.held, result, summary)
         )
 
     def _target(self) -> Target | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.evidence.best_revision import best_revision
+from agents.graph.people import for_follow_ups
 from agents.graph.state import State
 
 
@@ -20,7 +21,7 @@ class Outcome:
     `override`: a person approved work without evidence. `exhausted`: the revisions ran out, or
     another one would not help (`ends` says why); then `answer`, `artifacts`, `checks` (the report)
     and `verification` are those of the best revision. An artifact is {name, digest, size,
-    media_type}.
+    media_type}. `people_said` has people's words for later jobs of the conversation.
     """
 
     approved: bool
@@ -33,6 +34,7 @@ class Outcome:
     ends: str | None = None
     checks: Mapping[str, Any] | None = None
     verification: Mapping[str, Any] | None = None
+    people_said: str = ""
 
 
 def why_it_ended(state: State | Mapping[str, Any]) -> str | None:
@@ -57,4 +59,5 @@ def outcome(state: State | Mapping[str, Any]) -> Outcome:
         ends=why_it_ended(state),
         checks=kept.checked,
         verification=kept.verification,
+        people_said=for_follow_ups(state),
     )

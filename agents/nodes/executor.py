@@ -14,6 +14,7 @@ from agents.evidence.declared import last_declaration
 from agents.evidence.verdict import CRITIC, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.failures.feedback import failed_verifications
+from agents.graph.people import since_last_pass
 from agents.graph.state import State, is_paused
 from agents.parallel.joined import join_context
 from agents.paths import own_files
@@ -94,7 +95,12 @@ async def _request(state: State, ports: Ports) -> Prompt:
         for run in state.get("runs", [])
         if run["revision"] == state["revision"] and run["by"] != EXECUTOR
     ]
-    said = {"by": feedback["by"], "text": feedback["text"], "comments": _comments(state)}
+    said = {
+        "by": feedback["by"],
+        "text": feedback["text"],
+        "comments": _comments(state),
+        "before": since_last_pass(state),
+    }
     if is_paused(state) and feedback["by"] != CRITIC:
         return prompt("executor/go_on", edits=edits, **said)
     review = {**said, **failing(state)}

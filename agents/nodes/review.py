@@ -21,10 +21,11 @@ RUNS_SHOWN = 3
 async def review(state: State) -> dict[str, Any]:
     """Pause, then put the decision into the state. An invalid one raises; the job stays paused."""
     decision = interrupt(review_payload(state), response_schema=Decision)
-    return decision_update(decision, proven=missing_evidence(state) is None)
+    proven = missing_evidence(state) is None
+    return decision_update(decision, proven=proven, revision=state["revision"])
 
 
-def decision_update(decision: Decision, *, proven: bool) -> dict[str, Any]:
+def decision_update(decision: Decision, *, proven: bool, revision: int) -> dict[str, Any]:
     """The update of the state. An approval of work without evidence is an override."""
     action = Action(decision["action"])
     override = action is Action.APPROVE and not proven
@@ -37,6 +38,7 @@ def decision_update(decision: Decision, *, proven: bool) -> dict[str, Any]:
                 "code": decision.get("code", ""),
                 "override": override,
                 "comments": decision.get("comments", []),
+                "revision": revision,
             }
         ]
     }

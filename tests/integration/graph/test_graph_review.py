@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from support.graph.graphs import PLAN, Journey, PlannedSandbox, call, only, printed, turn, verdict
 
-from agents.graph.job_input import JobInput
+from agents.graph.job_input import JobInput, initial_state
+from agents.models.options import ModelOptions
+from agents.models.pool import ModelPool
+from agents.models.role_models import RoleModels
 from agents.ports import Bounds
+from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
 
 TASK = "Add two numbers."
 JOB = JobInput(TASK)
@@ -129,6 +133,78 @@ async def test_delegation_lets_the_critic_decide_this_time(tmp_path: Path) -> No
     assert only(shown["critiques"])["feedback"] == "Use three."
     await journey.decide("delegate")
     assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_words_to_the_critic_reach_the_executor_too(tmp_path: Path) -> None:
+    words = (
+        "Ada said to the reviewer:\n\nNever use floats.\n\n"
+        f"{HEARD.lstrip()}The work was reviewed and sent back:"
+    )
+    turns = [
+        verdict("(revision 1)", "revise", "Round it."),
+        turn("executor", words, call("python", code="two")),
+        turn("executor", "exit code 0", "Second.", after=3),
+    ]
+    journey, _ = paused(tmp_path, *turns)
+    await journey.begin(JOB)
+    state = await journey.decide("delegate", feedback="Never use floats.", comments=[COMMENT])
+    assert only(state["__interrupt__"]).value["answer"] == "Second."
+
+
+async def test_words_with_an_edit_reach_the_next_pass_and_no_later_one(tmp_path: Path) -> None:
+    words = "Ada said:\n\nSee my program.\n\nAda ran this code:\n\n```python\nmine\n```\n"
+    turns = [
+        turn("executor", words, "I see.", after=2),
+        turn("executor", "Ada reviewed the work and sent it back:\n\nGood.", "Done.", after=3),
+    ]
+    journey, _ = paused(tmp_path, *turns)
+    await journey.begin(JOB)
+    await journey.decide("edit", code="mine", feedback="See my program.")
+    await journey.decide("revise", feedback="Like mine.")
+    state = await journey.decide("revise", feedback="Good.")
+    assert only(state["__interrupt__"]).value["answer"] == "Done."
+    request = (await journey.graph.aget_state(journey.config)).values["messages"][-2].text
+    assert "See my program." not in request
+
+
+async def test_people_s_words_stay_in_sight_of_every_later_request(tmp_path: Path) -> None:
+    def answer(request: Request) -> Reply:
+        if request.forced_tool == "Plan":
+            return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Do it."]}),))
+        if request.messages[-1].speaker == "tool":
+            return Reply("x" * 2_000)
+        return Reply(tool_calls=(ToolCall("python", {"code": f"# {'y' * 9_000}"}),))
+
+    journey, _ = paused(tmp_path)
+    with ProviderServer(answer) as server:
+        urls = {"groq": server.groq_url}
+        pool = ModelPool(ModelOptions({"groq": "k"}, urls, context_tokens=16_000))
+        models = RoleModels.alone(pool, "groq:m")
+        planned = PlannedSandbox({f"# {'y' * 9_000}": printed("1\n")})
+        journey.ports = journey.with_ports(models=models, sandbox=planned)
+        await journey.begin(JOB)
+        for number in range(5):
+            await journey.decide("revise", feedback=f"Word {number}.")
+        await pool.aclose()
+    said = "\n".join(message.text for message in server.requests[-1].messages)
+    assert all(f"Word {number}." in said for number in range(5))
+    assert "of your earlier replies are left out here" in said
+
+
+async def test_follow_ups_get_people_s_words(tmp_path: Path) -> None:
+    journey, _ = paused(tmp_path, *AGAIN)
+    state = initial_state(JOB)
+    state["clarified"] = [
+        {"question": "Which unit?", "answer": "Cents.", "by": "Ada"},
+        {"question": "Which sign?", "answer": "Plus.", "by": "default"},
+    ]
+    await journey.graph.ainvoke(state, journey.config, context=journey.ports, durability="sync")
+    await journey.decide("revise", feedback="Use three.", comments=[COMMENT])
+    await journey.decide("approve")
+    assert (await journey.outcome()).people_said == (
+        'People said: Ada answered "Which unit?" with "Cents."; Ada: "Use three."; '
+        'Ada on a.py, line 2: "Why not 3?".'
+    )
 
 
 async def test_a_stale_decision_changes_nothing(tmp_path: Path) -> None:

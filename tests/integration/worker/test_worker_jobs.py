@@ -160,7 +160,7 @@ async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deplo
     first_asked, second_asked = "The task:\n\nfirst part", "The task:\n\nsecond part"
     turns = [
         *one_run(first_asked, "open('notes.txt', 'w').write('one')", seen="notes.txt"),
-        plans(second_asked),
+        plans('People said: ann: "Dates stay ISO.".\n\nFiles in the working directory'),
         runs(second_asked, "print('found', open('notes.txt').read())", 0),
         answers("found one", "read them", 1),
     ]
@@ -176,11 +176,13 @@ async def test_a_conversation_runs_in_order_and_hands_its_files_on(shared: Deplo
         assert waiting is not None
         assert waiting.record.status is Status.QUEUED
         assert paused.review is not None
-        ok(await operations.decide(first, Decision(paused.review.id, Action.APPROVE, "ann")))
+        decision = Decision(paused.review.id, Action.APPROVE, "ann", feedback="Dates stay ISO.")
+        ok(await operations.decide(first, decision))
         job = await shared.until(operations, second)
         assert job.status is Status.SUCCEEDED, shared.logs()
         turns_told = await operations.store.conversation(TENANT, "talk", 3)
         assert [shown.task for shown in turns_told] == ["second part", "first part"]
+        assert turns_told[1].summary.endswith('People said: ann: "Dates stay ISO.".')
         assert "notes.txt" in (await manifest.load(shared.blobs, job.workspace)).files
 
 
