@@ -9,6 +9,7 @@ from typing import Any
 from api.pages.format.difference import compared
 from cli.client.files import MOST_BYTES, as_text
 from cli.client.service import Job, Service
+from cli.errors import Refused
 
 MOST_FILES = 20
 """Files that are fetched and compared; the others are only named."""
@@ -29,23 +30,28 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`patch`: of a job on a repository, in git's format; of other jobs None, and `files`."""
+    """`patch`: of a job on a repository, in git's format; of other jobs None, and `files`.
+    `problem`: why the change cannot be read."""
 
     patch: str | None = None
     files: tuple[FileChange, ...] = ()
+    problem: str = ""
 
 
 def change_of(service: Service, job: Job) -> Change:
     """The change of the open review, else of the result, against the files that the job started
-    from."""
+    from. What cannot be read is named: the rest of the job can be shown without it."""
     shown = job["review"]["payload"] if job["review"] else job["result"]
     if not shown or "artifacts" not in shown:
         return Change()
-    if shown.get("patch"):
-        return Change(service.patch(job["id"]).decode(errors="backslashreplace"))
-    if job["spec"].get("repo"):
-        return Change()
-    return Change(files=tuple(_changed_files(service, job["id"], shown["artifacts"])))
+    try:
+        if shown.get("patch"):
+            return Change(service.patch(job["id"]).decode(errors="backslashreplace"))
+        if job["spec"].get("repo"):
+            return Change()
+        return Change(files=tuple(_changed_files(service, job["id"], shown["artifacts"])))
+    except Refused as refused:
+        return Change(problem=str(refused))
 
 
 def _changed_files(
@@ -74,9 +80,12 @@ def _compared(
     change = FileChange(path, "changed" if before else "new", artifact)
     if max(artifact["size"], before["size"] if before else 0) > MOST_BYTES:
         return replace(change, why="too large to show here")
-    new = as_text(service.artifact(job_id, path, digest=artifact["digest"]))
-    if before is None or new is None:
-        return replace(change, text=new)
-    old = as_text(service.file(job_id, path, at="start"))
+    try:
+        new = as_text(service.artifact(job_id, path, digest=artifact["digest"]))
+        if before is None or new is None:
+            return replace(change, text=new)
+        old = as_text(service.file(job_id, path, at="start"))
+    except Refused as refused:
+        return replace(change, why=str(refused))
     text = None if old is None else compared(old, new)
     return replace(change, text=text, why="" if text else "its lines cannot be compared")

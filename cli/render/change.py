@@ -38,6 +38,8 @@ def change_parts(job: Mapping[str, Any], change: Change) -> Iterator[Part]:
         yield Code(text, "diff")
     for file in change.files:
         yield from _file_parts(file)
+    if change.problem:
+        yield Line("change", printable(change.problem), Tone.WARN)
 
 
 def _file_parts(file: FileChange) -> Iterator[Part]:

@@ -127,7 +127,12 @@ def test_run_list_and_show(deployment):
     assert "run 1: verify, exit 0" in shown
     assert "verdict: approve" in shown
     assert (deployment.cwd / "saved" / "binary_search.py").exists()
-    assert "succeeded: approved by critic" in deployment.run("watch", job["id"])
+    watched = deployment.run("watch", job["id"])
+    assert "succeeded: approved by critic" in watched
+    assert f"follow up: `fettle run --conversation {job['id']} " in watched.splitlines()[-1]
+    wrote = deployment.run("export", job["id"]).partition("**tool** write_file binary_search.py")[2]
+    assert wrote.lstrip().startswith("```python\n")
+    assert "def binary_search" in wrote
 
 
 def test_a_review_from_another_shell(deployment):
@@ -135,6 +140,10 @@ def test_a_review_from_another_shell(deployment):
     with started("watch", job_id, cwd=deployment.cwd, env=deployment.env) as watch:
         watch.wait_for(f"decide: fettle review {job_id} ")
         assert deployment.json("show", job_id)["status"] == "awaiting_review"
+        change = deployment.run("show", job_id).partition("\nanswer:\n")[2]
+        assert "new: binary_search.py (text/x-python, " in change
+        assert "def binary_search" in change
+        assert f"decide with `fettle review {job_id} " in change.splitlines()[-1]
         deployment.run("review", job_id, "approve")
         assert watch.end() == 0
     assert "decided: approve, by " in watch.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.processes.fettle_command import environment, started
-from support.servers.tiny_service import Answer, event, job, stream
+from support.servers.tiny_service import Answer, event, job, problem, stream
 
 PLAIN = {"Content-Type": "text/plain"}
 DECIDE = "awaiting review: decide with `fettle review j1 approve|revise|edit|reject|delegate`\n"
@@ -53,6 +53,17 @@ def test_show_has_answer_files_and_change_and_ends_with_how_to_decide(fettle, ch
     )
     places = [out.index(part) for part in parts]
     assert places == sorted(places)
+    assert out.endswith(DECIDE)
+
+
+def test_show_names_what_cannot_be_read_and_shows_the_rest(fettle, changed):
+    changed.on("GET /jobs/j1/artifacts/new.py", problem(404, "Not found", "it was removed"))
+    out = fettle("show", "j1")[1]
+    assert "new: new.py (text/x-python, 14 B)\nNot found: it was removed\n" in out
+    assert "    +B = 3\n" in out
+    changed.on("GET /jobs/j1/files", problem(404, "Not found", "no files"))
+    out = fettle("show", "j1")[1]
+    assert "change: Not found: no files\n" in out
     assert out.endswith(DECIDE)
 
 
