@@ -105,6 +105,13 @@ class ModelSettings(ProviderSettings):
         description="the part of a model's context that a conversation may take; beyond it, the "
         "oldest replies are left out with the results of their calls",
     )
+    critic_share: float = Field(
+        1 / 3,
+        ge=0.05,
+        le=0.9,
+        description="the part of the critic's context that the work and the evidence may take, at "
+        "three bytes a token; at least 24,000 and at most 200,000 bytes. The default is a third",
+    )
 
     model_headers: ModelHeaders = Field(
         None,

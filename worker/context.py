@@ -285,6 +285,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
             max_parallel_steps=settings.parallel_steps,
             files=settings.shown_files_characters,
             context_share=settings.context_share,
+            critic_share=settings.critic_share,
             summarize_with_model=bool(settings.summary_model),
         ),
         spending=Spending.allowed(settings, Credentials(store.redis)),

@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from agents.calls.call_key import digest, message_values
 from agents.calls.serializable import make_serializable
 from agents.calls.serializer import SERIALIZER
-from agents.context.overflow import Draft, Messages, ask_within_context
+from agents.context.overflow import Draft, Messages, Shares, ask_within_context
 from agents.errors import StateUnreadable
 from agents.models.call_context import calling
 from agents.models.chains import Role
@@ -118,8 +118,8 @@ async def model_call(
         nonlocal guard
         guard = _guard(ports, role, at, name)
         with calling(guard=guard), _noting(ports.unanswered, name):
-            share = ports.bounds.context_share
-            return await ask_within_context(model, role, drawn, partial(call, model), share)
+            shares = Shares(ports.bounds.context_share, ports.bounds.critic_share)
+            return await ask_within_context(model, role, drawn, partial(call, model), shares)
 
     async def make() -> tuple[AIMessage, Finished]:
         started = time.monotonic()

@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from agents.context.ranked import fitted, within_budget
+from agents.context.ranked import budget_of, fitted, within_budget
 from agents.context.trimming import size, text_of, trimmed
 from agents.models.capabilities.limits import USEFUL_TOKENS
 from agents.models.chains import Role
@@ -61,12 +61,24 @@ class Draft:
         return cls(messages, TOOL_BYTES * len(offered))
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Parts of a model's context, from 0 to 1: of a conversation, and of a message with ranked
+    parts (`agents.context.ranked`)."""
+
+    conversation: float = 1.0
+    ranked: float = 1.0
+
+
+ALL = Shares()
+
+
 async def ask_within_context(
-    model: Any, role: Role, draft: Draft, send: Send, share: float = 1.0
+    model: Any, role: Role, draft: Draft, send: Send, shares: Shares = ALL
 ) -> AIMessage:
     """The reply to as much of the request as fits into the model's context.
 
-    A conversation that takes more than `share` of the context is trimmed. If the provider refuses
+    What takes more than its share of the context is trimmed (`Shares`). If the provider refuses
     the request as too long, half is sent. Raises ContextExceeded, with the role, the model, the
     tokens and what to do, if nothing more can be cut; before sending, if it cannot fit.
     """
@@ -76,8 +88,9 @@ async def ask_within_context(
         await known.learn_context()
         # Other models' fields are not sent.
         messages = [without_foreign_fields(each, known.full_name) for each in messages]
-        draft = replace(draft, messages=within_budget(messages, known.context))
-        messages = trimmed(draft.messages, _conversation_space(known, draft, share))
+        messages = within_budget(messages, budget_of(known.context, shares.ranked))
+        draft = replace(draft, messages=messages)
+        messages = trimmed(messages, _conversation_space(known, draft, shares.conversation))
     messages = cut(messages, _space(known, draft))
     if known and (why := _unsendable(known, size(messages) + draft.beside)):
         raise ContextExceeded(_error(role, messages, draft, too_long(known.full_name, why)))

@@ -21,22 +21,20 @@ from agents.texts import head_and_tail, weight
 LEAST_BUDGET: Final = 24_000
 MOST_BUDGET: Final = 200_000
 """Bytes of a request with ranked parts; for text in ASCII these are characters."""
-SHARE: Final = 3
-"""A third of the model's context, at three bytes a token."""
 BYTES_A_TOKEN: Final = 3
 LEAST_CUT = 600
 """A text is cut in the middle if at least this many characters of it stay."""
 
 
-def budget_of(context: int | None) -> int:
-    """The budget for a model with a context of so many tokens; None: it is not known."""
-    share = (context or 0) * BYTES_A_TOKEN // SHARE
-    return min(MOST_BUDGET, max(LEAST_BUDGET, share))
+def budget_of(context: int | None, share: float) -> int:
+    """The budget in bytes: a share of the model's context, which is in tokens (None: it is not
+    known)."""
+    return min(MOST_BUDGET, max(LEAST_BUDGET, round((context or 0) * BYTES_A_TOKEN * share)))
 
 
-def within_budget(messages: Sequence[BaseMessage], context: int | None) -> list[BaseMessage]:
-    """The messages for a model with this context; those without ranked parts are unchanged."""
-    return [fitted(each, budget_of(context)) for each in messages]
+def within_budget(messages: Sequence[BaseMessage], budget: int) -> list[BaseMessage]:
+    """Each message within `budget` bytes; those without ranked parts are unchanged."""
+    return [fitted(each, budget) for each in messages]
 
 
 def fitted(message: BaseMessage, budget: int) -> BaseMessage:

@@ -16,7 +16,9 @@ from agents.texts import head_and_tail, lines_of
 CODE_SHOWN = 4_000
 """Characters of the program of a run."""
 OUTPUT_SHOWN = 4_000
-"""Characters of each output of a run."""
+"""Characters of each output of the verification, and of a run that the answer quotes."""
+OTHER_OUTPUT_SHOWN = 2_000
+"""Characters of each output of the other runs."""
 LINE_SHOWN = 400
 TESTS_SHOWN = 30
 """Tests that did not pass."""
@@ -61,7 +63,7 @@ def _places(text: str, word: str) -> Iterator[int]:
         place = text.find(word, place + len(word))
 
 
-def excerpt(text: str, words: Sequence[str], limit: int = OUTPUT_SHOWN) -> str:
+def excerpt(text: str, words: Sequence[str], limit: int) -> str:
     """`text` within about `limit` characters: its head, its tail, and the lines between them that
     contain one of the words, with the number of lines left out."""
     if len(text) <= limit:
@@ -85,15 +87,16 @@ def excerpt(text: str, words: Sequence[str], limit: int = OUTPUT_SHOWN) -> str:
     return "".join(pieces)
 
 
-def run_text(run: Run, outputs: Mapping[str, str], words: Sequence[str]) -> str:
-    """The program of a run, its outputs in excerpts, and the files that it saved."""
+def run_text(run: Run, outputs: Mapping[str, str], words: Sequence[str], limit: int) -> str:
+    """The program of a run, its outputs in excerpts of about `limit` characters, and the files that
+    it saved."""
     what = WHAT.get(run.get("tool", "python"), "code")
     parts = [f"{what}:\n{head_and_tail(text_in(run, 'code').rstrip(), CODE_SHOWN)}"]
     if tests := run.get("tests"):
         parts.append(_tests_text(tests))
     for name, text in outputs.items():
         if text.strip() and not (tests and run["succeeded"]):
-            parts.append(f"{name}:\n{excerpt(text.rstrip(), words)}")
+            parts.append(f"{name}:\n{excerpt(text.rstrip(), words, limit)}")
     if saved := [str(artifact["name"]) for artifact in run["artifacts"]]:
         parts.append(f"saved: {', '.join(saved)}")
     return "\n\n".join(parts)

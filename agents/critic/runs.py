@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.critic.outputs import only_looks, problem_of, quoted_lines, quoted_words, run_text
+from agents.critic.outputs import (
+    OTHER_OUTPUT_SHOWN,
+    OUTPUT_SHOWN,
+    only_looks,
+    problem_of,
+    quoted_lines,
+    quoted_words,
+    run_text,
+)
 from agents.critic.sections import RUNS, VERIFICATION, Section, section
 from agents.critic.verified import verification_lines
 from agents.evidence.verdict import verification_of
@@ -88,7 +96,9 @@ class ShownRuns:
         }
 
     def _section(self, run: Run, outputs: Mapping[str, str], rank: int) -> Section:
-        text = run_text(run, outputs, self.words)
+        shown_in_full = run is self.verified or run["id"] in self.quoted
+        limit = OUTPUT_SHOWN if shown_in_full else OTHER_OUTPUT_SHOWN
+        text = run_text(run, outputs, self.words, limit)
         if problem := problem_of(run):
             text = f"That is a failure: {problem}.\n\n{text}"
         return section(self._ending(run), text, rank)

@@ -246,7 +246,8 @@ class Bounds:
     bound what a model sees of an answer, of one output of a run, and of one read of a file.
     `files` bounds the texts of the job's first files that prompts show in full.
     `context_share` is the part of a model's context that a conversation may take
-    (`agents.context.trimming`). A text longer than `kept` is recorded by digest.
+    (`agents.context.trimming`), and `critic_share` the part that the work and the evidence may take
+    (`agents.context.ranked`). A text longer than `kept` is recorded by digest.
     Without `allow_repair` a revision ends with the reply whose code has run; with `pause_each_run`
     too, since a person is asked after each run. With `review` a person decides before the critic.
     Without `use_planner` the default plan is used.
@@ -263,6 +264,7 @@ class Bounds:
     files: int = 12_000
     kept: int = 4_096
     context_share: float = 0.5
+    critic_share: float = 1 / 3
     allow_repair: bool = True
     pause_each_run: bool = False
     review: bool = False

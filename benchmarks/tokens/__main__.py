@@ -4,9 +4,10 @@ trimming.
 Keys of the JSON line, for jobs of 10, 30 and 100 tool calls with a model whose context has 128,000
 tokens: `tokens_N` and `tokens_untrimmed_N` (input tokens, summed over the job's requests),
 `cached_N` and `cached_untrimmed_N` (the part of them that a provider's cache of prefixes would
-know), and `price_ratio_N`: the ratio of what both cost where cached input costs a tenth. `overhead`
-are the tokens that every request of the executor repeats: its instructions and tools, with the
-packages of this sandbox.
+know), and `price_ratio_N`: the ratio of what both cost where cached input costs a tenth. `critic_N`
+are the tokens of the critic's request, and `critic_growth_N` is their ratio to CRITIC_BEFORE.
+`overhead` are the tokens that every request of the executor repeats: its instructions and tools,
+with the packages of this sandbox.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ CONTEXT = 128_000
 UNTRIMMED = 100_000_000
 """A context whose share no conversation takes."""
 GOALS = {"price_ratio_10": 1.0, "price_ratio_30": 1.0, "price_ratio_100": 0.8, "overhead": 1_300}
-HEADS = ("CALLS", "WHOLE", "TRIMMED", "OUT OF A CACHE", "PRICE", "GOAL", "")
+HEADS = ("CALLS", "WHOLE", "TRIMMED", "OUT OF A CACHE", "PRICE", "GOAL", "", "CRITIC", "GROWTH")
+CRITIC_BEFORE = 3_566
+"""Tokens of the critic's request in each of these jobs when it had at most five runs, with 2,000
+characters of each output, and no tools."""
 CACHED_PRICE = 0.1
 
 
@@ -58,6 +62,8 @@ def figures(found: Mapping[int, tuple[Sent, Sent]]) -> dict[str, float]:
             f"cached_{calls}": round(service.cached / service.tokens, 3),
             f"cached_untrimmed_{calls}": round(whole.cached / whole.tokens, 3),
             f"price_ratio_{calls}": round(_weighed(service) / _weighed(whole), 3),
+            f"critic_{calls}": service.critic,
+            f"critic_growth_{calls}": round(service.critic / CRITIC_BEFORE, 2),
             "overhead": service.overhead,
         }
     return keys
@@ -81,6 +87,8 @@ def _row(calls: int, keys: Mapping[str, float]) -> tuple[str, ...]:
         f"{keys[f'cached_untrimmed_{calls}']:.0%}, {keys[f'cached_{calls}']:.0%}",
         f"{ratio:.2f}",
         *judged(GOALS.get(f"price_ratio_{calls}"), ratio),
+        f"{keys[f'critic_{calls}']:,}",
+        f"{keys[f'critic_growth_{calls}']:.1f}",
     )
 
 

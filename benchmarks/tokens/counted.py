@@ -20,20 +20,26 @@ BYTES_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Input tokens of a job's requests, the part that a prefix cache holds, and what every request
-    repeats: instructions and tools."""
+    """Input tokens of the executor's requests, the part that a prefix cache holds, and what every
+    request repeats: instructions and tools. `critic` are the tokens of the critic's request."""
 
     tokens: int
     cached: int
     overhead: int
+    critic: int
 
     @classmethod
-    def of(cls, requests: Sequence[Request]) -> Sent:
+    def of(cls, requests: Sequence[Request], critic: Request) -> Sent:
         """The cached part is a request's common prefix with the one before it, in complete
         messages after the tools."""
         bodies = [_parts(request) for request in requests]
         cached = sum(_same_beginning(before, after) for before, after in pairwise(bodies))
-        return cls(_tokens(sum(map(_size, bodies))), _tokens(cached), overhead(requests[0]))
+        return cls(
+            _tokens(sum(map(_size, bodies))),
+            _tokens(cached),
+            overhead(requests[0]),
+            tokens_of(critic),
+        )
 
 
 def overhead(request: Request) -> int:

@@ -20,7 +20,7 @@ from sandbox.protocol import Limits, Sandbox
 
 
 async def sent(sandbox: Sandbox, calls: int, *, context: int) -> Sent:
-    """The tokens of the executor's requests to a model with a context of so many tokens."""
+    """The tokens of the requests to a model with a context of so many tokens."""
     with ProviderServer(script.answer) as server:
         options = ModelOptions({"groq": "none"}, {"groq": server.groq_url}, context_tokens=context)
         pool = ModelPool(options)
@@ -37,6 +37,7 @@ async def sent(sandbox: Sandbox, calls: int, *, context: int) -> Sent:
         finally:
             await pool.aclose()
     assert outcome(state).approved, "the job took another course"
-    requests = [each for each in server.requests if each.forced_tool is None]
+    (critic,) = [each for each in server.requests if "Verdict" in each.tools]
+    requests = [each for each in server.requests if each.forced_tool is None and each is not critic]
     assert len(requests) == calls + 1, len(requests)
-    return Sent.of(requests)
+    return Sent.of(requests, critic)

@@ -78,10 +78,11 @@ def size(*texts: str) -> int:
 
 def test_tokens_are_bytes_and_a_cache_knows_what_was_sent_before() -> None:
     one, two, three = ("a" * 40,), ("a" * 40, "b" * 80), ("a" * 40, "-", "c")
-    found = Sent.of([request(*one), request(*two), request(*three)])
+    found = Sent.of([request(*one), request(*two), request(*three)], request(*one))
     assert found.tokens == -(-(size(*one) + size(*two) + size(*three)) // 4)
     assert found.cached == -(-(size(*one) + size("a" * 40)) // 4)
-    keys = figures({100: (Sent(260, 100, 1_310), Sent(1_000, 900, 1_310))})
+    keys = figures({100: (Sent(260, 100, 1_310, 7_132), Sent(1_000, 900, 1_310, 7_132))})
     assert (keys["price_ratio_100"], keys["cached_untrimmed_100"]) == (0.895, 0.9)
+    assert keys["critic_growth_100"] == 2.0
     assert missed(keys) == ["price_ratio_100", "overhead"]
     assert missed({"price_ratio_100": 0.8}) == []

@@ -18,6 +18,7 @@ from agents.critic.inputs import files_read
 from agents.critic.outputs import excerpt, only_looks, quoted_words
 from agents.critic.verified import verification_lines
 from agents.evidence.changes import ChangedFile
+from agents.ports import Bounds
 from agents.prompts import Part, Ranked, with_parts
 from agents.texts import weight
 
@@ -42,7 +43,7 @@ def part(name: str, characters: int, rank: int, *, whole: bool = False) -> Ranke
 def test_the_budget_is_a_third_of_the_context_within_bounds(
     context: int | None, budget: int
 ) -> None:
-    assert budget_of(context) == budget
+    assert budget_of(context, Bounds().critic_share) == budget
 
 
 def test_data_go_before_the_code_under_judgement() -> None:
@@ -160,7 +161,7 @@ def test_the_lines_that_the_answer_quotes_are_shown() -> None:
     lines = [f"row {number} of the table\n" for number in range(2_000)]
     lines[1_000] = "best month: February, 72.25\n"
     words = quoted_words("The best month was February with 72.25 in total.")
-    text = excerpt("".join(lines), words)
+    text = excerpt("".join(lines), words, 4_000)
     assert "best month: February, 72.25\n" in text
     assert ("row 0 of" in text, "row 1999 of" in text) == (True, True)
     assert "lines left out" in text
