@@ -66,7 +66,7 @@ class NotFettle(Unreachable):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An RFC 9457 problem, as the API gives it; `fields` says what is wrong with which.
+    """An RFC 9457 problem, as the API gives it; `fields` names the wrong fields with the reasons.
 
     `path` is the path of the request: /jobs/j1. `type` and `limit` are the problem's own.
     """

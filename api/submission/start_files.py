@@ -13,8 +13,8 @@ async def start_files(services: Services, record: JobRecord) -> Manifest:
     """The submitted files, over the files that the earlier job of the conversation left. Files of a
     repository's commit are not among them.
 
-    Of a job that ended without success, only the submitted files: the conversation does not say
-    which job was before it.
+    If the job ended without success, these are only the submitted files, because the conversation
+    does not say which job was before it.
     """
     submitted = await manifest.load(services.blobs, record.spec.workspace)
     earlier = await manifest.load(services.blobs, await _left_before(services, record))

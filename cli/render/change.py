@@ -16,7 +16,7 @@ FILE_LINES = 200
 
 
 def patch_of(job: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What is known of the patch of its open review, else of its result; None: there is none."""
+    """The figures of the patch of its open review, else of its result; None without a patch."""
     about = job["review"]["payload"] if job["review"] else job["result"]
     return (about or {}).get("patch")
 
@@ -47,8 +47,8 @@ def _file_parts(file: FileChange) -> Iterator[Part]:
         yield from artifact_parts(file.kind, file.artifact)
     else:
         yield Line(file.kind, visible_path(file.path))
-    if file.why:
-        yield Line("", file.why, Tone.WARN)
+    if file.reason:
+        yield Line("", file.reason, Tone.WARN)
     if file.text:
         language = "diff" if file.kind == "changed" else language_of(file.path)
         yield Code(clip(printable(file.text), FILE_LINES), language)

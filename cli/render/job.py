@@ -96,12 +96,12 @@ def _evidence_parts(checks: Any, verification: Any) -> Iterator[Part]:
 
 
 def outcome_parts(job: Job) -> Iterator[Part]:
-    """How the job stands: status, answer, files, its cost, and what can be done with its patch."""
+    """The job's status, answer, files and cost, and the command that takes its patch."""
     yield status_line(job)
     if (review := job["review"]) is not None and review["kind"] == "questions":
         yield from questions_parts(review["payload"]["questions"])
-    shown = job["result"] or job
-    yield from _evidence_parts(shown.get("checks"), shown.get("verification"))
+    evidence = job["result"] or job
+    yield from _evidence_parts(evidence.get("checks"), evidence.get("verification"))
     if job["result"]:
         yield from _heading(job)
         yield from answer_parts(job["result"]["answer"])
@@ -194,8 +194,8 @@ def _accepted_text(job: Job) -> str:
     if not job["critiques"]:
         return ACCEPTED
     last = job["critiques"][-1]
-    why = f" ({printable(last['ends'])})" if last.get("ends") else ""
-    return f"{ACCEPTED} after {plural(last['revision'], 'revision')}{why}"
+    reason = f" ({printable(last['ends'])})" if last.get("ends") else ""
+    return f"{ACCEPTED} after {plural(last['revision'], 'revision')}{reason}"
 
 
 def _waiting_text(job: Job) -> str:

@@ -46,8 +46,8 @@ def choices(review: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def override_question(review: Mapping[str, Any]) -> str | None:
-    """The question before an approval of work whose evidence fails or is missing; None if it is
-    complete."""
+    """The question before an approval that overrides missing or failed evidence; None if the
+    evidence is complete."""
     payload = review["payload"]
     if not payload.get("unproven"):
         return None

@@ -102,18 +102,18 @@ def _strength_parts(strength: Data) -> Iterator[Part]:
         "strength", f"{noticed} of {plural(tried, 'small change')} of the code noticed", tone
     )
     for mutation in strength["unnoticed"]:
-        place = f"{visible_path(mutation['path'])}:{mutation['line']}"
+        line = f"{visible_path(mutation['path'])}:{mutation['line']}"
         after = first_line(printable(mutation["after"].strip())) or "(the line removed)"
         before = first_line(printable(mutation["before"].strip()))
-        yield Line("not noticed", f"{place}: {after}   instead of   {before}", Tone.WARN)
+        yield Line("not noticed", f"{line}: {after}   instead of   {before}", Tone.WARN)
 
 
 def _functions_parts(functions: Data) -> Iterator[Part]:
-    executed, others = functions["executed"], functions["not_executed"]
-    if not (executed or others):
+    executed, missed = functions["executed"], functions["not_executed"]
+    if not (executed or missed):
         return
-    missing = f"; not {', '.join(map(printable, others[:NAMES]))}" if others else ""
-    more = f" and {len(others) - NAMES} more" if len(others) > NAMES else ""
-    total = plural(len(executed) + len(others), "changed function")
-    text = f"{len(executed)} of {total} executed{missing}{more}"
-    yield Line("functions", text, Tone.WARN if others else Tone.QUIET)
+    names = f"; not {', '.join(map(printable, missed[:NAMES]))}" if missed else ""
+    more = f" and {len(missed) - NAMES} more" if len(missed) > NAMES else ""
+    total = plural(len(executed) + len(missed), "changed function")
+    text = f"{len(executed)} of {total} executed{names}{more}"
+    yield Line("functions", text, Tone.WARN if missed else Tone.QUIET)

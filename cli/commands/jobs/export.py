@@ -19,7 +19,7 @@ from cli.render.transcript import Texts, transcript
 
 FORMAT = 1
 MOST_BYTES = 1024 * 1024
-"""Of a file: tools edit no longer file."""
+"""The size of the largest file that a tool edits."""
 PARTS = ("code", "stdout", "stderr")
 
 
@@ -83,12 +83,12 @@ def _written(service: Service, job_id: str, events: Sequence[Event]) -> Mapping[
     """The texts of the files that tools wrote, by digest."""
     fetched = text_of(service, job_id, MOST_BYTES)
     versions = {
-        made["digest"]: made
+        artifact["digest"]: artifact
         for event in events
         if event.kind == "tool_used"
-        for made in event.data.get("artifacts", ())
+        for artifact in event.data.get("artifacts", ())
     }
-    texts = ((digest, fetched(made)) for digest, made in versions.items())
+    texts = ((digest, fetched(artifact)) for digest, artifact in versions.items())
     return {digest: text for digest, text in texts if text is not None}
 
 
