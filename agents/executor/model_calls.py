@@ -24,8 +24,10 @@ from agents.executor.call_ids import CUT_SHOWN, with_all_calls
 from agents.executor.history import PAUSED, has_run, replies, this_pass
 from agents.executor.loop_detection import repeated_call
 from agents.executor.plan_progress import at_reply
+from agents.executor.viewed_images import with_viewed_images
 from agents.failures.feedback import escalation_of
 from agents.models.errors import ReplyUnusable
+from agents.models.provider import ProviderModel
 from agents.models.replies.ending import cut_off, output_tokens
 from agents.ports import CallKey, Event, Ports
 from agents.prompts import described, past_reply, render
@@ -159,6 +161,8 @@ def _marked(answer: AIMessage) -> AIMessage:
 
 async def _once(request: ModelRequest[Ports], handler: Ask, *, ordinal: int) -> AIMessage:
     async def call(model: BaseChatModel, given: Messages) -> AIMessage:
+        if isinstance(model, ProviderModel) and model.sees_images:
+            given = await with_viewed_images(given, ports.workspace)
         response = await handler(
             request.override(model=model, messages=cast("list[AnyMessage]", given))
         )

@@ -9,8 +9,10 @@ from typing import cast
 from langchain_core.language_models import BaseChatModel
 
 from agents.models.chains import Chains, Role
+from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
+from agents.models.provider import ProviderModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +48,11 @@ class RoleModels:
     def named(self, name: str, role: str) -> BaseChatModel:
         """The model with a name from `chain`, built once a process. Raises ModelNotConfigured."""
         return self.pool.get(ModelName.parse(name), cast("Role", role), varied=self.varied)
+
+    def sees_images(self, role: Role) -> bool:
+        """Whether the role's first model takes images, as far as its library knows."""
+        try:
+            model = self.named(self.name(role), role)
+        except ModelNotConfigured:  # a fallback may be
+            return False
+        return isinstance(model, ProviderModel) and model.sees_images

@@ -14,6 +14,7 @@ from agents.tools.repository.git import PROGRAM, git
 from agents.tools.search import search
 from agents.tools.shell import shell
 from agents.tools.verify import verify
+from agents.tools.view_image import VIEW_IMAGE, view_image
 from agents.tools.write_file import write_file
 
 Body = Callable[..., Awaitable[Any]]
@@ -30,12 +31,13 @@ TOOLS: tuple[Body, ...] = (
     list_dir,
     search,
     git,
+    view_image,
 )
 """In the order in which the model sees them: the beginning of every prompt is the same."""
 
 
 def offered(name: str, ports: Ports) -> bool:
     """Whether the job's executor has the tool of this name."""
-    return name != PROGRAM or (
-        ports.repository is not None and PROGRAM in ports.environment.programs
-    )
+    if name == PROGRAM:
+        return ports.repository is not None and PROGRAM in ports.environment.programs
+    return name != VIEW_IMAGE or ports.models.sees_images("executor")

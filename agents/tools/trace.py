@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NotRequired
 
 from langchain_core.messages import BaseMessage, ToolMessage
 from typing_extensions import TypedDict
@@ -16,11 +16,13 @@ DIFF_KEPT = 16_000
 
 
 class Trace(TypedDict):
-    """The event of the call (`kind`, `data`), and the files that it made."""
+    """The event of the call (`kind`, `data`), and the files that it made. `image` is the digest of
+    an image that the model has asked for."""
 
     kind: str
     data: dict[str, Any]
     files: list[ArtifactFields]
+    image: NotRequired[str]
 
 
 def of_run(ran: RecordedRun) -> Trace:

@@ -73,3 +73,59 @@ async def test_a_critic_that_reads_gets_none(tmp_path: Path) -> None:
 async def test_a_model_that_stands_in_gets_what_it_takes(tmp_path: Path) -> None:
     refused, given = await judged(tmp_path, "groq:llama-4-away", SEES)
     assert (SENT in refused, SENT in given) == (False, True)
+
+
+JPEG = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08" + struct.pack(">HH", 48, 64) + b"x" * 9
+LARGE = b"\xff\xd8\xff\xc2\x00\x11\x08" + struct.pack(">HH", 48, 6_400) + b"x" * 9
+PICTURES = {"plot.png": PLOT, "photo.jpg": JPEG, "wide.jpg": LARGE, "no.png": b"no image"}
+
+
+async def viewed(folder: Path, model: str, *paths: str) -> list[Request]:
+    """The executor's requests in a job whose model looks at these images in one reply."""
+
+    def look(request: Request) -> Reply:
+        if request.forced_tool == "Plan":
+            return Reply(tool_calls=(ToolCall("Plan", {"steps": ["Look."]}),))
+        if request.forced_tool or request.replies_so_far > 1:
+            return Reply("Done.")
+        if request.replies_so_far == 1:
+            return Reply(tool_calls=(ToolCall("list_dir", {}),))
+        return Reply(tool_calls=tuple(ToolCall("view_image", {"path": path}) for path in paths))
+
+    journey = Journey.plan(folder, [], PlannedSandbox({}), PICTURES)
+    with ProviderServer(look) as server:
+        keys = dict.fromkeys(("groq", "openai", "google_genai", "anthropic"), "key")
+        pool = ModelPool(ModelOptions(keys, server.base_urls(), max_retries=0))
+        chains = Chains((model,), {"critic": (READS,)})
+        journey.ports = journey.with_ports(models=RoleModels(pool, chains))
+        await journey.begin(JobInput("Look.", files=tuple(PICTURES), max_revisions=1))
+        await pool.aclose()
+    return [each for each in server.requests if "list_dir" in each.tools and each.model in model]
+
+
+@pytest.mark.parametrize("name", [SEES, "anthropic:claude-haiku-4-5", "openai:gpt-5.4-mini"])
+async def test_a_model_that_sees_can_look_at_images(tmp_path: Path, name: str) -> None:
+    first, second, third = await viewed(tmp_path, name, "plot.png", "photo.jpg")
+    photo = base64.b64encode(JPEG).decode()
+    assert "view_image" in first.tools
+    assert SENT not in json.dumps(first.body)
+    for later in (second, third):
+        body = json.dumps(later.body).replace("-", "+").replace("_", "/")  # Gemini's alphabet
+        assert (body.count(SENT), body.count(photo)) == (1, 1)
+        assert "image/jpeg" in body
+        assert body.index("The image plot.png, as it is now:") < body.index(SENT)
+
+
+async def test_a_model_that_reads_is_not_offered_the_tool(tmp_path: Path) -> None:
+    requests = await viewed(tmp_path, READS, "plot.png")
+    assert not any("view_image" in each.tools for each in requests)
+    assert not any(SENT in json.dumps(each.body) for each in requests)
+
+
+async def test_files_that_are_no_image_or_too_large_are_refused(tmp_path: Path) -> None:
+    paths = ("wide.jpg", "no.png", "gone.png")
+    _, second, _ = await viewed(tmp_path, "openai:gpt-5.4-mini", *paths)
+    wide, no, gone = [each.text for each in second.messages if each.speaker == "tool"]
+    assert "it has 6400 x 48 pixels, and 2048 x 2048 are allowed" in wide
+    assert "it is no PNG or JPEG file" in no
+    assert "gone.png" in gone
