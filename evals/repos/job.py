@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -24,8 +24,10 @@ def worker(verifying: Verifying) -> Callable[[Service, Asked, Try[RepoTask]], Re
 
     def work(service: Service, asked: Asked, at: Try[RepoTask]) -> Result:
         begun = time.monotonic()
-        bundle, commit = verifying.bundle(at.exercise)
+        bundle, commit, setup = verifying.bundle(at.exercise)
         spec = {"task": at.exercise.problem, "repo": {"ref": commit}, **asked.terms}
+        if setup and installs(service.system()):
+            spec["setup"] = setup
         job = service.submit(spec, bundle=bundle.read_bytes(), once=at.key)
         return finished(
             service,
@@ -36,6 +38,24 @@ def worker(verifying: Verifying) -> Callable[[Service, Asked, Try[RepoTask]], Re
         )
 
     return work
+
+
+def installs(system: Mapping[str, Any]) -> bool:
+    """Whether the service's workers install the dependencies of repositories. Pure."""
+    workers = system.get("workers") or ()
+    return bool(workers) and all(each.get("repositories", {}).get("setups") for each in workers)
+
+
+def lacking(tasks: Sequence[RepoTask]) -> Callable[[Mapping[str, Any]], str | None]:
+    """A warning about a service that installs none of the packages that these tasks name."""
+
+    def warning(system: Mapping[str, Any]) -> str | None:
+        named = sum(bool(task.setup) for task in tasks)
+        if not named or installs(system):
+            return None
+        return f"{named} tasks name packages, and the service installs none (FETTLE_SETUP_HOSTS)"
+
+    return warning
 
 
 def _verdict(verifying: Verifying, service: Service, task: RepoTask, job: Job) -> Verdict:

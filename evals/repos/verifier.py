@@ -2,8 +2,8 @@
 
 A line of stdin is an order: {number, task, candidate, patch?}. `candidate` is `fix` (the shipped
 one), `none` or `patch`; or `bundle`, for the path of the task's bundle. A line of stdout is the
-answer: {number, passed, why, failing, note?, untried?}, {number, bundle, commit}, or {number,
-error}.
+answer: {number, passed, why, failing, note?, untried?}, {number, bundle, commit, setup}, or
+{number, error}.
 `untried`: a patch or the environment is at fault, and no test has run.
 """
 
@@ -16,6 +16,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -62,7 +63,9 @@ class Verifier:
         try:
             if order["candidate"] == "bundle":
                 patches = await self._once(self._open, task)
-                return {"bundle": str(await self._bundle(task)), "commit": patches.commit}
+                setup = _setup_command(task)
+                bundle = str(await self._bundle(task))
+                return {"bundle": bundle, "commit": patches.commit, "setup": setup}
             return await self._verdict(task, order["candidate"], order.get("patch", ""))
         except (NoPackages, PatchRefused, RepositoryRefused) as error:
             return untried(str(error))
@@ -142,6 +145,14 @@ def judged(task: RepoTask, ran: Ran) -> dict[str, Any]:
 def untried(why: str) -> dict[str, Any]:
     """The answer where no test has run."""
     return {"passed": False, "why": why, "failing": [], "untried": True}
+
+
+def _setup_command(task: RepoTask) -> str | None:
+    """The command with which a job installs the task's packages. If a line of the task's setup is
+    no requirement, the verdict says so, and there is no command."""
+    with suppress(NoPackages):
+        return packages.setup_command(task.setup)
+    return None
 
 
 def _over(tree: Tree, changed: Changed) -> Tree:

@@ -54,13 +54,13 @@ class Verifying:
         """
         return self._ask({"candidate": candidate, "patch": patch.decode("latin-1")}, task)
 
-    def bundle(self, task: RepoTask) -> tuple[Path, str]:
-        """The task's repository as a git bundle, and its base commit. Raises BadSet where it cannot
-        be read."""
+    def bundle(self, task: RepoTask) -> tuple[Path, str, str | None]:
+        """The task's repository as a git bundle, its base commit, and the command that installs the
+        task's packages (None: it has none). Raises BadSet if the repository cannot be read."""
         answer = self._ask({"candidate": "bundle"}, task)
         if "bundle" not in answer:
             raise BadSet(f"task {task.id}", answer["why"])
-        return Path(answer["bundle"]), answer["commit"]
+        return Path(answer["bundle"]), answer["commit"], answer["setup"]
 
     def _ask(self, order: dict[str, Any], task: RepoTask) -> dict[str, Any]:
         assert self._process is not None

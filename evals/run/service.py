@@ -20,6 +20,7 @@ from cli.local.throwaway import throwaway
 from cli.output import Screen
 from settings.client import ClientSettings
 from settings.sandbox import SandboxSettings
+from settings.starting.carried import carried_settings
 
 PATIENT_TRIES = 200
 """A measurement may take hours, and has to survive a busy minute."""
@@ -39,14 +40,16 @@ def named(flags: Mapping[str, Any]) -> ClientSettings | None:
 def running(
     settings: ClientSettings | None, screen: Screen, keep: Path | None, models: tuple[str, ...] = ()
 ) -> Iterator[Service]:
-    """The named service, else a temporary one with the folder `keep`, which may use `models`."""
+    """The named service, else a temporary one with the folder `keep`, which may use `models`. It
+    has the settings of this process, but for its servers, folders and ports."""
     if settings is not None:
         key = settings.api_key.get_secret_value()
         with Service(settings.url, key, tries=PATIENT_TRIES) as running:
             yield running
         return
     run_seconds = max(SandboxSettings().run_seconds, RUN_SECONDS)
-    env = {"FETTLE_RATE_LIMIT": "1000000/minute", "FETTLE_RUN_SECONDS": str(run_seconds)}
+    limits = {"FETTLE_RATE_LIMIT": "1000000/minute", "FETTLE_RUN_SECONDS": str(run_seconds)}
+    env = {**carried_settings(), **limits}
     if models:
         env["FETTLE_MODELS"] = json.dumps(models)
     if keep is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic
+from typing import Any, Generic
 
 from api.quantities import duration
 from cli.client.service import Service
@@ -34,6 +34,8 @@ class Session(Generic[E]):
     repeats: int
     at_once: int
     file: Path
+    warning: Callable[[Mapping[str, Any]], str | None] = lambda _: None
+    """A sentence about a service that makes the exercises harder, by its GET /system."""
 
     @property
     def keep(self) -> Path:
@@ -52,6 +54,8 @@ class Session(Generic[E]):
             with service.running(settings, screen, self.keep, (self.asked.model,)) as api:
                 header, known = beginning.begin(file, self.of, self.asked, api.system())
                 todo = self._todo(header, known)
+                if text := self.warning(api.system()):
+                    screen.line("note", text, Tone.WARN)
                 if known:
                     screen.line("continuing", f"{self.file}: {len(todo)} left")
                 self._measure(api, file, todo, screen)

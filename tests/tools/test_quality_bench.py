@@ -14,7 +14,9 @@ from support.processes.fronts import front
 
 from benchmarks.provider import ProviderServer
 from cli.main import run
+from cli.output import Screen
 from evals.report.results import read
+from evals.run import service
 from evals.run.designed import Design, Kind
 from evals.sources import sets
 
@@ -200,3 +202,14 @@ def test_of_our_own_exercises_the_right_solutions_pass_and_the_wrong_ones_fail(c
     shown = result_of(capsys)
     assert shown["failures"] == []
     assert (shown["tasks"], shown["passed"], shown["wrong_solutions"]) == (13, 13, 13)
+
+
+def test_a_service_of_its_own_has_the_settings_of_the_command(monkeypatch, tmp_path):
+    file = tmp_path / "ours.toml"
+    file.write_text("max_output_tokens = 1000\n")
+    monkeypatch.setenv("FETTLE_CONFIG", str(file))
+    monkeypatch.setenv("FETTLE_MODEL", "recording:demo-kmeans")
+    with service.running(None, Screen(stderr=True), None) as own:
+        (worker, *_) = own.system()["workers"]
+        assert worker["call_tokens"] == 9_000
+        assert worker["models"]["default"] == "recording:demo-kmeans"

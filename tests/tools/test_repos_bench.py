@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.graph.setup_job import PACKAGES
 from support.processes.deployment import running_deployment
 from support.processes.fronts import front
+from support.servers.package_index import serve
+from support.servers.web_server import web_server
 
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
+from cli.client.service import Service
 from cli.main import run
 from evals.report.results import read
 from evals.repos import own
+from settings.base import DEVELOPMENT_KEY
 
 MODEL = "groq:designed"
 SHIPPED = ("rowquery", "shipnotes", "patience")
@@ -70,9 +76,27 @@ class Measuring:
         return run(["--url", self.url, "bench", "repos", *fixed, *options])
 
 
+def until(holds: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 @pytest.fixture
-def measuring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Measuring]:
+def index() -> Iterator[str]:
+    """A package index; returns its address."""
+    with web_server() as server:
+        yield serve(server, PACKAGES)
+
+
+@pytest.fixture(params=[{}])
+def measuring(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str
+) -> Iterator[Measuring]:
+    """The worker has the settings of the parameter, and its index if that names the setting."""
     monkeypatch.setenv("FETTLE_CONFIG", "")
+    monkeypatch.setenv("PIP_INDEX_URL", index)
     for name in ("FETTLE_URL", "FETTLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     data = tmp_path / "tasks"
@@ -80,12 +104,15 @@ def measuring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Measu
     for task in own.tasks(data):
         if task.id not in SHIPPED:
             shutil.rmtree(data / task.id)
+    settings = dict.fromkeys(request.param, index)
     with (
         ProviderServer(turn) as server,
         running_deployment(tmp_path, GROQ_API_KEY="a") as deployment,
     ):
-        deployment.worker(groq_base_url=server.groq_url)
+        deployment.worker(groq_base_url=server.groq_url, **settings)
         with front(deployment) as api:
+            with Service(api.url, DEVELOPMENT_KEY) as service:
+                until(lambda: service.system()["workers"])
             yield Measuring(api.url, server, data, tmp_path / "out")
 
 
@@ -107,3 +134,27 @@ def test_jobs_are_judged_by_tests_that_they_do_not_see(measuring, capsys):
     assert measuring.bench("--json") == 0  # done is done
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == shown
     assert len(measuring.server.requests) == asked
+
+
+@pytest.mark.parametrize("measuring", [["setup_index"], []], indirect=True)
+def test_the_packages_of_a_task_are_installed_for_its_job(request, measuring, capsys):
+    for other in ("rowquery", "patience"):
+        shutil.rmtree(measuring.data / other)
+    description = measuring.data / "shipnotes" / "task.json"
+    task = json.loads(description.read_text())
+    description.write_text(json.dumps({**task, "setup": ["shout==1.0"]}))
+    assert measuring.bench("--json") == 0
+    printed = capsys.readouterr()
+    [result] = read(Path(json.loads(printed.out.splitlines()[-1])["file"]))[1]
+    assert result.final.passed, result
+    with Service(measuring.url, DEVELOPMENT_KEY) as service:
+        events = list(service.events(result.job))
+    (setup,) = [each for each in events if each.kind in ("setup_finished", "setup_left_out")]
+    if request.node.callspec.params["measuring"]:
+        assert setup.kind == "setup_finished"
+        assert setup.data["ok"]
+        assert setup.data["command"].startswith("pip install shout==1.0 -e .")
+        assert "name packages" not in printed.err
+    else:
+        assert setup.kind == "setup_left_out"
+        assert "1 tasks name packages, and the service installs none" in printed.err

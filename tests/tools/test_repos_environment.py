@@ -6,7 +6,7 @@ import pytest
 
 from evals.repos.environment.backends import Backend
 from evals.repos.environment.environments import Environment, over
-from evals.repos.environment.packages import NoPackages, requirements
+from evals.repos.environment.packages import NoPackages, requirements, setup_command
 from evals.repos.environment.project import FOLDER, Installed, declared, lacking, unversioned
 
 
@@ -147,3 +147,22 @@ def test_pinned_packages_come_after_the_project():
         "/work/.fettle/packages",
     )
     assert over("repo-1", Environment(None, Installed())).sites == ("/work/.fettle/project",)
+
+
+@pytest.mark.parametrize(
+    ("setup", "command"),
+    [
+        ((), None),
+        (
+            ('a==1; python_version < "3"  # for old ones',),
+            "pip install {0} -e . || pip install {0}".format("""'a==1; python_version < "3"'"""),
+        ),
+        (
+            ("attrs==23.2.0 --hash=sha256:ab", "-e .[test]"),
+            "pip install attrs==23.2.0 -e '.[test]' || pip install attrs==23.2.0",
+        ),
+        ((".[test,docs]",), "pip install -e '.[test,docs]'"),
+    ],
+)
+def test_a_job_installs_the_packages_of_its_task(setup, command):
+    assert setup_command(setup) == command

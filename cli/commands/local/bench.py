@@ -20,7 +20,7 @@ from evals.report.results import Result, read
 from evals.report.summing import sum_up
 from evals.repos import canonical as repo_canonical
 from evals.repos import sets as repo_sets
-from evals.repos.job import worker
+from evals.repos.job import lacking, worker
 from evals.repos.task import RepoSet
 from evals.repos.verifying import Verifying
 from evals.run import beginning, service
@@ -109,7 +109,8 @@ def run(flags: Mapping[str, Any], /, name: str, *, as_json: bool, **options: Any
         with repo_sets.loaded(options["data"]) as tasks, Verifying() as verifying:
             if options["shipped"]:
                 return _shipped_fixes(screen, tasks, verifying, **shown)
-            return _measured(flags, screen, tasks, worker(verifying), **shown)
+            warning = lacking(tasks.exercises)
+            return _measured(flags, screen, tasks, worker(verifying), warning=warning, **shown)
     of = sets.load(name, options["data"], CACHE)
     if options["shipped"]:
         return _shipped(flags, screen, of, **shown)
@@ -124,6 +125,7 @@ def _measured(
     *,
     as_json: bool,
     options: Mapping[str, Any],
+    **more: Any,
 ) -> int:
     if not options["model"]:
         raise click.UsageError("name the model that works: --model provider:model")
@@ -132,7 +134,8 @@ def _measured(
     if options["fresh"]:
         beginning.put_aside(file)
     exercises = of.exercises[: options["limit"]]
-    session = Session(of, exercises, work, asked, options["repeat"], options["at_once"], file)
+    repeats, at_once = options["repeat"], options["at_once"]
+    session = Session(of, exercises, work, asked, repeats, at_once, file, **more)
     session.run(service.named(flags), screen)
     png = file.with_suffix(".png")
     return _shown(screen, file, as_json=as_json, png=png, wanted=False)

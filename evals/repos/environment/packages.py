@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 import secrets
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -92,6 +93,18 @@ def requirements(setup: Sequence[str]) -> tuple[list[str], list[str]]:
             _require_plain(bare)
             found.append(bare)
     return found, extras
+
+
+def setup_command(setup: Sequence[str]) -> str | None:
+    """The shell command that installs these packages together with the project, or without it if
+    the project cannot be built; None without packages. Raises NoPackages."""
+    found, extras = requirements(setup)
+    if not found and not extras:
+        return None
+    project = f".[{','.join(extras)}]" if extras else "."
+    packages = [_HASH.sub("", line) for line in found]
+    both = shlex.join(["pip", "install", *packages, "-e", project])
+    return f"{both} || {shlex.join(['pip', 'install', *packages])}" if packages else both
 
 
 def _require_plain(line: str) -> None:

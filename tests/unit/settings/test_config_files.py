@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from settings.base import DEVELOPMENT_KEY
+from settings.base import DEVELOPMENT_KEY, StoreSettings
 from settings.client import ClientSettings, UpSettings, sealed
 from settings.reading.config_file import ConfigFileError
+from settings.starting.carried import carried_settings
 from settings.starting.provenance import complaints, trace
 from settings.starting.sections import SECTIONS
 from settings.starting.start import started
@@ -164,3 +166,35 @@ def test_a_file_that_earlier_releases_read_is_reported(
     assert sealed({})["FETTLE_CONFIG"] == ""
     monkeypatch.setenv("FETTLE_CONFIG", "")
     assert unread_settings() == []
+
+
+def test_a_throw_away_service_gets_the_settings_of_work_and_none_of_a_deployment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "ours.toml"
+    file.write_text(
+        'model = ["groq:a", "groq:b"]\nmax_steps = 9\ngroq_api_key = "k"\n'
+        "model_timeout_seconds = 7\n"
+        'redis_url = "redis://production/0"\nlease_seconds = 900\nwebhook_url = "https://x.test"\n'
+        "[model_body.'groq:*']\ntop_p = 0.8\n"
+    )
+    monkeypatch.setenv("FETTLE_CONFIG", str(file))
+    monkeypatch.setenv("FETTLE_MODEL_TIMEOUT_SECONDS", "900")
+    monkeypatch.setenv("FETTLE_DATA_DIR", "/of/production")
+    monkeypatch.setenv("FETTLE_ENV", "production")
+    carried = carried_settings()
+    for name in ("GROQ_API_KEY", *(name for name in os.environ if name.startswith("FETTLE_"))):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in carried.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("FETTLE_CONFIG", "")
+    worker, default = WorkerSettings(), StoreSettings()
+    assert worker.model == ("groq:a", "groq:b")
+    assert (worker.max_steps, worker.model_timeout_seconds) == (9, 900)
+    assert worker.api_keys()["groq"] == "k"
+    assert worker.model_body == {"groq:*": {"top_p": 0.8}}
+    assert (worker.env, worker.redis_url, worker.data_dir) == (
+        default.env, default.redis_url, default.data_dir
+    )  # fmt: skip
+    assert worker.lease_seconds == 15
+    assert not [name for name in carried if "WEBHOOK" in name]
