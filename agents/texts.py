@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 _LEFT_OUT = re.compile(r"\n\[\.\.\. (\d{1,12}) characters left out \.\.\.\]\n")
 _BULLET = re.compile(r"^[^\S\n]*[-*]\s+", re.MULTILINE)
@@ -35,6 +36,19 @@ def head_and_tail(text: str, limit: int) -> str:
     middle = text[head:tail]
     gone = len(middle) + sum(int(cut[1]) - len(cut[0]) for cut in _LEFT_OUT.finditer(middle))
     return f"{text[:head]}\n[... {gone} characters left out ...]\n{text[tail:]}"
+
+
+def heads_and_tails(texts: Sequence[str], limit: int) -> str:
+    """The texts one after the other, within about `limit` characters: the longest are cut to their
+    heads and tails, all to the same length."""
+    lengths = sorted(map(len, texts))
+    left, most = limit, limit
+    for position, length in enumerate(lengths):
+        most = left // (len(lengths) - position)
+        if length > most:
+            break
+        left -= length
+    return "".join(head_and_tail(text, most) if len(text) > most else text for text in texts)
 
 
 def weight(text: str) -> int:

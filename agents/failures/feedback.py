@@ -5,7 +5,6 @@ A failure is repaired when a verification passes after one that failed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +13,9 @@ from langchain_core.messages import ToolMessage
 
 from agents.executor.history import this_pass
 from agents.failures.escalation import Escalation, escalation, rounds, symptom
+from agents.failures.hints import hint_of
 from agents.failures.workspace_change import Change, change
-from agents.graph.state import Run, text_in
+from agents.graph.state import Run
 from agents.models.replies.author import answered_by
 from agents.ports import Ports, Version
 from agents.prompts import render
@@ -23,7 +23,6 @@ from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR, kept_text, whole_program
 from agents.tools.trace import runs_in, traces
 
-_INSTALLS = re.compile(r"\b(pip3?|uv|conda|apt|apt-get|npm|cargo|gem) +(pip +)?(install|add)\b")
 FILES_COMPARED = 20
 BYTES_COMPARED = 256 * 1024
 
@@ -98,14 +97,15 @@ async def repaired(
 
 
 def _hint(run: Run, earlier: Sequence[Run], ports: Ports) -> str:
-    """The hint after a failed run; `earlier` are the other runs of the pass."""
+    """The hint after a failed run, if there is one; `earlier` are the other runs of the pass."""
     same = [each["id"] for each in earlier if _fails_alike(each, run)]
-    installs = run.get("tool") == "shell" and bool(_INSTALLS.search(text_in(run, "code")))
     return render(
         "executor/hint",
-        failure=run["failure"],
+        hint=hint_of(run, ports.workspace.list()),
+        limits=ports.limits,
+        seconds=run.get("wall_seconds", ports.limits.wall_seconds),
         install=ports.packages is not None,
-        installs=installs,
+        fetch=ports.pages is not None,
         same=same[-1] if same else None,
     ).strip()
 

@@ -259,7 +259,7 @@ class Bounds:
     """Tool calls of one critique; 0: the critic has no tools."""
     max_parallel_steps: int = 3
     answer: int = 3_000
-    output: int = 4_000
+    output: int = 16_000
     read: int = 20_000
     files: int = 12_000
     kept: int = 4_096

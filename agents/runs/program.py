@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -11,6 +11,8 @@ from typing import Final
 from agents.layout.editable import METADATA, METADATA_BYTES
 from agents.layout.site import project_site
 from agents.ports import Ports, Workspace
+from agents.runs.commands.pytest_command import words_of_pytest
+from agents.runs.commands.shell_marks import MarkedResult, read_marks, shell_argv
 from agents.runs.installed import SETUP_PROGRAMS, site_files
 from agents.runs.pytest_report import FILE, Report, report_in, why_failed
 from agents.tools.inside import source
@@ -20,8 +22,8 @@ from sandbox.zygote import charts
 
 VERIFY: Final = "verify"
 """The tool of a verification."""
-STRICT = ("bash", "-e", "-o", "pipefail", "-c")
-"""A failing command ends a command line, also in the middle of a pipe."""
+SHELL: Final = "shell"
+"""The tool of a command line."""
 PLUGIN: Final = "fettle_report"
 """The pytest plug-in that reports each test. It is the only word that Fettle adds to a project's
 own command, and it replaces no option that a project configures."""
@@ -53,12 +55,12 @@ class Program:
     @classmethod
     def shell(cls, command: str, seconds: float | None = None) -> Program:
         """`command` as bash runs it."""
-        return cls("shell", command, (*STRICT, command), seconds=seconds)
+        return cls(SHELL, command, shell_argv(command), seconds=seconds)
 
     @classmethod
     def verify(cls, words: Sequence[str]) -> Program:
         """An argv without a shell. `shlex.split` turns its text into the argv again."""
-        argv, count = tuple(words), _words_of_pytest(words)
+        argv, count = tuple(words), words_of_pytest(words)
         if count:
             argv = (*argv[:count], "-p", PLUGIN, *argv[count:])
         return cls(VERIFY, shlex.join(words), argv, tests=count > 0)
@@ -94,23 +96,13 @@ class ProgramResult:
     result: RunResult
     problem: str | None = None
     report: Report | None = None
+    shell: MarkedResult | None = None
+    """Of a command line: its outputs by command, and the command that ended it."""
 
     @property
     def passed(self) -> bool:
         """Whether it exited with 0 and no test says otherwise."""
         return self.result.succeeded and self.problem is None
-
-
-def pytest_over(paths: Iterable[str]) -> list[str]:
-    """The words that start pytest if only test files are named. Tests in a folder find
-    modules of a project without metadata only in the working directory, which `python -m` puts on
-    the module path, here and in a clone."""
-    in_folders = any("/" in path.partition("::")[0] or not _is_file(path) for path in paths)
-    return ["python", "-m", "pytest"] if in_folders else ["pytest"]
-
-
-def _is_file(path: str) -> bool:
-    return path == "." or path.partition("::")[0].endswith(".py")
 
 
 async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
@@ -124,8 +116,11 @@ async def execute(ports: Ports, program: Program, tree: Tree) -> ProgramResult:
     report = report_in(changed) if program.tests else None
     changed.pop(FILE, None)
     result = replace(result, changed=changed, deleted=result.deleted - {FILE})
+    if report is not None:
+        return ProgramResult(result, why_failed(report, result), report)
+    marked = read_marks(program.text, result) if program.tool == SHELL else None
     problem = _NOTHING if program.empty else None
-    return ProgramResult(result, why_failed(report, result) if report else problem, report)
+    return ProgramResult(marked.result if marked else result, problem, shell=marked)
 
 
 def placed(program: Program, tree: Tree, project: Mapping[str, bytes]) -> Command:
@@ -179,12 +174,3 @@ def without_caches(changed: Mapping[str, bytes]) -> dict[str, bytes]:
         for path, data in changed.items()
         if _CACHES.isdisjoint(path.split("/")) and not path.startswith(tagged)
     }
-
-
-def _words_of_pytest(words: Sequence[str]) -> int:
-    """How many words of a command start pytest; 0 for another program."""
-    if words and words[0] == "pytest":
-        return 1
-    if len(words) > 2 and words[0] in {"python", "python3"} and [*words[1:3]] == ["-m", "pytest"]:
-        return 3
-    return 0

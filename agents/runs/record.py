@@ -14,7 +14,7 @@ from agents.runs.installed import belongs_to_install
 from agents.runs.kept_files import choose_kept
 from agents.runs.program import VERIFY, Program, ProgramResult, execute
 from agents.texts import head_and_tail
-from sandbox.protocol import RunResult, Stream
+from sandbox.protocol import End, RunResult, Stream
 
 EXECUTOR: Final = "executor"
 
@@ -96,8 +96,11 @@ def failure(run: ProgramResult, program: Program) -> dict[str, Any]:
     """{class, cause, exception} of a run of `program` that failed."""
     verifies, report = program.tool == VERIFY, run.report
     classified = classify(run.result, shell=verifies or program.tool == "shell")
-    if run.problem and classified.kind is FailureClass.UNKNOWN:
-        classified = replace(classified, cause=run.problem)
+    note = run.shell.note if run.shell else None
+    if classified.kind is FailureClass.UNKNOWN and (why := run.problem or note):
+        classified = replace(classified, cause=why)
+    elif note and run.result.end is not End.EXITED:
+        classified = replace(classified, cause=f"{classified.cause}: {note}")
     if verifies:
         failed = report.first_failed if report else None
         reported = report is not None

@@ -9,22 +9,32 @@ from dataclasses import replace
 from typing import Any
 
 from agents.paths import visible
-from agents.texts import fitting, head_and_tail
+from agents.runs.commands.shell_marks import MarkedResult
+from agents.texts import fitting, heads_and_tails
 from sandbox.protocol import MIB, End, Limits, RunResult, Stream
 
 NAMES_SHOWN = 40
 """Names of a run's files in a report; a listing shows the others."""
 
 
-def run_report(result: RunResult, refused: Sequence[str], limits: Limits, width: int) -> str:
+def run_report(
+    result: RunResult,
+    refused: Sequence[str],
+    limits: Limits,
+    width: int,
+    shell: MarkedResult | None = None,
+) -> str:
     """How a run ended, its output, its files.
 
-    `width` bounds each output, and each list of files, in characters.
+    `width` bounds each output, and each list of files, in characters. In the output of a command
+    line, `shell`, each command has its own head and tail.
     """
-    parts = [ending(result.end, result.exit_code, result.signal, limits)]
-    for name, stream in (("stdout", result.stdout), ("stderr", result.stderr)):
+    end = ending(result.end, result.exit_code, result.signal, limits)
+    parts = [f"{end}: {shell.note}" if shell and shell.note else end]
+    out, err = (shell.stdout, shell.stderr) if shell else ((), ())
+    for name, stream, texts in (("stdout", result.stdout, out), ("stderr", result.stderr, err)):
         if stream.text.strip() or stream.dropped_bytes:
-            parts.append(f"{name}:\n{_shown(stream, width)}")
+            parts.append(f"{name}:\n{_shown(stream, texts, width)}")
     parts += file_lines(result, refused, width)
     if len(parts) == 1:
         parts.append("no output, no new files")
@@ -90,8 +100,9 @@ def _signal(number: int | None) -> str:
         return str(number)
 
 
-def _shown(stream: Stream, width: int) -> str:
-    text = head_and_tail(stream.text.rstrip("\n"), width)
+def _shown(stream: Stream, texts: Sequence[str], width: int) -> str:
+    *earlier, last = texts or [stream.text]
+    text = heads_and_tails([*earlier, last.rstrip("\n")], width)
     if stream.dropped_bytes:
         return f"{text}\n[{stream.dropped_bytes} bytes more were not kept]"
     return text

@@ -18,7 +18,8 @@ Seconds = Annotated[int | None, Field(ge=1, le=600)]
 
 
 async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None) -> Answer:
-    """Run non-Python commands with bash, and see their output. It stops at the first that fails.
+    """Run any program with bash, and see its output. A script stops at the first command that
+    fails.
 
     Args:
         command: The command line; several lines are a script.
@@ -30,6 +31,6 @@ async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None)
     seconds = None if timeout_seconds is None else float(timeout_seconds)
     program = Program.shell(command, seconds)
     number, revision = next_run(runtime), runtime.state["revision"]
-    ran, _ = await run_and_keep(ports, program, number, revision, EXECUTOR)
-    limits = program.within(ports.limits)
-    return run_report(ran.result, ran.run["refused"], limits, ports.bounds.output), of_run(ran)
+    ran, seen = await run_and_keep(ports, program, number, revision, EXECUTOR)
+    limits, refused = program.within(ports.limits), ran.run["refused"]
+    return run_report(ran.result, refused, limits, ports.bounds.output, seen.shell), of_run(ran)

@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, Field
 
 from agents.errors import ToolRefused
 from agents.ports import Ports
-from agents.runs.program import Program, pytest_over
+from agents.runs.commands.pytest_command import is_assignment, pytest_over
+from agents.runs.program import Program
 from agents.runs.pytest_answer import pytest_answer
 from agents.runs.record import EXECUTOR, run_and_keep
 from agents.runs.report import run_report
@@ -62,6 +63,8 @@ def _words(command: list[str], paths: list[str]) -> list[str]:
     if bool(command) == bool(paths):
         raise ToolRefused("give either a command or the paths of tests, not both")
     words = command or [*pytest_over(paths), *paths]
+    if is_assignment(words[0]):
+        words = ["env", *words]
     if not words[0] or any("\0" in word for word in words):
         raise ToolRefused("a command has a program as its first word, and no null characters")
     if operators := sorted(_OPERATORS.intersection(words)):

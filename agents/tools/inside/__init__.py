@@ -15,6 +15,12 @@ def source(name: str) -> str:
     return (_HERE / f"{name}.py").read_text()
 
 
+@cache
+def shell_marks() -> str:
+    """The text that bash evaluates before a command line."""
+    return (_HERE / "shell.sh").read_text()
+
+
 def pth_line(name: str, **variables: object) -> str:
     """A line of a `.pth` file that executes the program in `NAME.py`, which finds the `variables`
     defined. `site` executes a line only if it begins with an import."""

@@ -88,7 +88,7 @@ async def test_a_shell_that_installs_hears_that_it_cannot(tmp_path: Path) -> Non
     turns = [
         PLAN,
         turn("executor", TASK, call("shell", command=line)),
-        turn("executor", "hint (installing): A shell command cannot install", "Done.", after=1),
+        turn("executor", "hint: A shell command cannot install", "Done.", after=1),
         verdict("", "revise", "Nothing ran."),
     ]
     failed = printed(error="No matching distribution found for requests\n", code=1)

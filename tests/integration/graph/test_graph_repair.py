@@ -65,8 +65,8 @@ def wrote(expect: str, content: str, after: int) -> Any:
 TWO_REPAIRS_FAIL = (
     PLAN,
     edited_and_ran(TASK, "total = one", 0),
-    edited_and_ran("hint (key)", "total = two", 1),
-    edited_and_ran("hint (type)", "total = three", 2),
+    edited_and_ran("KeyError: 'a'", "total = two", 1),
+    edited_and_ran("TypeError: no", "total = three", 2),
     verdict("=== r4", "approve"),
 )
 
@@ -93,7 +93,7 @@ async def test_a_repair_is_a_verification_that_passes_after_one_that_failed(
     turns = [
         PLAN,
         wrote(TASK, "one\nwrong\n", 0),
-        runs("hint (import): Only Python's standard library", "total = good", 1),
+        runs(IMPORT, "total = good", 1),
         wrote("exit code 0", "also wrong\n", 2),
         wrote("The failure is the same as that of r1", "right\n", 3),
         turn("executor", "exit code 0", "Fixed.", after=4),
@@ -122,7 +122,7 @@ async def test_a_repair_may_come_in_the_next_revision_and_with_the_last_run(
     turns = [
         PLAN,
         wrote(TASK, "wrong\n", 0),
-        turn("executor", "hint (import)", "I do not know.", after=1),
+        turn("executor", IMPORT, "I do not know.", after=1),
         verdict("(revision 1)", "revise", "Fix it."),
         turn("executor", f"failed: {IMPORT}", write, after=2),
         turn("executor", "wrote sums.py", "Fixed.", after=3),
@@ -164,7 +164,7 @@ async def test_the_last_model_is_stopped_where_it_goes_in_circles(
     again = [("total = one", "total = again")[n % 2] for n in range(4)]
     turns = [
         PLAN,
-        *(edited_and_ran(TASK if n == 0 else "hint (key)", again[n], n) for n in range(4)),
+        *(edited_and_ran(TASK if n == 0 else "KeyError: 'a'", again[n], n) for n in range(4)),
         turn("executor", "Look at the key.", call("python", code="total = good"), after=5),
         turn("executor", "exit code 0", "Fixed.", after=6),
         verdict("(revision 1)", "revise", "Look at the key."),
@@ -190,7 +190,7 @@ async def test_exploration_that_fails_does_not_end_a_pass(tmp_path: Path) -> Non
         PLAN,
         *read,
         *tried,
-        wrote("hint (key)", "right\n", len(read) + len(tried)),
+        wrote("KeyError: 'a'", "right\n", len(read) + len(tried)),
         turn("executor", "exit code 0", "Found it.", after=len(read) + len(tried) + 1),
         verdict("=== r12", "approve"),
     ]

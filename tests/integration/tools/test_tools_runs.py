@@ -82,7 +82,7 @@ async def test_a_verification_shows_counts_failures_and_skipped_tests(
         call("verify", command="python -m pytest 'test_good.py'"),
         files={"test_good.py": GOOD, "test_bad.py": BAD},
     )
-    assert result.texts[0].startswith(
+    assert result.texts[0] == (
         "not passed: 1 failed, 1 skipped, 1 passed\n"
         "failed test_bad.py::test_two\n"
         "    test_bad.py:5: in test_two\n"
@@ -90,7 +90,7 @@ async def test_a_verification_shows_counts_failures_and_skipped_tests(
         "    E   AssertionError: sums\n"
         "    E   assert (1 + 1) == 3\n"
         "skipped:\n"
-        "    test_bad.py::test_three (later)\n\n"
+        "    test_bad.py::test_three (later)"
     )
     assert "test_one" not in result.texts[0]
     assert result.texts[1] == "passed: 1 passed"
@@ -361,3 +361,147 @@ def test_set_up(broken):
     assert all(
         {"id", "outcome", "detail"} == set(each) for each in result.runs[0]["tests"]["tests"]
     )
+
+
+FAILING_LINES = {
+    "a script names its line": (
+        "echo a\ngrep -c no a.txt\necho never",
+        (
+            "exit code 1: line 2 of 3: `grep -c no a.txt` exited 1; the rest did not run"
+            "\n\nstdout:\na\n0"
+        ),
+    ),
+    "the last line": ("echo a\nfalse", "exit code 1: line 2 of 2: `false` exited 1\n"),
+    "one line names its command": (
+        "echo a; cat none.txt; echo never",
+        "exit code 1: `cat none.txt` exited 1; the rest did not run\n\nstdout:\na\n\nstderr:\ncat:",
+    ),
+    "the parts of a pipe": (
+        "echo a\ngrep no a.txt | wc -l\necho never",
+        "exit code 1: line 2 of 3: `grep no a.txt | wc -l` exited 1 | 0; the rest did not run",
+    ),
+    "a chain": (
+        "grep -q no a.txt && echo found",
+        "exit code 1: `grep -q no a.txt` exited 1; the rest did not run\n",
+    ),
+    "one command": ("grep no a.txt", "exit code 1\n\nno output, no new files"),
+    "a function": (
+        "check() {\n  grep -q no a.txt\n}\ncheck\necho never",
+        "exit code 1: line 2 of 5: `grep -q no a.txt` exited 1; the rest did not run",
+    ),
+    "a subshell": (
+        "echo a\n(cd /; false; echo b)\necho never",
+        "exit code 1: line 2 of 3: `( cd /; false; echo b )` exited 1; the rest did not run",
+    ),
+    "a limit": (
+        "echo a\nsleep 30\necho b",
+        "stopped: it ran for longer than 2 s: in line 2 of 3: `sle",
+    ),
+    "an exit of its own": ("echo a\nexit 3\necho b", "exit code 3\n\nstdout:\na"),
+    "no syntax": ("echo a\nif", "exit code 2\n\nstdout:\na\n\nstderr:\nbash: eval: line 3: syntax"),
+    "no failure: conditions": (
+        "if grep -q no a.txt; then echo y; fi\ngrep -q no a.txt || echo n\n! true\necho end",
+        "exit code 0\n\nstdout:\nn\nend",
+    ),
+    "no failure: a reader that ends": (
+        "yes | head -1\nseq 1000000 | (head -1; exit 0)\nf() { yes | head -1; }\nf\necho end",
+        "exit code 0\n\nstdout:\ny\n1\ny\nend",
+    ),
+    "no failure: a reader that ends last": ("yes | head -1", "exit code 0\n\nstdout:\ny"),
+    "no failure: allowed": ("set +e\nfalse\necho on", "exit code 0\n\nstdout:\non"),
+    "strict after a reader that ends": (
+        "yes | head -1\nfalse\necho never",
+        "exit code 1: line 2 of 3: `false` exited 1; the rest did not run\n\nstdout:\ny",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILING_LINES)
+async def test_a_shell_names_the_command_that_failed(
+    tmp_path: Path, sandbox: LocalSandbox, case: str
+) -> None:
+    line, text = FAILING_LINES[case]
+    command = call("shell", command=line, timeout_seconds=2 if case == "a limit" else None)
+    result = await use(tmp_path, sandbox, command, files={"a.txt": b"yes\n"})
+    assert result.texts[0].startswith(text)
+    run = result.runs[0]
+    assert run["succeeded"] is text.startswith("exit code 0")
+    shown = "".join((result.texts[0], run["stdout"]["text"], run["stderr"]["text"]))
+    assert not {"\x1e", "\x1f"} & set(shown)
+    assert "fettle" not in shown
+
+
+async def test_a_command_line_runs_as_if_it_were_alone(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    line = """{ echo a; echo b; } > group.txt
+exec 3> three.txt
+echo three >&3
+mkdir -p sub && cd $_ && pwd
+cd ..
+set -x
+echo traced
+set +x
+echo "$0 $# $?"
+python -c 'import os; print(sorted(k for k in os.environ if "fettle" in k.lower()))'
+exec > rest.txt 2> errors.txt
+echo hidden; cat none.txt || true
+false
+"""
+    result = await use(tmp_path, sandbox, call("shell", command=line))
+    assert result.texts[0].startswith(
+        "exit code 1\n\nstdout:\n/work/sub\ntraced\nbash 0 0\n[]\n\n"
+        "stderr:\n++ echo traced\n++ set +x\n\n"
+        "new or changed files: errors.txt, group.txt, rest.txt, three.txt"
+    )
+    files = await result.files()
+    assert files["group.txt"] == b"a\nb\n"
+    assert files["rest.txt"] == b"hidden\n"
+    assert files["errors.txt"].startswith(b"cat: none.txt")
+    assert b"\x1e" not in b"".join(files.values())
+
+
+async def test_each_command_of_a_script_shows_its_head_and_tail(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    result = await use(
+        tmp_path,
+        sandbox,
+        call("shell", command="seq 1 6000\necho MIDDLE\nseq 20000 24000"),
+        call("shell", command="seq 1 3000"),
+    )
+    text, short = result.texts
+    for shown in ("stdout:\n1\n2\n", "\n6000\nMIDDLE\n20000\n", "\n23999\n24000"):
+        assert shown in text
+    assert text.count("characters left out") == 2
+    assert 14_000 < len(text) < 17_000
+    assert "left out" not in short
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["env", "-u", "HOME", "LEVEL=2", "pytest", "-q", "test_level.py"],
+        ["LEVEL=2", "python", "-m", "pytest", "test_level.py"],
+        ["env", "LEVEL=2", "python3", "-W", "error", "-X", "dev", "-m", "pytest"],
+        "LEVEL=2 pytest -k level",
+    ],
+)
+async def test_pytest_with_variables_reports_each_test(
+    tmp_path: Path, sandbox: LocalSandbox, command: object
+) -> None:
+    test = b"import os\n\ndef test_level():\n    assert os.environ['LEVEL'] == '2'\n"
+    used = await use(
+        tmp_path, sandbox, call("verify", command=command), files={"test_level.py": test}
+    )
+    assert used.texts == ["passed: 1 passed"]
+    assert used.runs[0]["tests"]["counts"] == {"passed": 1}
+
+
+async def test_another_program_with_variables_is_not_pytest(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    program = b"import os, sys\nprint(os.environ['LEVEL'], sys.argv[1:])\n"
+    command = ["LEVEL=2", "python", "a.py", "-m", "pytest"]
+    used = await use(tmp_path, sandbox, call("verify", command=command), files={"a.py": program})
+    assert used.texts == ["exit code 0\n\nstdout:\n2 ['-m', 'pytest']"]

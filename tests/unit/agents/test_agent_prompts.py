@@ -7,9 +7,10 @@ import re
 import pytest
 from jinja2 import UndefinedError
 
-from agents.failures.failure import FailureClass
+from agents.failures.hints import Hint, HintKind
 from agents.ports.repository import RepositoryFacts
 from agents.prompts import PROMPTS, render
+from sandbox.protocol import Limits
 
 NAMES = sorted(
     path.relative_to(PROMPTS).as_posix().removesuffix(".md.j2") for path in PROMPTS.rglob("*.j2")
@@ -20,9 +21,9 @@ WITHOUT_VALUES = {
 }  # fmt: skip
 
 
-def _hint(kind: str, *, install: bool = False, installs: bool = False) -> str:
-    given = {"install": install, "installs": installs, "same": None}
-    return render("executor/hint", failure={"class": kind}, **given)
+def _hint(kind: HintKind, *, install: bool = False) -> str:
+    values = {"limits": Limits(), "seconds": 15.0, "install": install, "fetch": False, "same": None}
+    return render("executor/hint", hint=Hint(kind, "src/app/"), **values)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -34,11 +35,13 @@ def test_a_prompt_renders_whole_or_names_the_value_that_is_missing(name: str) ->
             render(name)
 
 
-@pytest.mark.parametrize("kind", FailureClass)
-def test_every_class_of_failure_has_a_hint_of_its_own(kind: str) -> None:
-    hint, known = _hint(kind), _hint("unknown")
-    assert hint.startswith(f"hint ({kind.replace('_', ' ')}): ")
-    assert (hint.partition(": ")[2] == known.partition(": ")[2]) == (kind == "unknown")
+def test_every_hint_has_a_text_of_its_own() -> None:
+    texts = {_hint(kind) for kind in HintKind}
+    assert len(texts) == len(HintKind)
+    assert all(text.startswith("hint: ") for text in texts)
+    assert "512 MiB" in _hint(HintKind.KILLED)
+    assert "15 s" in _hint(HintKind.SLOW_TESTS)
+    assert "`src/app/`" in _hint(HintKind.OWN_MODULE)
 
 
 def test_what_people_type_is_not_a_template() -> None:
@@ -85,13 +88,13 @@ def test_only_a_rebase_has_words_on_the_merge_and_its_conflicts() -> None:
 
 @pytest.mark.parametrize("install", [True, False])
 def test_the_hint_of_an_import_knows_whether_packages_can_be_installed(install: bool) -> None:
-    hint = _hint("import", install=install)
+    hint = _hint(HintKind.NO_MODULE, install=install)
     assert ("`install`" in hint, "nothing can be downloaded" in hint) == (install, not install)
 
 
 @pytest.mark.parametrize("install", [True, False])
 def test_a_shell_that_installs_has_a_hint_of_its_own(install: bool) -> None:
-    hint = _hint("unknown", install=install, installs=True)
+    hint = _hint(HintKind.INSTALLING, install=install)
     assert "there is no network" in hint
     assert ("`install`" in hint) == install
 

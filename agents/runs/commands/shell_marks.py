@@ -1,0 +1,85 @@
+"""A command line for bash, and the marks of its commands in its output (`tools/inside/shell.sh`).
+
+bash ends at the first command that fails (`set -e -o pipefail`), and says neither which one failed
+nor where the output of each begins. Marks say both. They are removed from the output before anybody
+reads it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agents.texts import one_line
+from agents.tools.inside import shell_marks
+from sandbox.protocol import End, RunResult, Stream
+
+COMMAND_SHOWN = 120
+"""Characters of a command in a note."""
+_MAIN: Final = (
+    "fettle__mark=$1 fettle__marks=$2 fettle__text=$3; shift 3; "
+    'eval "$fettle__marks"; eval "$fettle__text"; '
+    'fettle__end=$?; exit "$((fettle__end == 141 ? 0 : fettle__end))"'
+)
+"""On one line, so that bash counts the lines of the command line alone. 141 is the exit code of a
+program that SIGPIPE ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedResult:
+    """A `result` without marks. `stdout` and `stderr` are its outputs, in parts: one for each
+    command. `note` names the command that failed, or that a limit ended: `line 2 of 5: ...`."""
+
+    result: RunResult
+    stdout: Sequence[str]
+    stderr: Sequence[str]
+    note: str | None = None
+
+
+def shell_argv(command: str) -> tuple[str, ...]:
+    """The argv that runs the command line with marks."""
+    options = ("bash", "-E", "-e", "-o", "pipefail", "-c", _MAIN, "bash")
+    return (*options, _mark(command), shell_marks(), command)
+
+
+def read_marks(command: str, result: RunResult) -> MarkedResult:
+    """The result of `shell_argv(command)`, read."""
+    marks = re.compile(rf"{_mark(command)} (step|failed) (\d{{1,9}})([^\x1f]*)\x1f")
+    stdout, stderr = (
+        [part for part in marks.split(stream.text)[::4] if part]
+        for stream in (result.stdout, result.stderr)
+    )
+    found = list(marks.finditer(result.stderr.text))
+    clean = replace(
+        result,
+        stdout=Stream("".join(stdout), result.stdout.dropped_bytes),
+        stderr=Stream("".join(stderr), result.stderr.dropped_bytes),
+    )
+    note = _note(command, clean, found[-1]) if found else None
+    return MarkedResult(clean, stdout, stderr, note)
+
+
+def _note(command: str, result: RunResult, last: re.Match[str]) -> str | None:
+    """What the `last` mark says about the end."""
+    if result.end is End.EXITED and last[1] == "step":
+        return None
+    lines = command.splitlines()
+    number = min(int(last[2]), len(lines))
+    place = f"line {number} of {len(lines)}: " if len(lines) > 1 else ""
+    if last[1] == "step":
+        return f"in {place}`{one_line(lines[number - 1], COMMAND_SHOWN)}`" if place else None
+    statuses, _, text = last[3].partition("\n")
+    codes = statuses.split()
+    if len(codes) == 1 and command.strip() == text.strip():
+        return None
+    shown = one_line(lines[number - 1] if len(codes) > 1 else text, COMMAND_SHOWN)
+    rest = "" if command.rstrip().endswith(text.rstrip()) else "; the rest did not run"
+    return f"{place}`{shown}` exited {' | '.join(codes)}{rest}"
+
+
+def _mark(command: str) -> str:
+    """The beginning of a mark. No program prints it by accident."""
+    return f"\x1e{hashlib.sha256(command.encode(errors='replace')).hexdigest()[:16]}"
