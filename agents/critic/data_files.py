@@ -8,11 +8,14 @@ import json
 from collections.abc import Callable, Mapping
 
 from agents.critic.change import text_of_file
+from agents.evidence.sources import is_source
 from agents.texts import head_and_tail, lines_of
 from sandbox.media import description_of, media_type
 
 DATA_SHOWN = 3_000
 """Characters of a data file's head and tail together."""
+INPUT_SHOWN = 12_000
+"""Characters of an unchanged file with code or prose."""
 MOST_PARSED = 4 * 1024 * 1024
 """Bytes of a file whose shape is determined."""
 NAMES_SHOWN = 20
@@ -29,7 +32,8 @@ def shape_of(path: str, content: bytes) -> str:
         return f"{kind}, {width} x {height} pixels"
     if text is None:
         return f"{kind}, {size}"
-    lines = f"{len(lines_of(text)):,} lines, {size}"
+    count = len(lines_of(text))
+    lines = f"{count:,} line{'' if count == 1 else 's'}, {size}"
     shape = _SHAPES.get(kind)
     if shape is None or len(content) > MOST_PARSED:
         return lines
@@ -39,11 +43,20 @@ def shape_of(path: str, content: bytes) -> str:
         return f"{lines}, not valid {kind.partition('/')[2].removeprefix('x-')}"
 
 
-def excerpt_of(content: bytes, limit: int = DATA_SHOWN) -> str:
+def excerpt_of(content: bytes) -> str:
     """The head and the tail of a text, or the description of a picture; empty if the file has
     neither."""
     text = text_of_file(content)
-    return description_of(content) if text is None else head_and_tail(text, limit)
+    return description_of(content) if text is None else head_and_tail(text, DATA_SHOWN)
+
+
+def input_text(path: str, content: bytes) -> str:
+    """An unchanged file that the work reads: code and prose up to INPUT_SHOWN, data in excerpts."""
+    text = text_of_file(content) or ""
+    if is_source(path, content):
+        return head_and_tail(text, INPUT_SHOWN)
+    is_prose = media_type(path, content) in {"text/plain", "text/markdown"}
+    return text if is_prose and 0 < len(text) <= INPUT_SHOWN else excerpt_of(content)
 
 
 def _table(text: str) -> str:

@@ -14,19 +14,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from agents.checks.check_reports import shown
 from agents.context.ranked import MOST_BUDGET, fitted
 from agents.critic.change import Change, FileText, change_of
-from agents.critic.data_files import excerpt_of, shape_of
+from agents.critic.data_files import excerpt_of, input_text, shape_of
 from agents.critic.inputs import files_read
 from agents.critic.runs import ShownRuns
 from agents.critic.sections import CHANGE, DATA, INPUTS, PEOPLE, TESTS, Section, section
 from agents.critic.tools import critic_tools
 from agents.evidence.changes import ChangedFile, changed_files
+from agents.evidence.verdict import Critique, feedback_text
 from agents.graph.state import State
 from agents.paths import visible
 from agents.ports import Ports, Workspace
@@ -40,8 +41,6 @@ MOST_INPUTS = 12
 MOST_LISTED = 60
 INPUT_BYTES: Final = 1024 * 1024
 """An unchanged file is shown up to this size, and otherwise listed."""
-INPUT_SHOWN = 12_000
-"""Characters of an unchanged file."""
 
 
 async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
@@ -87,11 +86,19 @@ def _people(state: State) -> dict[str, Any]:
         "earlier": earlier,
         "clarified": state.get("clarified", []),
         "decisions": [each for each in state.get("decisions", []) if _has_words(each)],
-        "critiques": state.get("critiques", []),
+        "critiques": [
+            {"revision": each["revision"], "text": _feedback(each)}
+            for each in state.get("critiques", [])
+        ],
         "plan": state["plan"],
         "revision": state["revision"],
         "answer": answers[-1]["text"] if answers else "",
     }
+
+
+def _feedback(critique: Mapping[str, Any]) -> str:
+    """The text that the executor got. Critiques of older releases have no `unmet`."""
+    return feedback_text(cast("Critique", {"unmet": [], **critique}))
 
 
 def _has_words(decision: Mapping[str, Any]) -> bool:
@@ -187,4 +194,4 @@ async def _inputs(
 async def _input(path: str, workspace: Workspace, rank: int) -> Section:
     content = await workspace.read(path) or b""
     heading = f"{visible(path)}, unchanged: {shape_of(path, content)}"
-    return section(heading, excerpt_of(content, INPUT_SHOWN), rank)
+    return section(heading, input_text(path, content), rank)

@@ -16,8 +16,11 @@ LINE_SHOWN = 160
 
 def verification_lines(verified: Mapping[str, Any]) -> list[str]:
     """One sentence for each experiment and for each figure. Records of older releases lack the
-    figures."""
-    lines = [_experiment(each) for each in verified.get("experiments", ())]
+    figures. The notes on a verification that holds describe the experiments that weaken it."""
+    notes = verified.get("notes", ())
+    noted = verified.get("holds") and notes
+    experiments = verified.get("experiments", ())
+    lines = [_experiment(each) for each in experiments if not (noted and _weakens(each))]
     lines += _strength(verified.get("strength"))
     lines += _functions(verified.get("functions"))
     if verified.get("own_word"):
@@ -26,7 +29,13 @@ def verification_lines(verified: Mapping[str, Any]) -> list[str]:
         )
     if verified.get("judged_by") == "exit_code":
         lines.append("Only its exit code decides: no report of single tests exists.")
-    return [*lines, *verified.get("notes", ())]
+    return [*lines, *notes]
+
+
+def _weakens(tried: Mapping[str, Any]) -> bool:
+    """Whether a run with files that cannot load has not failed by itself."""
+    passed = tried["still_green"] or tried.get("undecided", False)
+    return tried.get("kind") != "before" and bool(passed)
 
 
 def _experiment(tried: Mapping[str, Any]) -> str:

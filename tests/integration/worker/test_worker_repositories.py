@@ -118,6 +118,12 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
     assert map_.startswith("days/count.py: years 4\n")
     assert [run["succeeded"] for run in job["runs"]] == [True, True, True]
     applied(repository, tmp_path / "clone", patch)
+    (judged,) = [said(each) for each in model.seen if "Verdict" in each.tools]
+    assert "-    return abs(year - EPOCH)\n+    return year - EPOCH" in judged
+    assert "=== days/old.py, deleted\n```\n--- a/days/old.py" in judged
+    assert "=== tests/test_count.py, changed\n```\n--- a/tests/test_count.py" in judged
+    assert "=== days/count.py, edited\n```\nEPOCH = 1970" in judged
+    assert "=== days/text.py, unchanged" not in judged
 
 
 def test_a_job_that_fails_has_its_patch_and_a_retry_goes_on_from_there(

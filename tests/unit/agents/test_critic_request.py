@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from agents.context.overflow import cut, size
 from agents.context.ranked import LEAST_BUDGET, MOST_BUDGET, budget_of, fitted
 from agents.critic.change import change_of
-from agents.critic.data_files import shape_of
+from agents.critic.data_files import input_text, shape_of
 from agents.critic.inputs import files_read
 from agents.critic.outputs import excerpt, only_looks, quoted_words
 from agents.critic.verified import verification_lines
@@ -144,6 +144,17 @@ def test_the_shape_of_data(path: str, content: bytes, shape: str) -> None:
     assert shape in shape_of(path, content)
 
 
+def test_an_input_with_code_or_prose_is_shown_in_full_and_data_in_an_excerpt() -> None:
+    long = b"word " * 2_000
+    for path in ("a.py", "spec.md", "notes.txt"):
+        assert input_text(path, long) == long.decode()
+    for path in ("a.csv", "a.json"):
+        assert len(input_text(path, long)) < 3_200
+    assert "left out" in input_text("a.py", long * 2)
+    assert len(input_text("log.txt", long * 2)) < 3_200
+    assert input_text("a.bin", b"\0\xff") == ""
+
+
 def test_the_files_that_the_work_names_are_its_inputs() -> None:
     paths = ["data/sales.csv", "lib/dates.py", "src/money.py", "b/x.py", "c/x.py", "other.txt"]
     code = "import dates\nfrom money import parse\nopen('sales.csv')\nx.py\n"
@@ -216,6 +227,11 @@ def test_the_figures_of_a_verification_are_sentences() -> None:
     assert ("own word" in text, "Only its exit code decides" in text) == (True, True)
     assert text.endswith("It passes without the change, too.")
     assert verification_lines({"experiments": []}) == []  # of an older release
+    green = {**tried, "kind": "unloadable", "still_green": True}
+    note = "The verification does not exercise a.py."
+    held = {"experiments": [green], "notes": [note], "holds": True}
+    assert verification_lines(held) == [note]
+    assert len(verification_lines({**held, "holds": False, "notes": []})) == 1
 
 
 def test_the_bounds_are_those_of_the_docs() -> None:
