@@ -96,7 +96,7 @@ def test_the_critic_is_offered_only_where_it_may_decide(
     deliver = Deliver(branch=True) if delivers else None
     record = replace(record, spec=replace(record.spec, deliver=deliver))
     html = panel("review", record, by="bob", person_delivers=person_delivers)
-    assert ("Hand over to the critic" in html) == offered
+    assert ("Hand over to critic" in html) == offered
 
 
 def test_why_a_result_stands_is_said_as_it_is():
