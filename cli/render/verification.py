@@ -8,13 +8,14 @@ from typing import Any
 from api.http.foreign_text import first_line, visible_path
 from api.quantities import plural
 from cli.render.parts import Line, Output, Part, Tone
+from cli.render.runs import WHOLE, Detail
 from cli.render.words import clip, printable
 
 Data = Mapping[str, Any]
 
 OUTPUT_LINES = 12
-NAMES = 8
-"""Functions that are named."""
+LINES_SHOWN = 5
+"""Unnoticed changes that are named while a job runs; afterwards all are."""
 OWN_WORD = "only the program itself verifies it: its exit code is the program's own word"
 SOURCES: Mapping[str, str] = {
     "job": "the job's command",
@@ -26,7 +27,7 @@ SOURCES: Mapping[str, str] = {
 
 
 def verified_parts(
-    data: Data, _detail: object = None, checks: Data | None = None
+    data: Data, detail: Detail = WHOLE, checks: Data | None = None
 ) -> Iterator[Part]:
     """The command and its outcome, the problem, each experiment, the figures and the notes.
     `checks`: the report of the acceptance checks, if the verification is by these."""
@@ -39,9 +40,9 @@ def verified_parts(
     if own_word:
         yield Line("own word", OWN_WORD, Tone.WARN)
     for experiment in data["experiments"]:
-        yield from _experiment_parts(experiment, of_checks=data["source"] == "checks")
+        yield from _experiment_parts(experiment, data)
     if (strength := data.get("strength")) is not None:
-        yield from _strength_parts(strength)
+        yield from _strength_parts(strength, None if detail.whole else LINES_SHOWN)
     if functions := data.get("functions"):
         yield from _functions_parts(functions)
     for note in data.get("notes", ()):
@@ -83,37 +84,39 @@ def experiment_text(experiment: Data, *, of_checks: bool = False) -> str:
     return f"{start}, the {fails}"
 
 
-def _experiment_parts(experiment: Data, *, of_checks: bool) -> Iterator[Part]:
-    """Its output is shown only if it passes, which nobody expects."""
-    green = experiment["still_green"]
-    tone = Tone.WARN if green or experiment.get("undecided") else Tone.QUIET
-    yield Line("sanity check", experiment_text(experiment, of_checks=of_checks), tone)
-    if not green:
+def _experiment_parts(experiment: Data, verified: Data) -> Iterator[Part]:
+    """If the verification holds, its notes have the warnings. Otherwise, the output of a run that
+    passes is shown, because nobody expects it to pass."""
+    is_warning = experiment["still_green"] and not verified["holds"]
+    text = experiment_text(experiment, of_checks=verified["source"] == "checks")
+    yield Line("sanity check", text, Tone.WARN if is_warning else Tone.QUIET)
+    if not is_warning:
         return
     for part in ("stdout", "stderr"):
         if text := printable(experiment[part]["text"]).strip():
             yield Output(clip(text, OUTPUT_LINES), error=part == "stderr")
 
 
-def _strength_parts(strength: Data) -> Iterator[Part]:
+def _strength_parts(strength: Data, most: int | None) -> Iterator[Part]:
     noticed, tried = strength["noticed"], strength["tried"]
     tone = Tone.QUIET if noticed == tried else Tone.WARN
     yield Line(
         "strength", f"{noticed} of {plural(tried, 'small change')} of the code noticed", tone
     )
-    for mutation in strength["unnoticed"]:
+    unnoticed = strength["unnoticed"]
+    for mutation in unnoticed[:most]:
         line = f"{visible_path(mutation['path'])}:{mutation['line']}"
         after = first_line(printable(mutation["after"].strip())) or "(the line removed)"
         before = first_line(printable(mutation["before"].strip()))
         yield Line("not noticed", f"{line}: {after}   instead of   {before}", Tone.WARN)
+    if most is not None and len(unnoticed) > most:
+        yield Line("", f"and {len(unnoticed) - most} more", Tone.WARN)
 
 
 def _functions_parts(functions: Data) -> Iterator[Part]:
-    executed, missed = functions["executed"], functions["not_executed"]
-    if not (executed or missed):
-        return
-    names = f"; not {', '.join(map(printable, missed[:NAMES]))}" if missed else ""
-    more = f" and {len(missed) - NAMES} more" if len(missed) > NAMES else ""
-    total = plural(len(executed) + len(missed), "changed function")
-    text = f"{len(executed)} of {total} executed{names}{more}"
-    yield Line("functions", text, Tone.WARN if missed else Tone.QUIET)
+    """The numbers. The notes, or the problem, have the names of those that are not executed."""
+    executed = len(functions["executed"])
+    if total := executed + len(functions["not_executed"]):
+        yield Line(
+            "functions", f"{executed} of {plural(total, 'changed function')} executed", Tone.QUIET
+        )

@@ -11,7 +11,7 @@ from cli.client.events import Event
 from cli.render.events import SHOWN, parts
 from cli.render.parts import Code
 from cli.render.plain import lines
-from cli.render.runs import Detail
+from cli.render.runs import WHOLE, Detail
 from cli.render.verification import verified_parts
 
 RUN = {
@@ -90,13 +90,28 @@ VERIFICATION_LINES = [
     "sanity check: with c.py made unloadable, undecided: it was stopped (timeout)",
     "strength: 7 of 8 small changes of the code noticed",
     "not noticed: a.py:12: if n <= 3:   instead of   if n < 3:",
-    "functions: 1 of 2 changed functions executed; not a.py::g",
+    "functions: 1 of 2 changed functions executed",
     "note: The verification does not exercise b.py.",
 ]
 
 
 def test_a_verification_shows_how_much_it_distinguishes():
     assert shown("verified", **EXAMPLES["verified"]) == VERIFICATION_LINES
+
+
+def test_a_running_job_names_some_unnoticed_changes_and_the_transcript_all():
+    mutation = EXAMPLES["verified"]["strength"]["unnoticed"][0]
+    strength = {"noticed": 0, "tried": 7, "unnoticed": [mutation] * 7}
+    verified = {**EXAMPLES["verified"], "strength": strength}
+    in_short, in_full = shown("verified", **verified), shown("verified", WHOLE, **verified)
+    assert sum("not noticed" in line for line in in_short) == 5
+    assert "and 2 more" in in_short
+    assert sum("not noticed" in line for line in in_full) == 7
+
+
+def test_the_output_of_an_experiment_is_left_out_if_the_verification_holds():
+    lines_shown = shown("verified", **{**EXAMPLES["verified"], "holds": True, "problem": None})
+    assert lines_shown[1:] == [line for line in VERIFICATION_LINES[2:] if line != "    > 1 passed"]
 
 
 def test_a_verification_of_an_older_release_has_no_figures():
