@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 _LEFT_OUT = frozenset(
-    {"title", "minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength"}
+    {"title", "default", "minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength"}
 )
-"""Every request repeats every schema, and a call that does not fit is answered with the bound.
-llama.cpp refuses a schema with a large bound, because it builds a grammar of that size."""
+"""Every request repeats every schema, and a call that does not fit is answered with the bound. An
+argument that may be left out is not in `required`. llama.cpp refuses a schema with a large bound,
+because it builds a grammar of that size."""
 _ALTERNATIVES = ("anyOf", "oneOf")
 
 
 def compact(schema: Any) -> Any:
-    """A schema without titles and bounds, and without null for an argument that may be left out.
+    """A schema without titles, defaults and bounds, and without null for an optional argument.
 
     Gemini and the grammars of llama.cpp do not accept such alternatives to null.
     """
@@ -22,8 +23,6 @@ def compact(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     fields = {name: value for name, value in _without_null(schema).items() if name not in _LEFT_OUT}
-    if fields.get("default", ...) is None:
-        del fields["default"]
     return {
         name: {each: compact(argument) for each, argument in value.items()}  # names of arguments
         if name == "properties"

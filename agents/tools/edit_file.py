@@ -37,7 +37,6 @@ async def edit_file(path: str, old_text: str, new_text: str, runtime: Runtime) -
 
     Args:
         old_text: The text to replace, copied exactly, with enough lines to occur only once.
-        new_text: The new text.
     """
     ports: Ports = runtime.context
     name = locate_to_write(ports.workspace, path)

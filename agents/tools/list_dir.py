@@ -20,11 +20,7 @@ SHOWN = 400
 async def list_dir(
     runtime: Runtime, path: str = ".", depth: Annotated[int, Field(ge=1, le=32)] = 1
 ) -> Answer:
-    """List the files and directories in a directory.
-
-    Args:
-        depth: How many levels to list.
-    """
+    """List the files and directories in a directory, to a depth."""
     ports: Ports = runtime.context
     workspace = ports.workspace
     at = locate(workspace, path) if in_workspace(path) not in {"", ".", ROOT} else "."

@@ -29,7 +29,6 @@ async def read_file(
 
     Args:
         offset: The first line, from 1.
-        limit: The number of lines.
     """
     ports: Ports = runtime.context
     name = in_workspace(path)

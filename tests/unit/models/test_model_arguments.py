@@ -134,7 +134,7 @@ def test_arguments_are_an_object(sent: Any, arguments: dict[str, Any]) -> None:
             {"properties": {"title": {"type": "string"}, "default": {"type": "string"}}},
             {"properties": {"title": {"type": "string"}, "default": {"type": "string"}}},
         ),
-        ({"default": 0, "type": "integer"}, {"default": 0, "type": "integer"}),
+        ({"default": 0, "type": "integer"}, {"type": "integer"}),
     ],
 )
 def test_a_schema_has_no_null_for_an_argument_that_may_be_left_out(
