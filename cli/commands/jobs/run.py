@@ -15,6 +15,7 @@ from api.http.foreign_text import visible_path
 from api.quantities import plural
 from cli.client.files import save_recording
 from cli.client.input_files import InputFiles, collect
+from cli.client.service import Service
 from cli.commands.jobs.spec_options import given, spec_options
 from cli.context import open_service
 from cli.exit_codes import DETACHED, HELP
@@ -67,6 +68,7 @@ def command(
                 print_json(job)
             else:
                 click.echo(job["id"])
+                _say_where_to_look(service, job["id"])
             return 0
         screen = Screen(stderr=as_json)
         screen.line("job", job["id"])
@@ -76,6 +78,14 @@ def command(
             save_recording(service, job["id"], record)
             screen.line("recorded", str(record))
         return code
+
+
+def _say_where_to_look(service: Service, job_id: str) -> None:
+    """Tell a person, and no program that reads the id."""
+    screen = Screen(stderr=True)
+    if screen.drawing:
+        page = f"{service.url}/app/jobs/{job_id}"
+        screen.line("look", f"{page}; `fettle watch {job_id}` follows it", Tone.QUIET)
 
 
 def _say_left_out(files: InputFiles, repository: Source) -> None:

@@ -89,6 +89,17 @@ def test_run_says_where_to_look_and_how_to_follow_up(fettle, finished, tiny):
     )
 
 
+def test_run_without_waiting_prints_the_id_alone_to_a_program(fettle, finished):
+    assert fettle("run", "Sort", "--no-wait") == (0, "j1\n", "")
+
+
+def test_run_without_waiting_says_on_a_terminal_where_to_look(finished, tiny, tmp_path):
+    env = environment(tmp_path, FETTLE_URL=tiny.url, COLUMNS="200")
+    with started("run", "Sort", "--no-wait", cwd=tmp_path, env=env, terminal=True) as command:
+        command.wait_for(f"{tiny.url}/app/jobs/j1; `fettle watch j1` follows it")
+        assert command.end(20) == 0
+
+
 @pytest.mark.parametrize(
     ("ended", "last"),
     [
