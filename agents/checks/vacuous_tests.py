@@ -1,4 +1,8 @@
-"""Which of the tester's tests are useful, by a trial without a solution. Pure."""
+"""Which of the tester's tests are useful, by trials without a solution. Pure.
+
+A test that passes on an empty solution may still be sound: `parse("")` returns None in both. Such a
+test is useless only if it also passes when every call of the solution fails.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +39,32 @@ def __getattr__(name):
     return type(name, (Empty,), {}) if name[0].isupper() else nothing
 """
 """A module that has every name and does nothing."""
+_FAILING = """
+class Failing:
+    def __init__(self, *args, **named):
+        raise NotImplementedError("there is no solution")
 
+
+def fails(*args, **named):
+    raise NotImplementedError("there is no solution")
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name.endswith(("Error", "Exception")):
+        return type(name, (Exception,), {})
+    return type(name, (Failing,), {}) if name[0].isupper() else fails
+"""
+"""A module that has every name, and whose calls fail."""
+
+PASSED = "passed"
 _USELESS = {
-    "passed": "it passes without a solution",
+    PASSED: "it passes without a solution",
     "missing": "it cannot be collected",
     "error": "it cannot be run",
 }
-"""Outcomes of a trial on an empty solution that a test must not have."""
+"""Outcomes of the trials that a test must not have."""
 
 Drop = tuple[str, str]
 """A test or a file, and why it was dropped."""
@@ -92,33 +115,52 @@ def empty_solution(
 ) -> dict[str, bytes]:
     """The modules that the tests import, that `interface` names and that do not exist yet, as files
     that do nothing. Without them no test could be collected, and all would seem to fail."""
-    found: dict[str, bytes] = {}
-    for text in files.values():
-        for name in _imported(text):
-            path = f"{name.replace('.', '/')}.py"
-            top = name.partition(".")[0]
-            known = top in _LIBRARIES or any(
-                each.startswith((f"{top}/", f"{top}.")) for each in present
-            )
-            if not known and re.search(rf"\b{re.escape(top)}\b", interface):
-                found[path] = _EMPTY.encode()
-    return {  # where both `a` and `a.b` are imported, `a` is a package
-        path: text
-        for path, text in found.items()
-        if not any(other.startswith(f"{path.removesuffix('.py')}/") for other in found)
+    named = {
+        f"{name.replace('.', '/')}.py"
+        for name in _imported(files)
+        if not _is_present(name, present)
+        and re.search(rf"\b{re.escape(name.partition('.')[0])}\b", interface)
+    }
+    return {  # if both `a` and `a.b` are imported, `a` is a package
+        path: _EMPTY.encode()
+        for path in sorted(named)
+        if not any(other.startswith(f"{path.removesuffix('.py')}/") for other in named)
     }
 
 
+def failing_solution(
+    files: Mapping[str, str], empty: Mapping[str, bytes], present: Collection[str]
+) -> dict[str, bytes]:
+    """The modules of the `empty` solution, and those of the workspace that the tests import, as
+    files whose calls fail."""
+    modules = (name.replace(".", "/") for name in _imported(files))
+    paths = {f"{module}{end}" for module in modules for end in (".py", "/__init__.py")}
+    return dict.fromkeys(sorted({*empty, *paths.intersection(present)}), _FAILING.encode())
+
+
+def passed_in(tried: Sequence[Sequence[str]]) -> bool:
+    """Whether a test has passed in a trial."""
+    return any(outcome == PASSED for _, outcome, _ in tried)
+
+
 def drop_vacuous_tests(
-    files: Mapping[str, str], tried: Sequence[Sequence[str]], unfit: Sequence[Drop] = ()
+    files: Mapping[str, str],
+    tried: Sequence[Sequence[str]],
+    failing: Sequence[Sequence[str]] = (),
+    unfit: Sequence[Drop] = (),
 ) -> UsefulTests:
-    """What stays of `files` after a trial with [id, outcome, detail] of each test."""
+    """What stays of `files` after trials with [id, outcome, detail] of each test: `tried` on the
+    empty solution, `failing` on the one whose calls fail."""
     kept: dict[str, str] = {}
     names: list[str] = []
     dropped = list(unfit)
     for path, text in files.items():
-        outcomes = _outcomes(path, tried)
-        useless = {name for name, outcome in outcomes.items() if outcome in _USELESS}
+        outcomes, other = _outcomes(path, tried), _outcomes(path, failing)
+        useless = {
+            name
+            for name, outcome in outcomes.items()
+            if outcome in _USELESS and not (outcome == PASSED and other.get(name, PASSED) != PASSED)
+        }
         dropped += [(name, _USELESS[outcomes[name]]) for name in sorted(useless)]
         left = [test.name for test in expected(path, text) if test.name not in useless]
         if left:
@@ -140,15 +182,22 @@ def _outcomes(path: str, tried: Sequence[Sequence[str]]) -> dict[str, str]:
     return found
 
 
-def _imported(text: str) -> list[str]:
-    """The modules that a file imports anywhere, dotted."""
-    names: list[str] = []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            names += [each.name for each in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.append(node.module)
+def _imported(files: Mapping[str, str]) -> set[str]:
+    """The modules that the files import anywhere, dotted."""
+    names: set[str] = set()
+    for text in files.values():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                names.update(each.name for each in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module)
     return names
+
+
+def _is_present(module: str, present: Collection[str]) -> bool:
+    """Whether it is of a library, or the workspace has it or its package."""
+    top = module.partition(".")[0]
+    return top in _LIBRARIES or any(path.startswith((f"{top}/", f"{top}.")) for path in present)
 
 
 def _without(text: str, useless: Collection[str], left: Collection[str]) -> str:

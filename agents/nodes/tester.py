@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from langchain_core.messages import SystemMessage, ToolMessage
@@ -17,11 +18,14 @@ from agents.checks.vacuous_tests import (
     UsefulTests,
     drop_vacuous_tests,
     empty_solution,
+    failing_solution,
+    passed_in,
     usable_files,
 )
 from agents.graph.state import State
 from agents.ports import Event, Finished, Ports
 from agents.prompts import described, render, task_prompt
+from agents.tree import Tree
 
 TESTER: Final = "tester"
 MAX_FILES = 3
@@ -47,8 +51,8 @@ class Tests(BaseModel):
 
 
 async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
-    """Write tests, and run them before any work is done. A test that passes then, or that cannot be
-    collected, shows nothing and is dropped.
+    """Write tests, and run them before any work is done. A test that passes without a call of the
+    solution, or that cannot be collected, shows nothing and is dropped.
     """
     ports = runtime.context
     request = task_prompt("task", state, ports.repository)
@@ -74,7 +78,8 @@ async def tester(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
 
 
 async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str) -> UsefulTests:
-    """Run the tests once over the job's first files and an empty solution; journaled."""
+    """Run the tests over the job's first files and an empty solution; those that pass, once more
+    over a solution whose calls fail. Journaled."""
     ports = runtime.context
     at = call_key(runtime.execution_info, TRIAL_OFFSET)
     fit, unfit = usable_files(files, ports.workspace.list())
@@ -83,12 +88,23 @@ async def _tried(runtime: Runtime[Ports], files: dict[str, str], interface: str)
 
     async def make() -> tuple[ToolMessage, Finished]:
         tree = await ports.workspace.tree()
-        files = {**tree.files, **empty_solution(fit, interface, tree.files)}
-        links = {path: target for path, target in tree.links.items() if path not in files}
-        report = await judge(ports.sandbox, files, Checks(fit), ports.limits, links)
-        tests = [[test.id, test.outcome, test.detail] for test in report.tests]
-        message = ToolMessage("", tool_call_id="trial", artifact=tests)
+        empty = empty_solution(fit, interface, tree.files)
+        tried, failing = await _trial(ports, tree, fit, empty), list[list[str]]()
+        if passed_in(tried):
+            solution = failing_solution(fit, empty, tree.files)
+            failing = await _trial(ports, tree, fit, solution)
+        message = ToolMessage("", tool_call_id="trial", artifact=[tried, failing])
         return message, finished_call(message)
 
-    tests = (await journaled(ports, at.key(digest("trial", fit)), make)).artifact
-    return drop_vacuous_tests(fit, tests, unfit)
+    tried, failing = (await journaled(ports, at.key(digest("trials", fit)), make)).artifact
+    return drop_vacuous_tests(fit, tried, failing, unfit)
+
+
+async def _trial(
+    ports: Ports, tree: Tree, tests: Mapping[str, str], solution: Mapping[str, bytes]
+) -> list[list[str]]:
+    """[id, outcome, detail] of each test with this solution."""
+    files = {**tree.files, **solution}
+    links = {path: target for path, target in tree.links.items() if path not in files}
+    report = await judge(ports.sandbox, files, Checks(tests), ports.limits, links)
+    return [[test.id, test.outcome, test.detail] for test in report.tests]

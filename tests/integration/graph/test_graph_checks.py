@@ -181,6 +181,77 @@ async def test_a_tester_writes_them_first_and_what_shows_nothing_is_thrown_out(
     assert [test["id"] for test in ended.checks["tests"]] == ["test_add.py::test_add"]
 
 
+SOUND = """import pytest
+
+import shop
+from solution import Basket, parse
+
+
+def test_nothing_of_an_empty_text():
+    assert parse("") is None
+
+
+def test_an_empty_basket_is_a_basket():
+    assert isinstance(Basket(), Basket)
+
+
+@pytest.fixture
+def parsed():
+    return parse(" ")
+
+
+def test_blank(parsed):
+    assert parsed is None
+
+
+def test_what_is_there_stays():
+    assert shop.price() == 7
+
+
+def test_a_name_is_there():
+    assert callable(parse)
+
+
+def test_errors_are_swallowed():
+    try:
+        parse("")
+    except Exception:
+        pass
+
+
+def test_a_sum():
+    assert parse("1") == 1
+"""
+
+
+async def test_a_property_that_an_empty_solution_has_stays_if_the_test_needs_the_solution(
+    tmp_path: Path, sandbox: Counted
+) -> None:
+    turns = [
+        turn(
+            "tester",
+            TASK,
+            call(
+                "Tests",
+                interface="solution.py: parse(text), Basket",
+                files=[{"path": "test_parse.py", "content": SOUND}],
+            ),
+        ),
+        PLAN,
+        turn("executor", TASK, "No.", after=0),
+        verdict("", "revise", "No."),
+    ]
+    files = {"shop.py": b"def price():\n    return 7\n"}
+    journey = Journey.plan(tmp_path, turns, sandbox, files)
+    await journey.begin(JobInput(TASK, write_tests=True, max_revisions=1))
+    data = only(journey.data_of("tests_written"))
+    assert {each["id"].partition("::")[2] for each in data["dropped"]} == {
+        "test_a_name_is_there",
+        "test_errors_are_swallowed",
+    }
+    assert {each["why"] for each in data["dropped"]} == {"it passes without a solution"}
+
+
 def asking(*questions: tuple[str, str]) -> dict[str, Any]:
     asked = [{"question": question, "default": default} for question, default in questions]
     return turn("planner", "What do you need to ask first?", call("Questions", questions=asked))
