@@ -58,6 +58,13 @@ class WorkerSettings(
         "1: none",
     )
 
+    mutations: int = Field(
+        20,
+        ge=0,
+        description="small changes of a job's Python code, at most, that are tried after each"
+        " verification that passes, to see whether it notices them; 0: none",
+    )
+
     concurrency: int = Field(
         32,
         gt=0,

@@ -283,6 +283,7 @@ def build_context(settings: WorkerSettings, store: RedisStore, figures: Figures)
             steps=settings.max_steps,
             critic_calls=settings.critic_calls,
             max_parallel_steps=settings.parallel_steps,
+            mutations=settings.mutations,
             files=settings.shown_files_characters,
             context_share=settings.context_share,
             critic_share=settings.critic_share,

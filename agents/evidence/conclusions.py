@@ -1,68 +1,128 @@
 """What experiments show of a verification: why it is no evidence, and facts that weaken it. Pure.
 
-It is no evidence if it passes although none of the files can load that it has to exercise.
-Everything else is a note, and leaves the judgement to the critic and to people.
+It is no evidence if it passes although none of the files can load that it has to exercise, or if it
+executes no function that the job wrote or changed. Everything else is a note, and leaves the
+judgement to the critic and to people.
+
+Why: docs/decisions/0079-experiments-that-discriminate.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from agents.evidence.record import Experiment
+from agents.evidence.changed_code import Calls
+from agents.evidence.record import Experiment, Strength
 
 PASSES_BEFORE = "The verification passes without the change, too."
+_NAMES_SHOWN = 12
 
 
-def no_evidence(
-    command: str, alone: Sequence[str], made: Sequence[Experiment], written: Collection[str]
-) -> str | None:
-    """Why the verification is no evidence, or None. `alone` are the files that it has to exercise,
-    and `written` are those that it writes itself."""
-    tried = _unloadable(made)
-    passed = {path for each in tried if each["still_green"] for path in each["replaced"]}
-    if not alone or not passed.issuperset(alone) or any(map(_failed, tried)):
+@dataclass(slots=True)
+class Results:
+    """The results of the experiments on a verification."""
+
+    command: str
+    """As people read it."""
+    alone: Sequence[str]
+    """The files that it has to exercise, as `experiment.tried_alone` lists them."""
+    experiments: list[Experiment] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+    """Files that could not load, and that the verification wrote itself."""
+    untried: list[str] = field(default_factory=list)
+    """Files for which no time was left."""
+    calls: Calls | None = None
+    """None: not measured."""
+    with_code: Collection[str] = ()
+    """Python files in which the job changed statements outside functions."""
+    strength: Strength | None = None
+    mutations: int = 0
+    """The number of mutations that were drawn."""
+
+    def problem(self) -> str | None:
+        """Why the verification is no evidence, or None."""
+        if self._exercises_nothing():
+            return self._no_file()
+        if self.calls is not None and self._executes_nothing(self.calls):
+            names = listed([each.full_name for each in self.calls.not_executed])
+            return (
+                f"the verification `{self.command}` executes none of the functions that the job"
+                f" wrote or changed ({names}): verify a command that calls them, such as tests"
+            )
         return None
-    if written:
+
+    def notes(self, *, same_behaviour: bool = False) -> Iterator[str]:
+        """Facts that weaken the evidence, one sentence each. `same_behaviour`: the job is to change
+        no behaviour."""
+        before = (each for each in self.experiments if each["kind"] == "before")
+        if not same_behaviour and any(each["still_green"] for each in before):
+            yield PASSES_BEFORE
+        passed = [each["replaced"] for each in self._unloadable() if each["still_green"]]
+        if unnoticed := [paths[0] for paths in passed if len(paths) == 1]:
+            subject = "the file" if len(unnoticed) == 1 else "each of them"
+            yield (
+                f"The verification does not exercise {listed(unnoticed)}: it passes although"
+                f" {subject} cannot be loaded."
+            )
+        if self.calls is not None and self.calls.executed and self.calls.not_executed:
+            names = listed([each.full_name for each in self.calls.not_executed])
+            yield f"The verification does not execute {names}."
+        yield from self._unknown()
+
+    def _unknown(self) -> Iterator[str]:
+        """Experiments that show nothing, and those for which no time was left."""
+        for each in self.experiments:
+            if each["undecided"]:
+                state = "as before the job" if each["kind"] == "before" else "unable to load"
+                files = listed(each["replaced"])
+                yield f"With {files} {state}, a limit ended the verification, so this shows nothing."
+        if self.untried:
+            yield f"No time was left to try {listed(self.untried)} unable to load."
+        tried = self.strength["tried"] if self.strength else 0
+        if tried < self.mutations:
+            yield f"The time for experiments ended after {tried} of {self.mutations} mutations."
+
+    def exercised(self) -> list[str]:
+        """The files that it may exercise: it does not pass with each by itself unable to load."""
+        passed = (each["replaced"] for each in self._unloadable() if each["still_green"])
+        not_exercised = {path for paths in passed for path in paths}
+        return [path for path in self.alone if path not in not_exercised]
+
+    def _exercises_nothing(self) -> bool:
+        """Whether it passes without any of the files. An experiment that failed shows that it
+        exercises one of them, and an undecided experiment shows nothing."""
+        return bool(self.alone) and not self.exercised()
+
+    def _executes_nothing(self, calls: Calls) -> bool:
+        """Whether it executes no changed function, and exercises nothing else that changed: no
+        statements of a file without changed functions, and no file of another language."""
+        if calls.executed or not calls.not_executed:
+            return False
+        with_functions = {each.path for each in calls.not_executed}
+        other = set(self.exercised()) - with_functions
+        return not any(path in self.with_code or not path.endswith(".py") for path in other)
+
+    def _no_file(self) -> str:
+        files = listed(self.alone)
+        if self.written:
+            return (
+                f"the verification `{self.command}` writes {listed(sorted(self.written))} itself,"
+                " so it shows nothing about the files that are delivered: verify them with another"
+                " command"
+            )
         return (
-            f"the verification `{command}` writes {', '.join(sorted(written))} itself, so it shows"
-            " nothing about the files that are delivered: verify them with another command"
+            f"the verification `{self.command}` still passes when {files} cannot be loaded, so it"
+            f" does not show that {'it works' if len(self.alone) == 1 else 'they work'}: verify a"
+            " command that runs the work, such as tests that import it"
         )
-    return (
-        f"the verification `{command}` still passes when {', '.join(alone)} cannot be loaded, so it"
-        f" does not show that {'it works' if len(alone) == 1 else 'they work'}: verify a command"
-        " that runs the work, such as tests that import it"
-    )
+
+    def _unloadable(self) -> list[Experiment]:
+        return [each for each in self.experiments if each["kind"] == "unloadable"]
 
 
-def notes_on(
-    made: Sequence[Experiment], untried: Sequence[str], *, same_behaviour: bool = False
-) -> Iterator[str]:
-    """Facts that weaken the evidence. `same_behaviour`: the job is to change no behaviour."""
-    if not same_behaviour and any(each["still_green"] for each in made if each["kind"] == "before"):
-        yield PASSES_BEFORE
-    unnoticed = [
-        each["replaced"][0]
-        for each in _unloadable(made)
-        if each["still_green"] and len(each["replaced"]) == 1
-    ]
-    if unnoticed:
-        yield (
-            f"The verification does not exercise {', '.join(unnoticed)}: it passes although"
-            f" {'the file' if len(unnoticed) == 1 else 'each of them'} cannot be loaded."
-        )
-    for each in made:
-        if each["undecided"]:
-            state = "as before the job" if each["kind"] == "before" else "unable to load"
-            files = ", ".join(each["replaced"])
-            yield f"With {files} {state}, a limit ended the verification, so this shows nothing."
-    if untried:
-        yield f"No time was left to try {', '.join(untried)} unable to load."
-
-
-def _unloadable(made: Sequence[Experiment]) -> list[Experiment]:
-    return [each for each in made if each["kind"] == "unloadable"]
-
-
-def _failed(each: Experiment) -> bool:
-    """Whether an experiment shows that the verification exercises the files."""
-    return not (each["still_green"] or each["undecided"])
+def listed(names: Sequence[str]) -> str:
+    """The first names, and the number of the others."""
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    more = len(names) - _NAMES_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown

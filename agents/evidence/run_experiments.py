@@ -11,9 +11,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from agents.evidence.changed_code import (
+    CALLS,
+    Calls,
+    ChangedCode,
+    Function,
+    Mutation,
+    calls_in,
+    raising,
+    recording,
+)
 from agents.evidence.changes import ChangedFile, reverted
+from agents.evidence.conclusions import Results
 from agents.evidence.experiment import MOST_ALONE, replaced
-from agents.evidence.record import Experiment, ExperimentKind, experiment
+from agents.evidence.record import ExperimentKind, Strength, experiment
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult
 
@@ -47,40 +58,56 @@ class Subject:
     command: str
     """As people read it."""
     tree: Tree
+    changed: Sequence[ChangedFile]
     seconds: float
     """How long it took."""
     limits: Limits
     alone: Sequence[str]
-    """The files that it has to exercise (`experiment.tried_alone`)."""
-    together: bool
-    """They are no change of the job's, and are tried together only."""
+    """The files that it has to exercise, as `experiment.tried_alone` lists them."""
     to_revert: Sequence[ChangedFile]
     """Empty: there is no state before the job."""
     run: Callable[[Tree, Limits], Awaitable[Attempt]]
     """Runs it over other files. Raises what the sandbox raises, and `agents.errors.Stopped`."""
+    read: Callable[[Sequence[ChangedFile]], Awaitable[ChangedCode]]
+    """Parses the code of changed files."""
+    returns_files: bool = True
+    """Whether the result of `run` has the files that the run wrote."""
+
+    @property
+    def changes_code(self) -> bool:
+        """Whether `alone` has files that the job changed, and not those that its tests test."""
+        return {file.path for file in self.changed}.issuperset(self.alone)
 
 
 @dataclass(slots=True)
 class Experiments:
-    """The experiments that were made on `subject`, in their order."""
+    """Makes the experiments on a verification."""
 
     subject: Subject
-    made: list[Experiment] = field(default_factory=list)
-    written: set[str] = field(default_factory=set)
-    """Files that could not load and that the verification wrote itself."""
-    untried: list[str] = field(default_factory=list)
-    """The files for which no time was left."""
+    results: Results = field(init=False)
     seconds: float = 0.0
+    """How long they took so far."""
 
-    async def make(self) -> None:
-        """Make all of them."""
+    def __post_init__(self) -> None:
+        self.results = Results(self.subject.command, self.subject.alone)
+
+    async def make(self) -> Results:
+        """Make all of them. If one shows that the verification is no evidence, the others that
+        follow it are not made."""
+        await self._change_files()
+        if self.results.problem() is None and self.subject.changes_code:
+            await self._change_code()
+        return self.results
+
+    async def _change_files(self) -> None:
         subject, alone = self.subject, self.subject.alone[:MOST_ALONE]
-        decisive = subject.together or len(alone) < len(subject.alone) or not self._fits(alone)
-        if decisive and alone:  # first, because there may be no time for another experiment
+        each_counts = subject.changes_code and len(alone) == len(subject.alone)
+        together = bool(alone) and not (each_counts and self._fits(alone))
+        if together:  # first, because there may be no time for another experiment
             await self._break(subject.alone)
         if subject.to_revert:
             await self._revert()
-        if not subject.together and not (decisive and len(subject.alone) == 1):
+        if subject.changes_code and not (together and len(subject.alone) == 1):
             for path in alone:
                 await self._break([path])
 
@@ -98,23 +125,77 @@ class Experiments:
         await self._try("before", [file.path for file in changed], tree)
 
     async def _break(self, paths: Sequence[str]) -> None:
-        tree = self.subject.tree
+        tree, results = self.subject.tree, self.results
         broken = replace(tree, files=replaced(tree.files, paths))
         attempt = await self._try("unloadable", paths, broken)
         if attempt is None:
-            self.untried += [path for path in paths if path not in self.untried]
+            results.untried += [path for path in paths if path not in results.untried]
         elif attempt.passed:
-            self.written |= attempt.result.changed.keys() & set(paths)
+            results.written |= attempt.result.changed.keys() & set(paths)
 
     async def _try(self, kind: ExperimentKind, paths: Sequence[str], tree: Tree) -> Attempt | None:
         """Run the verification over `tree`; None if no time is left for it."""
         attempt = await self._run(tree)
         if attempt is not None:
             made = experiment(kind, list(paths), green=attempt.passed, result=attempt.result)
-            self.made.append({**made, "undecided": attempt.cut})
+            self.results.experiments.append({**made, "undecided": attempt.cut})
         return attempt
 
+    async def _change_code(self) -> None:
+        """Measure which changed functions run, and try mutations of the code."""
+        exercised = set(self.results.exercised())
+        files = [file for file in self.subject.changed if file.path in exercised]
+        code = await self.subject.read(files)
+        self.results.with_code = code.with_code
+        if code.functions:
+            self.results.calls = await self._measure(code.functions)
+        if self.results.problem() is None:
+            await self._mutate(code.mutations)
+
+    async def _measure(self, functions: Sequence[Function]) -> Calls | None:
+        """The changed functions that run; None if that is not known, because the run over changed
+        functions did not pass."""
+        tree, records = self.subject.tree, self.subject.returns_files
+        change = recording if records else raising
+        attempt = await self._run(replace(tree, files=change(tree.files, functions)))
+        if attempt is None or not attempt.passed:
+            return None
+        return calls_in(attempt.result.changed.get(CALLS, b""), functions)
+
+    async def _mutate(self, mutations: Sequence[Mutation]) -> None:
+        """Try the mutations in their order. A mutation of a function that does not run cannot be
+        noticed, and is not tried."""
+        self.results.mutations = len(mutations)
+        strength = Strength(noticed=0, tried=0, unnoticed=[])
+        for mutation in mutations:
+            noticed: bool | None = False
+            if not self._is_not_executed(mutation):
+                files = self.subject.tree.files
+                files = {**files, mutation.path: mutation.apply(files[mutation.path])}
+                attempt = await self._run(replace(self.subject.tree, files=files))
+                if attempt is None:
+                    break
+                noticed = None if attempt.cut else not attempt.passed
+            if noticed is None:  # endless, perhaps; it is not counted
+                self.results.mutations -= 1
+                continue
+            strength["tried"] += 1
+            strength["noticed"] += noticed
+            if not noticed:
+                strength["unnoticed"].append(mutation.unnoticed())
+        if strength["tried"]:
+            strength["unnoticed"].sort(key=lambda each: (each["path"], each["line"]))
+            self.results.strength = strength
+
+    def _is_not_executed(self, mutation: Mutation) -> bool:
+        calls = self.results.calls
+        return calls is not None and any(
+            function.path == mutation.path and function.line <= mutation.line <= function.end_line
+            for function in calls.not_executed
+        )
+
     async def _run(self, tree: Tree) -> Attempt | None:
+        """A run of the verification; None if no time is left for it."""
         subject, left = self.subject, self._most - self.seconds
         if left < subject.seconds:
             return None

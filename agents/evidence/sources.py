@@ -87,7 +87,7 @@ def unloadable(path: str, content: bytes) -> bytes:
     """The file with the same text, changed so that loading it fails."""
     language = _language(path, content)
     if language == "py":
-        return _python(content)
+        return with_first_statement(content, f"raise ImportError({_WHY!r})".encode())
     stop = _STOPS.get(language, _NO_PROGRAM)
     if content.startswith(b"#!"):
         first, _, rest = content.partition(b"\n")
@@ -95,8 +95,8 @@ def unloadable(path: str, content: bytes) -> bytes:
     return b"\n".join((stop, content))
 
 
-def _python(content: bytes) -> bytes:
-    """With a `raise` after its docstring and its `__future__` imports."""
+def with_first_statement(content: bytes, statement: bytes) -> bytes:
+    """A Python file with a statement, on one line, after its docstring and `__future__` imports."""
     start = _BOM if content.startswith(_BOM) else b""
     lines = content.removeprefix(_BOM).splitlines(keepends=True)
     comments = next((n for n, line in enumerate(lines) if not line.startswith(b"#")), len(lines))
@@ -104,7 +104,7 @@ def _python(content: bytes) -> bytes:
     before = b"".join(lines[:at])
     if before and not before.endswith((b"\n", b"\r")):
         before += b"\n"
-    return start + before + f"raise ImportError({_WHY!r})\n".encode() + b"".join(lines[at:])
+    return start + before + statement + b"\n" + b"".join(lines[at:])
 
 
 def _header(content: bytes) -> int:

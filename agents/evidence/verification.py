@@ -21,8 +21,8 @@ from agents.calls.journal import finished_call, journaled
 from agents.checks.check_reports import checks_of, report_of, unpassed_checks
 from agents.checks.judge import judge
 from agents.checks.supervised.supervisor import SPENT
+from agents.evidence.changed_code import CodeReader
 from agents.evidence.changes import ChangedFile, changed_files
-from agents.evidence.conclusions import no_evidence, notes_on
 from agents.evidence.declared import (
     NO_RUN,
     Declared,
@@ -156,20 +156,18 @@ class _Work:
         if not found["holds"] or not changed_sources(self.changed):
             return found
 
-        subject = self._subject(str(found["command"]), text, seconds, run)
+        subject = self._subject(found, text, seconds, run)
 
         async def make() -> tuple[ToolMessage, Finished]:
-            experiments = Experiments(subject)
-            await experiments.make()
-            problem = no_evidence(
-                subject.command, subject.alone, experiments.made, experiments.written
-            )
-            notes = [] if problem else [*notes_on(experiments.made, experiments.untried)]
+            results = await Experiments(subject).make()
+            problem = results.problem()
             outcome = {
-                "experiments": experiments.made,
+                "experiments": results.experiments,
                 "problem": problem,
                 "holds": problem is None,
-                "notes": notes,
+                "notes": [] if problem else [*results.notes()],
+                "functions": results.calls.record() if results.calls else None,
+                "strength": results.strength,
             }
             message = ToolMessage("", tool_call_id="experiment", artifact=outcome)
             return message, finished_call(message)
@@ -180,21 +178,22 @@ class _Work:
 
     def _subject(
         self,
-        command: str,
+        found: Verification,
         text: str,
         seconds: float,
         run: Callable[[Tree, Limits], Awaitable[Attempt]],
     ) -> Subject:
-        files, job = self.tree.files, self.state["job"]
-        has_start = job.get("start") is not None or self.ports.repository is not None
-        alone = tried_alone(self.changed, sources_in(files, files), text)
+        files, job, ports = self.tree.files, self.state["job"], self.ports
+        has_start = job.get("start") is not None or ports.repository is not None
         return Subject(
-            command=command,
+            command=str(found["command"]),
             tree=self.tree,
+            changed=self.changed,
             seconds=seconds,
-            limits=self.ports.limits,
-            alone=alone,
-            together=not {file.path for file in self.changed}.issuperset(alone),
+            limits=ports.limits,
+            alone=tried_alone(self.changed, sources_in(files, files), text),
             to_revert=to_revert(self.changed, text) if has_start else (),
             run=run,
+            read=CodeReader(ports, ports.bounds.mutations).read,
+            returns_files=found["source"] != "checks",
         )

@@ -1,0 +1,400 @@
+"""Finds the functions that a job wrote or changed in Python files, and small changes of its code
+(mutations). Reads JSON from stdin: {files: [{path, before, after}], seed, mutations, functions},
+texts before (or null) and after the job, and the most of each. Writes JSON:
+
+    {functions: [{path, name, at, indent, line, end_line}],
+     mutations: [{path, line, start, end, text, before, after}],
+     with_code: [path]}
+
+`at`, `start` and `end` are offsets in the UTF-8 bytes of the file. A statement inserted `at` begins
+the function: on a line of its own with `indent`, or if that is null, before the statement on the
+same line. `with_code` names the files in which the job changed statements outside functions.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import difflib
+import json
+import random
+import re
+import sys
+from dataclasses import asdict, dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+LINE_SHOWN = 200
+_OPERATORS = {
+    "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
+    "is": "is not", "is not": "is", "in": "not in", "not in": "in",
+    "+": "-", "-": "+", "*": "/", "/": "*", "//": "*", "%": "*", "**": "*",
+    "<<": ">>", ">>": "<<", "&": "|", "|": "&", "^": "&",
+    "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "//=": "*=", "%=": "*=", "**=": "*=",
+    "&=": "|=", "|=": "&=", "and": "or", "or": "and",
+}  # fmt: skip
+_SYMBOLS: dict[type[ast.AST], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|",
+    ast.BitXor: "^", ast.And: "and", ast.Or: "or",
+}  # fmt: skip
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""As Python ends lines; `str.splitlines` ends them elsewhere, too."""
+_REPORTS = frozenset({"log", "logger", "logging", "print", "warn", "warnings"})
+"""Calls that only report, by the first or last word of their name: no test has to notice them."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """The bytes from `start` to `end` become `text`; the line, from 1, before and after."""
+
+    path: str
+    line: int
+    start: int
+    end: int
+    text: str
+    before: str
+    after: str
+
+
+class Source:
+    """A file: its bytes by line, its tree, and the lines that the job changed."""
+
+    def __init__(self, path: str, before: str | None, after: str) -> None:
+        self.path = path
+        self.data = after.encode()
+        self.tree = ast.parse(after.removeprefix("\ufeff"))
+        self.starts = [0]
+        for line in self.data.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+        self.bom = 3 if after.startswith("\ufeff") else 0
+        self.changed = _changed_lines(before, after)
+
+    def offset(self, line: int, column: int) -> int:
+        """The place of a line and column of the tree."""
+        return self.starts[line - 1] + column + (self.bom if line == 1 else 0)
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """The bytes of a node."""
+        where: Any = node
+        return (
+            self.offset(where.lineno, where.col_offset),
+            self.offset(where.end_lineno, where.end_col_offset),
+        )
+
+    def mutation(self, line: int, start: int, end: int, text: str) -> Mutation:
+        """A mutation of the bytes from `start` to `end`, which begin on `line`."""
+        first = self.starts[line - 1]
+        last = self.starts[bisect.bisect_left(self.starts, end)]
+        changed = self.data[first:start] + text.encode() + self.data[end:last]
+        return Mutation(
+            self.path, line, start, end, text, _shown(self.data[first:last]), _shown(changed)
+        )
+
+
+def _changed_lines(before: str | None, after: str) -> set[int]:
+    """The lines of `after`, from 1, that differ; for removed lines the line that follows them."""
+    old, new = (_LINE_END.split(text) for text in (before or "", after))
+    if before is None:
+        return set(range(1, len(new) + 1))
+    changed = set[int]()
+    for tag, _, _, start, end in difflib.SequenceMatcher(None, old, new).get_opcodes():
+        if tag != "equal":
+            changed.update(range(start + 1, max(end, start + 1) + 1))
+    return changed
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode(errors="replace").strip()
+    first = text.splitlines()[0] if text else ""
+    return (first + (" ..." if "\n" in text else ""))[:LINE_SHOWN]
+
+
+def first_line(function: Function) -> int:
+    """The line on which a function begins, decorators included."""
+    return min([function.lineno, *(each.lineno for each in function.decorator_list)])
+
+
+def functions_in(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
+    """All functions with their qualified names."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{prefix}{child.name}", child
+            yield from functions_in(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.ClassDef):
+            yield from functions_in(child, f"{prefix}{child.name}.")
+        elif not _is_for_types(child):
+            yield from functions_in(child, prefix)
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def _is_main(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and (isinstance(node.value.value, str) or node.value.value is ...)
+    )
+
+
+def body_of(function: Function) -> list[ast.stmt]:
+    """The statements of a function that do something."""
+    body = [each for each in function.body if not (_is_text(each) or isinstance(each, ast.Pass))]
+    if len(body) == 1 and isinstance(body[0], ast.Raise) and body[0].exc is not None:
+        if "NotImplementedError" in ast.unparse(body[0].exc):
+            return []
+    return body
+
+
+def changed_functions(source: Source) -> list[tuple[str, Function]]:
+    """The innermost function around each changed line."""
+    all_functions = list(functions_in(source.tree))
+    owner: dict[int, int] = {}
+    for number, (_, function) in enumerate(all_functions):  # inner functions come later
+        for line in range(first_line(function), (function.end_lineno or function.lineno) + 1):
+            owner[line] = number
+    changed = {owner[line] for line in source.changed if line in owner}
+    return [all_functions[number] for number in sorted(changed)]
+
+
+def described(source: Source, name: str, function: Function) -> dict[str, Any] | None:
+    """The record of a function; None if it has no statement that does something."""
+    body = body_of(function)
+    if not body:
+        return None
+    statement: Any = body[0]
+    decorators = getattr(statement, "decorator_list", ())
+    line = min([statement.lineno, *(each.lineno for each in decorators)])
+    start = source.offset(line, 0)
+    indent = re.match(rb"[ \t\x0c]*", source.data[start:])
+    width = len(indent.group()) if indent else 0
+    alone = decorators or width == statement.col_offset
+    return {
+        "path": source.path,
+        "name": name,
+        "at": start if alone else source.offset(line, statement.col_offset),
+        "indent": source.data[start : start + width].decode() if alone else None,
+        "line": first_line(function),
+        "end_line": function.end_lineno,
+    }
+
+
+class Mutator:
+    """Collects the mutations of a file."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.found: list[Mutation] = []
+
+    def add(self, node: ast.AST, text: str) -> None:
+        """A mutation that replaces a node."""
+        where: Any = node
+        self.found.append(self.source.mutation(where.lineno, *self.source.span(node), text))
+
+    def between(self, left: ast.AST, right: ast.AST, operator: type[ast.AST]) -> None:
+        """A mutation of the operator between two nodes."""
+        self.token(left, right, _SYMBOLS.get(operator, ""))
+
+    def token(self, left: ast.AST, right: ast.AST, symbol: str) -> None:
+        """A mutation of the only `symbol` between two nodes."""
+        if symbol not in _OPERATORS:
+            return
+        start, end = self.source.span(left)[1], self.source.span(right)[0]
+        gap = self.source.data[start:end]
+        words = rb"\s+".join(re.escape(word.encode()) for word in symbol.split())
+        matches = list(re.finditer(words, gap))
+        if len(matches) == 1 and b"#" not in gap:
+            at, to = start + matches[0].start(), start + matches[0].end()
+            line = bisect.bisect_right(self.source.starts, at)
+            self.found.append(self.source.mutation(line, at, to, _OPERATORS[symbol]))
+
+    def visit(self, node: ast.AST) -> None:
+        """Collect the mutations of a node and of the nodes in it."""
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal():
+                return
+            case ast.JoinedStr() | ast.Assert():
+                return  # positions in a JoinedStr are wrong before Python 3.12
+            case ast.Expr() if _is_text(node) or _reports(node.value):
+                return
+            case ast.If() if _is_for_types(node) or _is_main(node):
+                return
+            case ast.Assign(targets=[ast.Name(id=name)]) if name.startswith("__"):
+                return
+            case ast.AnnAssign():
+                if node.value is not None:
+                    self.visit(node.value)
+                return
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                for part in (*node.args.defaults, *filter(None, node.args.kw_defaults), *node.body):
+                    self.visit(part)
+                return
+            case ast.ClassDef():
+                for part in node.body:
+                    self.visit(part)
+                return
+            case ast.Raise():
+                self.add(node, "pass")
+                return  # tests need not know the text of an error
+        self._mutate(node)
+        for child in ast.iter_child_nodes(node):
+            self.visit(child)
+
+    def _mutate(self, node: ast.AST) -> None:
+        match node:
+            case ast.Compare():
+                sides = [node.left, *node.comparators]
+                for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
+                    self.between(left, right, type(operator))
+            case ast.BinOp() if not _is_formatting(node):
+                self.between(node.left, node.right, type(node.op))
+            case ast.AugAssign():
+                self.token(node.target, node.value, f"{_SYMBOLS.get(type(node.op), '@')}=")
+                self.add(node, "pass")
+            case ast.BoolOp():
+                for left, right in zip(node.values, node.values[1:], strict=False):
+                    self.between(left, right, type(node.op))
+            case ast.If() | ast.While() | ast.IfExp():
+                self._negate(node.test)
+            case ast.comprehension():
+                for test in node.ifs:
+                    self._negate(test)
+            case ast.UnaryOp(op=ast.Not()):
+                start, end = self.source.span(node.operand)
+                self.add(node, f"({self.source.data[start:end].decode()})")
+            case ast.Constant():
+                self._constant(node)
+            case ast.Return(value=ast.expr() as value) if not _is_none(value):
+                self.add(value, "None")
+            case ast.Expr(value=ast.Call() | ast.Await()) | ast.Break() | ast.Continue():
+                self.add(node, "pass")
+            case ast.Delete() | ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+                self.add(node, "pass")
+
+    def _negate(self, test: ast.expr) -> None:
+        if not isinstance(test, ast.Constant | ast.NamedExpr):
+            start, end = self.source.span(test)
+            self.add(test, f"(not ({self.source.data[start:end].decode()}))")
+
+    def _constant(self, node: ast.Constant) -> None:
+        value = node.value
+        if isinstance(value, bool):
+            self.add(node, str(not value))
+        elif isinstance(value, int | float):
+            self.add(node, repr(value + 1))
+        elif isinstance(value, str):
+            self.add(node, "''" if value else "'mutated'")
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_formatting(node: ast.BinOp) -> bool:
+    return isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr)
+
+
+def _reports(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    words = ast.unparse(node.func).lower().split(".")
+    return not _REPORTS.isdisjoint((words[0].lstrip("_"), words[-1]))
+
+
+def has_code(source: Source) -> bool:
+    """Whether the job changed a statement outside functions that does more than import."""
+    inside = {
+        line
+        for _, function in functions_in(source.tree)
+        for line in range(first_line(function), (function.end_lineno or 0) + 1)
+    }
+    return any(
+        not inside.issuperset(lines := range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        and not source.changed.isdisjoint(lines)
+        for node in _statements(source.tree)
+    )
+
+
+def _statements(node: ast.Module | ast.ClassDef) -> Iterator[ast.stmt]:
+    """The statements of a module and its classes that are no definitions, imports or texts."""
+    for child in node.body:
+        match child:
+            case ast.ClassDef():
+                yield from _statements(child)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Import() | ast.ImportFrom():
+                pass
+            case ast.Pass() | ast.Assign(targets=[ast.Name(id="__all__")]):
+                pass
+            case ast.If() if _is_for_types(child) or _is_main(child):
+                pass
+            case _ if not _is_text(child):
+                yield child
+
+
+def mutations_of(source: Source, functions: Sequence[tuple[str, Function]]) -> list[Mutation]:
+    """The mutations of changed lines, and of the other lines of changed functions."""
+    mutator = Mutator(source)
+    for statement in source.tree.body:
+        mutator.visit(statement)
+    lines = set(source.changed)
+    for _, function in functions:
+        lines.update(range(first_line(function), (function.end_lineno or 0) + 1))
+    return [each for each in mutator.found if each.line in lines]
+
+
+def drawn(
+    mutations: Sequence[Mutation], changed: set[tuple[str, int]], seed: str, most: int
+) -> list[Mutation]:
+    """At most so many, those of changed lines first, and of each line one before a second."""
+    shuffled = list(mutations)
+    random.Random(seed).shuffle(shuffled)  # noqa: S311 - a fixed draw, no secret
+    seen: dict[tuple[str, int], int] = {}
+    ranked = []
+    for number, each in enumerate(shuffled):
+        line = each.path, each.line
+        seen[line] = seen.get(line, 0) + 1
+        ranked.append((line not in changed, seen[line], number))
+    return [shuffled[number] for *_, number in sorted(ranked)[:most]]
+
+
+def main() -> None:
+    """Answer one request."""
+    order = json.load(sys.stdin)
+    functions: list[dict[str, Any]] = []
+    mutations: list[Mutation] = []
+    with_code, changed = [], set[tuple[str, int]]()
+    for file in order["files"]:
+        try:
+            source = Source(file["path"], file["before"], file["after"])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        found = changed_functions(source)
+        functions += filter(None, (described(source, *each) for each in found))
+        mutations += mutations_of(source, found)
+        changed |= {(source.path, line) for line in source.changed}
+        if has_code(source):
+            with_code.append(source.path)
+    chosen = drawn(mutations, changed, order["seed"], order["mutations"])
+    answer = {
+        "functions": functions[: order["functions"]],
+        "mutations": [asdict(each) for each in chosen],
+        "with_code": with_code,
+    }
+    sys.stdout.write(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
