@@ -8,7 +8,7 @@ disk and run the tests themselves (ADR 79).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -87,7 +87,7 @@ class ChangedCode(BaseModel):
     """Functions that do something, innermost first."""
     mutations: Sequence[Mutation] = ()
     """In the order in which they are tried."""
-    with_code: Collection[str] = ()
+    with_code: Sequence[str] = ()
     """The files with changed statements outside functions."""
 
 

@@ -76,7 +76,7 @@ class Results:
             if each["undecided"]:
                 state = "as before the job" if each["kind"] == "before" else "unable to load"
                 files = listed(each["replaced"])
-                yield f"With {files} {state}, a limit ended the verification, so this shows nothing."
+                yield f"With {files} {state}, a limit ended the run, so it shows nothing."
         if self.untried:
             yield f"No time was left to try {listed(self.untried)} unable to load."
         tried = self.strength["tried"] if self.strength else 0

@@ -258,8 +258,8 @@ class Bounds:
     critic_calls: int = 6
     """Tool calls of one critique; 0: the critic has no tools."""
     max_parallel_steps: int = 3
-    mutations: int = 20
-    """Small changes of the code that are tried on a verification."""
+    mutations: int = 0
+    """Small changes of the code that are tried on a verification, at most."""
     answer: int = 3_000
     output: int = 16_000
     read: int = 20_000

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -153,10 +153,8 @@ def _is_text(node: ast.AST) -> bool:
 def body_of(function: Function) -> list[ast.stmt]:
     """The statements of a function that do something."""
     body = [each for each in function.body if not (_is_text(each) or isinstance(each, ast.Pass))]
-    if len(body) == 1 and isinstance(body[0], ast.Raise) and body[0].exc is not None:
-        if "NotImplementedError" in ast.unparse(body[0].exc):
-            return []
-    return body
+    is_abstract = isinstance(body[0], ast.Raise) if len(body) == 1 else False
+    return [] if is_abstract and "NotImplementedError" in ast.unparse(body[0]) else body
 
 
 def changed_functions(source: Source) -> list[tuple[str, Function]]:
@@ -223,37 +221,30 @@ class Mutator:
 
     def visit(self, node: ast.AST) -> None:
         """Collect the mutations of a node and of the nodes in it."""
-        match node:
-            case ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal():
-                return
-            case ast.JoinedStr() | ast.Assert():
-                return  # positions in a JoinedStr are wrong before Python 3.12
-            case ast.Expr() if _is_text(node) or _reports(node.value):
-                return
-            case ast.If() if _is_for_types(node) or _is_main(node):
-                return
-            case ast.Assign(targets=[ast.Name(id=name)]) if name.startswith("__"):
-                return
-            case ast.AnnAssign():
-                if node.value is not None:
-                    self.visit(node.value)
-                return
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                for part in (*node.args.defaults, *filter(None, node.args.kw_defaults), *node.body):
-                    self.visit(part)
-                return
-            case ast.ClassDef():
-                for part in node.body:
-                    self.visit(part)
-                return
-            case ast.Raise():
-                self.add(node, "pass")
-                return  # tests need not know the text of an error
-        self._mutate(node)
-        for child in ast.iter_child_nodes(node):
-            self.visit(child)
+        if _is_left_out(node):
+            return
+        self._mutate_statement(node)
+        self._mutate_expression(node)
+        for part in _parts(node):
+            self.visit(part)
 
-    def _mutate(self, node: ast.AST) -> None:
+    def _mutate_statement(self, node: ast.AST) -> None:
+        match node:
+            case ast.If() | ast.While():
+                self._negate(node.test)
+            case ast.Return(value=ast.expr() as value) if not _is_none(value):
+                self.add(value, "None")
+            case ast.AugAssign():
+                self.token(node.target, node.value, f"{_SYMBOLS.get(type(node.op), '@')}=")
+                self.add(node, "pass")
+            case ast.Expr(value=ast.Call() | ast.Await()) | ast.Delete() | ast.Raise():
+                self.add(node, "pass")
+            case ast.Break() | ast.Continue():
+                self.add(node, "pass")
+            case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+                self.add(node, "pass")
+
+    def _mutate_expression(self, node: ast.AST) -> None:
         match node:
             case ast.Compare():
                 sides = [node.left, *node.comparators]
@@ -261,28 +252,16 @@ class Mutator:
                     self.between(left, right, type(operator))
             case ast.BinOp() if not _is_formatting(node):
                 self.between(node.left, node.right, type(node.op))
-            case ast.AugAssign():
-                self.token(node.target, node.value, f"{_SYMBOLS.get(type(node.op), '@')}=")
-                self.add(node, "pass")
             case ast.BoolOp():
                 for left, right in zip(node.values, node.values[1:], strict=False):
                     self.between(left, right, type(node.op))
-            case ast.If() | ast.While() | ast.IfExp():
-                self._negate(node.test)
-            case ast.comprehension():
-                for test in node.ifs:
-                    self._negate(test)
+            case ast.IfExp(test=test) | ast.comprehension(ifs=[test, *_]):
+                self._negate(test)
             case ast.UnaryOp(op=ast.Not()):
                 start, end = self.source.span(node.operand)
                 self.add(node, f"({self.source.data[start:end].decode()})")
             case ast.Constant():
                 self._constant(node)
-            case ast.Return(value=ast.expr() as value) if not _is_none(value):
-                self.add(value, "None")
-            case ast.Expr(value=ast.Call() | ast.Await()) | ast.Break() | ast.Continue():
-                self.add(node, "pass")
-            case ast.Delete() | ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
-                self.add(node, "pass")
 
     def _negate(self, test: ast.expr) -> None:
         if not isinstance(test, ast.Constant | ast.NamedExpr):
@@ -297,6 +276,33 @@ class Mutator:
             self.add(node, repr(value + 1))
         elif isinstance(value, str):
             self.add(node, "''" if value else "'mutated'")
+
+
+def _is_left_out(node: ast.AST) -> bool:
+    """Whether a node has no mutation that tests should notice. Positions in an f-string are wrong
+    before Python 3.12."""
+    match node:
+        case ast.Expr():
+            return _is_text(node) or _reports(node.value)
+        case ast.If():
+            return _is_for_types(node) or _is_main(node)
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name.startswith("__")
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.JoinedStr | ast.Assert)
+
+
+def _parts(node: ast.AST) -> Iterable[ast.AST]:
+    """The nodes in a node, without annotations and decorators, and without the text of an error."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return *node.args.defaults, *filter(None, node.args.kw_defaults), *node.body
+        case ast.ClassDef():
+            return node.body
+        case ast.AnnAssign():
+            return () if node.value is None else (node.value,)
+        case ast.Raise():
+            return ()
+    return ast.iter_child_nodes(node)
 
 
 def _is_none(node: ast.expr) -> bool:

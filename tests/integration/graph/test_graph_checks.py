@@ -63,7 +63,9 @@ def sandbox(local: LocalSandbox) -> Counted:
 def passing(expect: str, text: str, after: int, answer: str = "Done.") -> list[dict[str, Any]]:
     """A pass of the executor: a file, a verification, an answer."""
     write = call("write_file", path="solution.py", content=text)
-    check = call("verify", command=["python", "-c", "import solution; print('written')"])
+    check = call(
+        "verify", command=["python", "-c", "import solution; solution.add(1, 2); print('written')"]
+    )
     return [
         turn("executor", expect, write, check, after=after),
         turn("executor", "stdout:\nwritten", answer, after=after + 1),
@@ -109,14 +111,18 @@ async def test_the_critic_cannot_approve_while_they_fail(tmp_path: Path, sandbox
     assert list(journey.ports.workspace.list()) == ["solution.py"]  # no check was ever in it
 
 
+IMPORTS = "import solution\n\n\ndef test_one():\n    assert solution.add\n"
+
+
 @pytest.mark.parametrize(
     ("checks", "own", "source"),
     [
         (CHECKS, (), "checks"),
         (Checks({"test_one.py": "def test_one():\n    assert 1 == 1\n"}), (), "model"),
-        (CHECKS, ("python", "-c", "import solution"), "job"),
+        (Checks({"test_one.py": IMPORTS}), (), "model"),
+        (CHECKS, ("python", "-c", "import solution; solution.add(1, 2)"), "job"),
     ],
-    ids=["as they are", "some that import nothing", "beside a command of the job's own"],
+    ids=["as they are", "import nothing", "only import", "beside a command of the job's own"],
 )
 async def test_checks_that_passed_are_evidence_if_they_fail_without_the_work(
     tmp_path: Path, sandbox: Counted, checks: Checks, own: tuple[str, ...], source: str

@@ -63,6 +63,7 @@ async def done(
     *calls: Written,
     asked: tuple[Written, ...] = (),
     files: Mapping[str, bytes] | None = None,
+    bounds: Bounds | None = None,
     **job: Any,
 ) -> Journey:
     """A job of one pass that makes these calls in one reply, is perhaps asked for a verification
@@ -70,7 +71,7 @@ async def done(
     turns = [PLAN, turn("executor", TASK, *calls, after=0)]
     turns += [turn("executor", ASKED, *(asked or ["There is none."]), after=2)]
     turns += [turn("executor", "", "It adds."), verdict("(revision 1)", "approve")]
-    journey = Journey.plan(folder, turns, sandbox, files)
+    journey = Journey.plan(folder, turns, sandbox, files, bounds)
     given = {"max_revisions": 1, "files": tuple(files or ()), **job}
     await journey.begin(JobInput(TASK, **given))
     return journey
@@ -150,7 +151,9 @@ async def test_what_a_verification_writes_is_not_handed_back_with_it(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:
     """Its `verify` left a file, so it is run again: on the files as they are then."""
-    logs = command("python", "-c", "import sums, uuid; open(uuid.uuid4().hex, 'w').close()")
+    logs = command(
+        "python", "-c", "import sums, uuid; open(uuid.uuid4().hex + str(sums.add(1, 2)), 'w')"
+    )
     journey = await done(tmp_path, sandbox, WRITES, logs)
     assert len(journey.data_of("run_finished")) == 2
     assert only(journey.data_of("verified"))["holds"] is True
@@ -258,6 +261,85 @@ async def test_a_file_that_nothing_exercises_is_named(
     assert (found["holds"], tried(found)) == (True, [(["release.py"], True), (["sums.py"], False)])
     (note,) = found["notes"]
     assert "does not exercise release.py" in note
+
+
+IMPORTS = "import sums\n\n\ndef test_add():\n    assert sums.add\n"
+REPLACES = "import sums\n\nsums.add = lambda a, b: a + b\n"
+CLI = (
+    RIGHT + "\n\nif __name__ == '__main__':\n    import sys\n    print(add(1, int(sys.argv[1])))\n"
+)
+RUNS_CLI = (
+    "import subprocess, sys\n\n\ndef test_cli():\n"
+    "    run = [sys.executable, '-I', 'sums.py', '2']\n"
+    "    assert subprocess.check_output(run, env={}) == b'3\\n'\n"
+)
+TRACES = (
+    "import sys, threading\n\nsys.settrace(lambda *_: None)\nsys.setprofile(None)\n\n"
+    "import sums\n\n\ndef test_add():\n    seen = []\n"
+    "    thread = threading.Thread(target=lambda: seen.append(sums.add(1, 2)))\n"
+    "    thread.start()\n    thread.join()\n    assert seen == [3]\n"
+)
+MUTATED = Bounds(mutations=20)
+UNEXECUTED: dict[str, list[Written]] = {
+    "a test that only imports": [WRITES, write("test_sums.py", IMPORTS), pytest_over()],
+    "a program that only imports": [WRITES, command("python", "-c", "import sums")],
+    "a conftest.py that replaces the function": [
+        write("sums.py", WRONG), WRITES_TEST, write("conftest.py", REPLACES), pytest_over(),
+    ],
+}  # fmt: skip
+EXECUTED: dict[str, list[Written]] = {
+    "a test": [WRITES, WRITES_TEST, pytest_over()],
+    "a child process": [write("sums.py", CLI), write("test_cli.py", RUNS_CLI), pytest_over()],
+    "a thread beside a trace function": [WRITES, write("test_sums.py", TRACES), pytest_over()],
+    "a pipe": [write("sums.py", CLI), command("bash", "-c", "python sums.py 2 | grep -q 3")],
+}
+
+
+@pytest.mark.parametrize("calls", UNEXECUTED.values(), ids=UNEXECUTED)
+async def test_a_verification_has_to_execute_a_changed_function(
+    tmp_path: Path, sandbox: LocalSandbox, calls: list[Written]
+) -> None:
+    journey = await done(tmp_path, sandbox, *calls)
+    found = only(journey.data_of("verified"))
+    assert "executes none of the functions that the job wrote or changed" in found["problem"]
+    assert found["functions"] == {"executed": [], "not_executed": ["sums.py::add"]}
+    assert not (await journey.outcome()).approved
+
+
+@pytest.mark.parametrize("calls", EXECUTED.values(), ids=EXECUTED)
+async def test_functions_are_found_wherever_they_run(
+    tmp_path: Path, sandbox: LocalSandbox, calls: list[Written]
+) -> None:
+    journey = await done(tmp_path, sandbox, *calls, bounds=MUTATED)
+    found = only(journey.data_of("verified"))
+    assert (found["holds"], found["notes"]) == (True, [])
+    assert found["functions"] == {"executed": ["sums.py::add"], "not_executed": []}
+    assert found["strength"]["noticed"] == found["strength"]["tried"] > 0
+    assert not any(path.startswith(".fettle") for path in journey.ports.workspace.list())
+
+
+async def test_a_weak_test_is_shown_as_weak(tmp_path: Path, sandbox: LocalSandbox) -> None:
+    weak = write("test_sums.py", TEST.replace("== 3", "is not None"))
+    journey = await done(tmp_path, sandbox, WRITES, weak, pytest_over(), bounds=MUTATED)
+    found = only(journey.data_of("verified"))
+    unnoticed = found["strength"]["unnoticed"]
+    assert {"path": "sums.py", "line": 2, "before": "return a + b", "after": "return a - b"} in (
+        unnoticed
+    )
+    assert len(unnoticed) == found["strength"]["tried"] - found["strength"]["noticed"]
+    assert (found["holds"], (await journey.outcome()).approved) == (True, True)
+
+
+async def test_the_mutations_of_a_workspace_are_always_the_same(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    long = write("sums.py", RIGHT + "".join(f"\n\ndef f{n}():\n    return {n}\n" for n in range(9)))
+    few, found = Bounds(mutations=3), list[Any]()
+    for name in ("once", "again"):
+        journey = await done(tmp_path / name, sandbox, long, WRITES_TEST, pytest_over(), bounds=few)
+        found.append(only(journey.data_of("verified"))["strength"])
+    assert found[0] == found[1]
+    assert found[0]["tried"] == 3
 
 
 async def test_work_that_only_deletes_a_file_is_verified_by_the_tests(

@@ -85,6 +85,7 @@ class Deployment:
             "FETTLE_HEARTBEAT_SECONDS": "0.5",
             "FETTLE_SWEEP_SECONDS": "0.5",
             "FETTLE_DRAIN_SECONDS": "5",
+            "FETTLE_MUTATIONS": "0",  # each is one more run of a verification
             **self.env,
             **{f"FETTLE_{name.upper()}": value for name, value in settings.items()},
         }

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from agents.evidence.changed_code import CALLS, ChangedCode, Function, Mutation
 from agents.evidence.changes import ChangedFile, changed_files, reverted
-from agents.evidence.conclusions import PASSES_BEFORE, no_evidence, notes_on
+from agents.evidence.conclusions import PASSES_BEFORE
 from agents.evidence.experiment import to_revert, tried_alone
-from agents.evidence.run_experiments import Attempt, Experiments, Subject
+from agents.evidence.run_experiments import SECONDS, Attempt, Experiments, Subject
 from agents.ports.memory import MemoryRecord, MemoryWorkspace
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult, Stream
@@ -98,48 +99,82 @@ class Verification:
     tried: list[list[str]] = field(default_factory=list)
     limits: list[float] = field(default_factory=list)
 
+    code: ChangedCode = field(default_factory=ChangedCode)
+    runs: Sequence[int] = ()
+    """The numbers of the functions of `code` that it runs."""
+    notices: Sequence[bytes] = ()
+    """The mutations, by their text, that it fails with."""
+
     async def run(self, tree: Tree, limits: Limits) -> Attempt:
-        broken = [path for path, data in tree.files.items() if b"ImportError" in data]
+        stops = (b"ImportError", b"exit 97")
+        broken = [path for path, data in tree.files.items() if any(stop in data for stop in stops)]
         self.tried.append(broken)
         self.limits.append(limits.wall_seconds)
         seconds = max([self.slow.get(path, self.seconds) for path in broken] or [self.seconds])
         cut = seconds > limits.wall_seconds
-        failed = not set(broken).isdisjoint(self.needs)
-        code = None if cut else int(failed)
+        content = b"".join(tree.files.values())
+        failed = not set(broken).isdisjoint(self.needs) or any(
+            text in content for text in self.notices
+        )
         seconds = min(seconds, limits.wall_seconds)
         end = End.TIMEOUT if cut else End.EXITED
-        result = RunResult(end, code, None, Stream(), Stream(), seconds)
+        calls = "".join(f"{number}\n" for number in self.runs).encode()
+        result = RunResult(
+            end, None if cut else int(failed), None, Stream(), Stream(), seconds, {CALLS: calls}
+        )
         return Attempt.of(result, passed=result.succeeded)
 
-    async def experiments(self, *paths: str, before: Sequence[ChangedFile] = ()) -> Experiments:
+    async def read(self, files: Sequence[ChangedFile]) -> ChangedCode:
+        assert files
+        return self.code
+
+    async def experiments(
+        self, *paths: str, before: Sequence[ChangedFile] = (), job: Sequence[ChangedFile] = ()
+    ) -> Experiments:
         subject = Subject(
             command="pytest",
-            tree=Tree(dict.fromkeys(paths, b"x = 1\n")),
+            tree=Tree(dict.fromkeys(paths, CODE)),
+            changed=job or new(*paths),
             seconds=self.seconds,
             limits=Limits(wall_seconds=self.seconds + 0.5),
             alone=paths,
-            together=False,
             to_revert=before,
             run=self.run,
+            read=self.read,
         )
         experiments = Experiments(subject)
         await experiments.make()
         return experiments
 
 
+CODE = b"def add(a, b):\n    return a + b\n"
+ADD = Function(path="a.py", name="add", at=15, indent="    ", line=1, end_line=2)
+SUB = ADD.model_copy(update={"name": "sub", "line": 4, "end_line": 5})
+MUTATIONS = [
+    Mutation(path="a.py", line=2, start=28, end=29, text=text, before="a + b", after=f"a {text} b")
+    for text in ("-", "*", "//")
+]
+
+
 def problem_of(experiments: Experiments) -> str | None:
-    subject = experiments.subject
-    return no_evidence(subject.command, subject.alone, experiments.made, experiments.written)
+    return experiments.results.problem()
 
 
 def notes(experiments: Experiments) -> str:
-    return "\n".join(notes_on(experiments.made, experiments.untried))
+    return "\n".join(experiments.results.notes())
+
+
+def made_of(experiments: Experiments) -> list[tuple[list[str], bool, bool]]:
+    made = experiments.results.experiments
+    return [(each["replaced"], each["still_green"], each["undecided"]) for each in made]
 
 
 @pytest.mark.asyncio
 async def test_each_file_that_is_not_exercised_is_named_and_blocks_nothing() -> None:
     made = await Verification(needs=["a.py"]).experiments("a.py", "b.py", "c.py")
-    assert [each["replaced"] for each in made.made] == [["a.py"], ["b.py"], ["c.py"]]
+    assert made_of(made) == [
+        (["a.py"], False, False), (["b.py"], True, False), (["c.py"], True, False),
+    ]  # fmt: skip
     assert problem_of(made) is None
     assert "does not exercise b.py, c.py" in notes(made)
 
@@ -153,9 +188,9 @@ async def test_a_verification_that_exercises_no_file_is_no_evidence() -> None:
 @pytest.mark.asyncio
 async def test_an_experiment_that_a_limit_ended_shows_nothing() -> None:
     made = await Verification(slow={"a.py": 60}).experiments("a.py")
-    assert [(each["still_green"], each["undecided"]) for each in made.made] == [(False, True)]
+    assert made_of(made) == [(["a.py"], False, True)]
     assert problem_of(made) is None
-    assert "a limit ended the verification, so this shows nothing" in notes(made)
+    assert "a limit ended the run, so it shows nothing" in notes(made)
 
 
 @pytest.mark.asyncio
@@ -194,10 +229,83 @@ async def test_experiments_take_at_most_twice_the_verification_s_time(
 async def test_a_verification_that_passes_without_the_change_is_noted_and_not_blocked() -> None:
     changed = [ChangedFile("a.py", b"x = 0\n", b"x = 1\n")]
     made = await Verification(needs=["a.py"]).experiments("a.py", before=changed)
-    assert [each["kind"] for each in made.made] == ["before", "unloadable"]
+    kinds = [each["kind"] for each in made.results.experiments]
+    assert kinds == ["before", "unloadable"]
     assert problem_of(made) is None
     assert notes(made) == PASSES_BEFORE
-    assert list(notes_on(made.made, (), same_behaviour=True)) == []
+    assert list(made.results.notes(same_behaviour=True)) == []
+
+
+@pytest.mark.asyncio
+async def test_a_verification_that_executes_no_changed_function_is_no_evidence() -> None:
+    code = ChangedCode(functions=[ADD, SUB], mutations=MUTATIONS)
+    made = await Verification(needs=["a.py"], code=code).experiments("a.py")
+    problem = str(problem_of(made))
+    assert "executes none of the functions that the job wrote or changed (a.py::add" in problem
+    assert made.results.strength is None
+
+
+@pytest.mark.asyncio
+async def test_functions_that_are_not_executed_are_named() -> None:
+    code = ChangedCode(functions=[ADD, SUB])
+    made = await Verification(needs=["a.py"], code=code, runs=[0]).experiments("a.py")
+    assert problem_of(made) is None
+    assert notes(made) == "The verification does not execute a.py::sub."
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("paths", "with_code"), [(["a.py", "run.sh"], []), (["a.py", "limits.py"], ["limits.py"])]
+)
+async def test_other_changed_code_is_evidence_although_no_function_runs(
+    paths: list[str], with_code: list[str]
+) -> None:
+    code = ChangedCode(functions=[ADD], with_code=with_code)
+    verification = Verification(needs=paths, code=code)
+    assert problem_of(await verification.experiments(*paths)) is None
+    only_imports = Verification(needs=["a.py", "__init__.py"], code=code)
+    assert problem_of(await only_imports.experiments("a.py", "__init__.py")) is not None
+
+
+@pytest.mark.asyncio
+async def test_a_run_that_fails_because_of_the_measurement_shows_nothing() -> None:
+    code = ChangedCode(functions=[ADD])
+    strict = Verification(needs=["a.py"], code=code, notices=[b"_fettle_ran"])
+    made = await strict.experiments("a.py")
+    assert (problem_of(made), made.results.calls) == (None, None)
+
+
+@pytest.mark.asyncio
+async def test_mutations_are_counted_and_those_unnoticed_are_named() -> None:
+    code = ChangedCode(functions=[ADD], mutations=MUTATIONS)
+    verification = Verification(needs=["a.py"], code=code, runs=[0], notices=[b"a - b", b"a // b"])
+    made = await verification.experiments("a.py")
+    assert made.results.strength == {
+        "noticed": 2,
+        "tried": 3,
+        "unnoticed": [{"path": "a.py", "line": 2, "before": "a + b", "after": "a * b"}],
+    }
+    assert (problem_of(made), notes(made)) == (None, "")
+
+
+@pytest.mark.asyncio
+async def test_a_mutation_of_a_function_that_does_not_run_is_unnoticed_without_a_run() -> None:
+    elsewhere = [each.model_copy(update={"line": 5}) for each in MUTATIONS]
+    code = ChangedCode(functions=[ADD, SUB], mutations=elsewhere)
+    verification = Verification(needs=["a.py"], code=code, runs=[0])
+    made = await verification.experiments("a.py")
+    assert made.results.strength is not None
+    assert (made.results.strength["noticed"], made.results.strength["tried"]) == (0, 3)
+    assert len(verification.tried) == 2  # a.py unable to load, and the measurement
+
+
+@pytest.mark.asyncio
+async def test_mutations_end_with_the_time() -> None:
+    code = ChangedCode(functions=[ADD], mutations=MUTATIONS * 7)
+    verification = Verification(needs=["a.py"], code=code, runs=[0], seconds=3)
+    made = await verification.experiments("a.py")
+    assert made.seconds <= SECONDS
+    assert notes(made) == "The time for experiments ended after 4 of 21 mutations."
 
 
 @pytest.mark.asyncio
