@@ -10,8 +10,6 @@ from agents.evidence.sources import is_source, is_test
 from agents.failures.workspace_change import change
 from agents.paths import visible
 
-PATCHED = 60
-"""Files with a patch. The others are listed."""
 SHOWN_IN_FULL = 12_000
 """Characters of an edited file that is shown as it is now, beside its patch."""
 

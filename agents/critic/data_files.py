@@ -16,7 +16,7 @@ DATA_SHOWN = 3_000
 """Characters of a data file's head and tail together."""
 INPUT_SHOWN = 12_000
 """Characters of an unchanged file with code or prose."""
-MOST_PARSED = 4 * 1024 * 1024
+MOST_PARSED = 1024 * 1024
 """Bytes of a file whose shape is determined."""
 NAMES_SHOWN = 20
 LONGEST_NAME = 40

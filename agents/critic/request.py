@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -24,14 +23,24 @@ from agents.critic.change import Change, FileText, change_of
 from agents.critic.data_files import excerpt_of, input_text, shape_of
 from agents.critic.inputs import files_read
 from agents.critic.runs import ShownRuns
-from agents.critic.sections import CHANGE, DATA, INPUTS, PEOPLE, TESTS, Section, section
+from agents.critic.sections import (
+    CHANGE,
+    DATA,
+    INPUTS,
+    PEOPLE,
+    TESTS,
+    VERIFICATION,
+    Section,
+    ranked,
+    section,
+)
 from agents.critic.tools import critic_tools
 from agents.evidence.changes import ChangedFile, changed_files
 from agents.evidence.verdict import Critique, feedback_text
 from agents.graph.state import State
 from agents.paths import visible
 from agents.ports import Ports, Workspace
-from agents.prompts import Ranked, prompt, render
+from agents.prompts import prompt, render
 from agents.runs.installed import belongs_to_install
 from agents.texts import head_and_tail
 
@@ -39,6 +48,9 @@ EARLIER_SHOWN = 2_000
 """Characters of the task, and of the outcome, of an earlier job of the conversation."""
 MOST_INPUTS = 12
 MOST_LISTED = 60
+"""Files of each kind that are shown or listed by name."""
+NAMING_CHARACTERS = 200_000
+"""Characters of a file that are searched for names of other files."""
 INPUT_BYTES: Final = 1024 * 1024
 """An unchanged file is shown up to this size, and otherwise listed."""
 
@@ -47,17 +59,17 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
     """The instructions, and the evidence. They depend on the job alone, and not on the model."""
     workspace = ports.workspace
     files = await changed_files(state, workspace)
+    # Threads compute on the job's texts, so that the other jobs of the process go on.
     change = await asyncio.to_thread(change_of, files, _left_by_programs(state))
     runs = await ShownRuns.of(state, ports)
-    inputs, others = await _inputs(state, workspace, change, runs)
     request = prompt(
         "critic/evidence",
         **_people(state),
-        **_change(state, change, await _other_changes(state, workspace)),
+        **await asyncio.to_thread(_change, state, change),
         **runs.values(state),
-        checked=shown(state),
-        inputs=inputs,
-        others=others,
+        **await _inputs(state, workspace, change, runs),
+        other_changes=await _other_changes(state, workspace),
+        checked=_checks(state),
     )
     instructions = render(
         "critic/system",
@@ -71,21 +83,20 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
 def _people(state: State) -> dict[str, Any]:
     """The task, the conversation, and the words of people."""
     answers, job = state.get("answers", []), state["job"]
-    bounded = partial(head_and_tail, limit=EARLIER_SHOWN)
     earlier = [
-        {
-            name: Ranked(
-                bounded(each[name]), PEOPLE, f"[{len(each[name]):,} characters, not shown]"
-            )
-            for name in ("task", "summary")
-        }
+        {name: ranked(head_and_tail(each[name], EARLIER_SHOWN), PEOPLE) for name in each}
         for each in job["earlier"]
+    ]
+    decisions = [
+        {**each, **{name: ranked(each.get(name) or "", PEOPLE) for name in ("feedback", "code")}}
+        for each in state.get("decisions", [])
+        if each.get("feedback") or each.get("comments") or each.get("code")
     ]
     return {
         "task": job["task"],
         "earlier": earlier,
         "clarified": state.get("clarified", []),
-        "decisions": [each for each in state.get("decisions", []) if _has_words(each)],
+        "decisions": decisions,
         "critiques": [
             {"revision": each["revision"], "text": _feedback(each)}
             for each in state.get("critiques", [])
@@ -101,8 +112,16 @@ def _feedback(critique: Mapping[str, Any]) -> str:
     return feedback_text(cast("Critique", {"unmet": [], **critique}))
 
 
-def _has_words(decision: Mapping[str, Any]) -> bool:
-    return any(decision.get(name) for name in ("feedback", "comments", "code"))
+def _checks(state: State) -> dict[str, Any] | None:
+    """The report of the acceptance checks."""
+    report = shown(state)
+    if report is None:
+        return None
+    tests = [
+        {**test, "detail": ranked(test["detail"].rstrip(), VERIFICATION + number)}
+        for number, test in enumerate(report["tests"], 1)
+    ]
+    return {**report, "tests": tests}
 
 
 def _left_by_programs(state: State) -> frozenset[str]:
@@ -116,15 +135,18 @@ def _left_by_programs(state: State) -> frozenset[str]:
     )
 
 
-def _change(state: State, change: Change, other_changes: Sequence[str]) -> dict[str, Any]:
-    tester = [FileText(path, "by the tester", text) for path, text in _tests(state)]
+def _change(state: State, change: Change) -> dict[str, Any]:
+    written = (FileText(path, "by the tester", text) for path, text in _tests(state))
+    tests = [*change.tests, *written]
+    numbered_data = enumerate(change.data[:MOST_LISTED], DATA)
     return {
         "change": _files(change.code, CHANGE),
-        "other_changes": other_changes,
-        "tests": _files([*change.tests, *tester], TESTS),
+        "more_change": _more(change.code),
+        "tests": _files(tests, TESTS),
+        "more_tests": _more(tests),
         "edited": _files(change.edited, INPUTS),
-        "data": [_data(each, rank) for rank, each in enumerate(change.data[:MOST_LISTED], DATA)],
-        "more_data": max(0, len(change.data) - MOST_LISTED),
+        "data": [_data(each, rank) for rank, each in numbered_data],
+        "more_data": _more(change.data),
     }
 
 
@@ -133,13 +155,19 @@ def _tests(state: State) -> Iterable[tuple[str, str]]:
 
 
 def _files(files: Sequence[FileText], rank: int) -> list[Section]:
-    """In the order of their paths. The small ones are kept first, so that most are shown."""
-    order = sorted(files, key=lambda file: (len(file.text), file.path))
-    ranks = {id(file): number for number, file in enumerate(order, rank)}
+    """The smallest files, in the order of their paths. The small ones are kept first, so that most
+    are shown."""
+    order = sorted(files, key=lambda file: (len(file.text), file.path))[:MOST_LISTED]
+    ranks = {file.path: number for number, file in enumerate(order, rank)}
     return [
-        section(each.heading, each.text, ranks[id(each)], whole=True)
-        for each in sorted(files, key=lambda file: file.path)
+        section(each.heading, each.text, ranks[each.path], whole=True)
+        for each in sorted(order, key=lambda file: file.path)
     ]
+
+
+def _more(files: Sequence[object]) -> int:
+    """How many files are not listed."""
+    return max(0, len(files) - MOST_LISTED)
 
 
 def _data(file: ChangedFile, rank: int) -> Section:
@@ -167,31 +195,42 @@ async def _other_changes(state: State, workspace: Workspace) -> list[str]:
 
 async def _inputs(
     state: State, workspace: Workspace, change: Change, runs: ShownRuns
-) -> tuple[list[Section], list[str]]:
-    """The unchanged files that the work reads, and the lines about the other given files."""
+) -> dict[str, Any]:
+    """{inputs, others}: the unchanged files that the work reads, and the names and sizes of the
+    other files that the job started with."""
     sizes = workspace.list()
     changed = {*(each.path for each in change.data)}
     changed.update(each.path for each in (*change.code, *change.tests))
-    paths = [path for path in sizes if path not in changed and not belongs_to_install(path)]
-    answers = [each["text"] for each in state.get("answers", [])[-1:]]
-    texts = [each.text for each in (*change.code, *change.tests, *change.edited)]
-    clarified = [f"{each['question']}\n{each['answer']}" for each in state.get("clarified", [])]
-    words = [state["job"]["task"], *answers, *clarified, *texts, *runs.programs]
-    read = files_read(paths, words)
+    paths = {path for path in sizes if path not in changed and not belongs_to_install(path)}
+    read = await asyncio.to_thread(files_read, paths, _naming_texts(state, change, runs))
     small = [path for path in read if sizes[path] <= INPUT_BYTES][:MOST_INPUTS]
-    rank = INPUTS + len(change.edited)
-    sections = [
-        await _input(path, workspace, rank + number)
-        for number, path in enumerate(sorted(small, key=lambda path: (sizes[path], path)))
-    ]
-    unnamed = [path for path in state["job"]["files"] if path in paths and path not in small]
+    contents = await asyncio.gather(*map(workspace.read, small))
+    found = {path: content or b"" for path, content in zip(small, contents, strict=True)}
+    sections = await asyncio.to_thread(_input_sections, found, INPUTS + len(change.edited))
+    unnamed = [path for path in state["job"]["files"] if path in paths and path not in found]
     others = [f"{visible(path)}, {sizes[path]:,} bytes" for path in unnamed[:MOST_LISTED]]
-    if len(unnamed) > MOST_LISTED:
-        others.append(f"and {len(unnamed) - MOST_LISTED} more")
-    return sorted(sections, key=lambda section: section.heading), others
+    if more := _more(unnamed):
+        others.append(f"and {more} more")
+    return {"inputs": sections, "others": others}
 
 
-async def _input(path: str, workspace: Workspace, rank: int) -> Section:
-    content = await workspace.read(path) or b""
-    heading = f"{visible(path)}, unchanged: {shape_of(path, content)}"
-    return section(heading, input_text(path, content), rank)
+def _naming_texts(state: State, change: Change, runs: ShownRuns) -> list[str]:
+    """The texts that may name a file: words of people and of the model, code and commands."""
+    answers = [each["text"] for each in state.get("answers", [])[-1:]]
+    clarified = [f"{each['question']}\n{each['answer']}" for each in state.get("clarified", [])]
+    files = (*change.code, *change.tests, *change.edited)
+    code = [each.text[:NAMING_CHARACTERS] for each in files[:MOST_LISTED]]
+    return [state["job"]["task"], *answers, *clarified, *code, *runs.programs]
+
+
+def _input_sections(contents: Mapping[str, bytes], rank: int) -> list[Section]:
+    order = sorted(contents, key=lambda path: (len(contents[path]), path))
+    ranks = {path: number for number, path in enumerate(order, rank)}
+    return [
+        section(
+            f"{visible(path)}, unchanged: {shape_of(path, content)}",
+            input_text(path, content),
+            ranks[path],
+        )
+        for path, content in sorted(contents.items())
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,7 @@ MOST_RUNS = 12
 """Runs whose outputs are shown, beside the verification."""
 MOST_READ = 40
 """The last runs. Those of earlier revisions are shown if the answer quotes them."""
-MOST_LISTED = 60
+MOST_LISTED = 20
 COMMAND_SHOWN = 120
 
 
@@ -57,8 +58,10 @@ class ShownRuns:
         others = [run for run in runs if run["id"] not in ids]
         answers = state.get("answers", [])
         words = quoted_words(answers[-1]["text"] if answers else "")
-        outputs = {run["id"]: await _outputs(run, ports.workspace) for run in others[-MOST_READ:]}
-        quoted = frozenset(key for key, texts in outputs.items() if _is_quoted(texts, words))
+        last = others[-MOST_READ:]
+        texts = await asyncio.gather(*(_outputs(run, ports.workspace) for run in last))
+        outputs = {run["id"]: each for run, each in zip(last, texts, strict=True)}
+        quoted = frozenset(run for run, each in outputs.items() if _is_quoted(each, words))
         known = [run for run in others if run["id"] in outputs]
         now = [run for run in known if run["revision"] == state["revision"]]
         best = [*(run for run in now if run["id"] not in quoted)]

@@ -22,6 +22,10 @@ class Section:
 
 def section(heading: str, text: str, rank: int, *, whole: bool = False) -> Section:
     """The section of a text that the job or its model wrote; see `agents.prompts.Ranked`."""
-    stand_in = f"[{heading}: {len(text):,} characters, not shown]"
     shown = fenced(head_and_tail(text, MOST_BUDGET)) if text else ""
-    return Section(heading, Ranked(shown, rank, stand_in, whole))
+    return Section(heading, ranked(shown, rank, whole=whole))
+
+
+def ranked(text: str, rank: int, *, whole: bool = False) -> Ranked:
+    """A text without a line above it; its size replaces it."""
+    return Ranked(text, rank, f"[{len(text):,} characters, not shown]", whole)

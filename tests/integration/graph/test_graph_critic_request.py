@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from support.graph.graphs import Journey, PlannedSandbox, needs, printed
 
-from agents.graph.job_input import JobInput
+from agents.context.ranked import fitted
+from agents.critic.request import critic_messages
+from agents.graph.job_input import JobInput, initial_state
+from agents.graph.state import State
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -25,6 +28,7 @@ GIVEN = {
     "dates.py": b"def parse(text):\n    return text\n",
     "unused.txt": b"Nobody reads this.",
 }
+STREAM = {"text": "", "dropped_bytes": 0, "digest": None}
 LOG = "".join(f"step {number} of the run\n" for number in range(2_000))
 
 
@@ -120,6 +124,29 @@ async def test_a_small_critic_gets_the_code_before_outputs_and_data(tmp_path: Pa
     assert "characters, not shown]" in small
     assert "characters, not shown]" not in large
     assert "t5.csv, new: 1,241 lines" in small
+
+
+async def test_a_change_of_many_files_fits_the_smallest_budget(tmp_path: Path) -> None:
+    journey = Journey.plan(tmp_path, [], PlannedSandbox({}))
+    files = {f"package/module_{n:04}.py": f"x = {n}\n".encode() * n for n in range(1_000)}
+    data = {f"data/table_{n:04}.csv": DATA.encode() for n in range(1_000)}
+    await journey.ports.workspace.apply({**files, **data})
+    state = {**initial_state(JobInput("Write many files.")), "revision": 1, "plan": ["Do it."]}
+    artifacts = {name: {"name": name, "digest": "d"} for name in data}
+    record = {"id": "r1", "number": 1, "revision": 1, "by": "executor", "tool": "python"}
+    record |= {
+        "code": {"text": "write()"},
+        "stdout": STREAM,
+        "stderr": STREAM,
+        "artifacts": [*artifacts.values()],
+    }
+    record |= {"end": "exited", "exit_code": 0, "signal": None, "succeeded": True}
+    state = {**state, "runs": [record], "artifacts": artifacts}
+    _, request = await critic_messages(cast("State", state), journey.ports)
+    text = str(fitted(request, 24_000).content)
+    assert len(text) <= 24_000
+    assert "=== package/module_0001.py, new\n```\nx = 1\n```" in text
+    assert text.count("940 more files are not listed.") == 2
 
 
 async def test_the_critic_sees_what_people_said(tmp_path: Path) -> None:
