@@ -15,6 +15,8 @@ from sandbox.protocol import Limits
 
 LONGEST_PATH = 240
 GIT = ".git"
+SCRATCH = ".scratch"
+"""The directory of files that are no part of a job's work, see `agents.runs.scratch`."""
 _FILLERS = "\u115f\u1160\u3164\uffa0"
 """Letters without a shape, of Hangul."""
 _ESCAPED = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
@@ -71,6 +73,11 @@ def objection(files: Mapping[str, int], new: Mapping[str, int], limits: Limits) 
     if any(map(belongs_to_install, new)):
         return f"files in {FOLDER}/ and {SETUP}/ are installed, and not written"
     return exceeded_limit(files, new, limits)
+
+
+def is_scratch(path: str) -> bool:
+    """Whether the path is in the scratch directory."""
+    return path.startswith(f"{SCRATCH}/")
 
 
 def own_files(workspace: Workspace) -> dict[str, int]:

@@ -16,6 +16,7 @@ from agents.parallel.branch_ports import branch_ports
 from agents.parallel.joined import join_context
 from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt
+from agents.runs.scratch import remove_scratch
 
 
 class Node(Protocol):
@@ -46,6 +47,7 @@ def build_branch(agent: Agent) -> Node:
                 level=branch_input["state"].get("level", 0),
             )
             done = await run_loop(agent, request, ports)
+            await remove_scratch(ports, at, branch_input["state"]["job"].get("start"))
             step_prompt = {
                 "revision": branch_input["revision"],
                 "text": done.answer,

@@ -22,6 +22,7 @@ from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt, task_prompt
 from agents.runs.record import EXECUTOR, last_number, still_there
 from agents.runs.report import ending_of
+from agents.runs.scratch import remove_scratch
 from agents.runs.start_files import StartFiles, files_at
 
 
@@ -52,6 +53,7 @@ def build_executor(agent: Agent) -> Node:
             steps=len(state["plan"]),
         )
         done = await run_loop(agent, request, ports)
+        await remove_scratch(ports, at, state["job"].get("start"))
         answered = {"revision": revision, "text": done.answer}
         for event in done.steps:
             await ports.events.emit(event)

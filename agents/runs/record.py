@@ -9,6 +9,7 @@ from typing import Any, Final
 from agents.failures.classify import classify, of_verification
 from agents.failures.failure import FailureClass
 from agents.graph.state import ArtifactFields, Run
+from agents.paths import is_scratch
 from agents.ports import Artifact, Ports, Workspace
 from agents.runs.installed import belongs_to_install
 from agents.runs.kept_files import choose_kept
@@ -70,7 +71,7 @@ async def recorded(
         "failure": None if seen.passed else failure(seen, program),
         "on": on,
         "workspace": ports.workspace.digest,
-        "artifacts": [artifact.fields() for artifact in artifacts],
+        "artifacts": [each.fields() for each in artifacts if not is_scratch(each.name)],
         "refused": [*result.refused, *kept_files.reasons],
     }
     if program.seconds is not None:

@@ -25,7 +25,7 @@ async def read_file(
     offset: Annotated[int, Field(ge=1)] = 1,
     limit: Annotated[int | None, Field(ge=1)] = None,
 ) -> Answer:
-    """Read a text file, or some of its lines. A long file is shown in part.
+    """Read a text file, or some of its lines: at most 20,000 characters.
 
     Args:
         offset: The first line, from 1.

@@ -18,8 +18,8 @@ Seconds = Annotated[int | None, Field(ge=1, le=600)]
 
 
 async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None) -> Answer:
-    """Run any program with bash, and see its output. A script stops at the first command that
-    fails.
+    """Run any program with bash, and see 16,000 characters of each output. A script stops at the
+    first command that fails.
 
     Args:
         command: The command line; several lines are a script.

@@ -9,6 +9,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from typing_extensions import TypedDict
 
 from agents.graph.state import ArtifactFields, Run
+from agents.paths import is_scratch
 from agents.ports import Artifact
 from agents.runs.record import RecordedRun
 
@@ -41,7 +42,9 @@ def of_use(
 ) -> Trace:
     """The trace of a call that ran nothing. `diff` is the change of a file that existed before. A
     diff of more than DIFF_KEPT characters is left out: the new version has the content."""
-    files: list[ArtifactFields] = [artifact.fields() for artifact in made]
+    files: list[ArtifactFields] = [
+        artifact.fields() for artifact in made if not is_scratch(artifact.name)
+    ]
     data: dict[str, Any] = {"tool": tool, "path": path, "ok": ok, "note": note, "artifacts": files}
     if 0 < len(diff) <= DIFF_KEPT:
         data["diff"] = diff

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from support.graph.graphs import (
     PLAN,
     Journey,
+    Planned,
     PlannedSandbox,
     call,
+    needs,
     only,
     printed,
     turn,
@@ -21,6 +24,10 @@ from support.graph.graphs import (
 from agents.graph.job_input import JobInput
 from agents.nodes.planner import DEFAULT_PLAN
 from agents.ports import Bounds, Earlier
+from agents.ports.memory import MemoryWorkspace
+from agents.tools.python import python
+from agents.tools.read_file import read_file
+from agents.tools.shell import shell
 from sandbox.protocol import RunResult, SandboxUnavailable
 
 TASK = "Add two numbers."
@@ -184,3 +191,46 @@ async def test_trouble_of_the_sandbox_is_no_failure_of_the_code(tmp_path: Path) 
     await journey.go_on()
     assert (await journey.outcome()).approved
     assert only(journey.data_of("critiqued"))["revision"] == 1
+
+
+async def test_scratch_files_stay_for_a_pass_and_are_no_part_of_the_work(tmp_path: Path) -> None:
+    log = {".scratch/log.txt": b"seen"}
+    answers: dict[str, Planned] = {
+        "look": replace(printed("looked\n"), changed=log),
+        "check": needs("a.py"),
+    }
+    sandbox = PlannedSandbox(answers)
+    turns = [
+        PLAN,
+        turn(
+            "executor", TASK,
+            call("write_file", path=".scratch/probe.py", content="probe"),
+            call("write_file", path="a.py", content="a"),
+            call("python", code="look"),
+            after=0,
+        ),
+        turn(
+            "executor", "new or changed files: .scratch/log.txt",
+            call("verify", command=["check"]), after=1,
+        ),
+        turn("executor", "exit code 0", "Done.", after=2),
+        verdict("(revision 1)", "approve"),
+    ]  # fmt: skip
+    given = {".scratch/given.txt": b"given"}
+    journey = Journey.plan(tmp_path, turns, sandbox, given)
+    await journey.begin(JobInput(TASK, start=journey.ports.workspace.digest))
+    assert {".scratch/log.txt", ".scratch/probe.py"} <= set(sandbox.seen[1])
+    assert set(sandbox.seen[2]) == {"a.py", ".scratch/given.txt"}
+    assert set(journey.ports.workspace.list()) == {"a.py", ".scratch/given.txt"}
+    ended = await journey.outcome()
+    assert (ended.approved, [file["name"] for file in ended.artifacts]) == (True, ["a.py"])
+    made = [data["artifacts"] for data in journey.data_of("tool_used", "run_finished")]
+    assert [file["name"] for files in made for file in files] == ["a.py"]
+    again = MemoryWorkspace(journey.record)
+    assert again.digest == journey.ports.workspace.digest
+
+
+def test_the_tools_state_the_bounds_of_what_they_show() -> None:
+    bounds = Bounds()
+    for tool, most in ((shell, bounds.output), (python, bounds.output), (read_file, bounds.read)):
+        assert f"{most:,} characters" in (tool.__doc__ or "")
