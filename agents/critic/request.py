@@ -205,9 +205,9 @@ async def _inputs(
     read = await asyncio.to_thread(files_read, paths, _naming_texts(state, change, runs))
     small = [path for path in read if sizes[path] <= INPUT_BYTES][:MOST_INPUTS]
     contents = await asyncio.gather(*map(workspace.read, small))
-    found = {path: content or b"" for path, content in zip(small, contents, strict=True)}
-    sections = await asyncio.to_thread(_input_sections, found, INPUTS + len(change.edited))
-    unnamed = [path for path in state["job"]["files"] if path in paths and path not in found]
+    loaded = {path: content or b"" for path, content in zip(small, contents, strict=True)}
+    sections = await asyncio.to_thread(_input_sections, loaded, INPUTS + len(change.edited))
+    unnamed = [path for path in state["job"]["files"] if path in paths and path not in loaded]
     others = [f"{visible(path)}, {sizes[path]:,} bytes" for path in unnamed[:MOST_LISTED]]
     if more := _more(unnamed):
         others.append(f"and {more} more")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agents.evidence.conclusions import PASSES_BEFORE
 from agents.paths import visible
 from agents.texts import one_line
 
@@ -18,11 +19,11 @@ def verification_lines(verified: Mapping[str, Any]) -> list[str]:
     """One sentence for each experiment and for each figure. Records of older releases lack the
     figures. The notes on a verification that holds describe the experiments that weaken it."""
     notes = verified.get("notes", ())
-    noted = verified.get("holds") and notes
+    noted = bool(verified.get("holds") and notes)
     experiments = verified.get("experiments", ())
-    lines = [_experiment(each) for each in experiments if not (noted and _weakens(each))]
+    lines = [_experiment(each) for each in experiments if not (noted and _is_noted(each, notes))]
     lines += _strength(verified.get("strength"))
-    lines += _functions(verified.get("functions"))
+    lines += _functions(verified.get("functions"), noted=noted)
     if verified.get("own_word"):
         lines.append(
             "Only the program itself verifies it: its exit code is the program's own word."
@@ -32,10 +33,12 @@ def verification_lines(verified: Mapping[str, Any]) -> list[str]:
     return [*lines, *notes]
 
 
-def _weakens(tried: Mapping[str, Any]) -> bool:
-    """Whether a run with files that cannot load has not failed by itself."""
-    passed = tried["still_green"] or tried.get("undecided", False)
-    return tried.get("kind") != "before" and bool(passed)
+def _is_noted(tried: Mapping[str, Any], notes: Sequence[str]) -> bool:
+    """Whether a note describes the experiment. A job that is to change no behaviour has no note on
+    the state before."""
+    if tried.get("undecided"):
+        return True
+    return tried["still_green"] and (tried.get("kind") != "before" or PASSES_BEFORE in notes)
 
 
 def _experiment(tried: Mapping[str, Any]) -> str:
@@ -60,14 +63,14 @@ def _strength(strength: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"It does not notice `{after}` instead of `{before}` in {place}."
 
 
-def _functions(functions: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
+def _functions(functions: Mapping[str, Sequence[str]] | None, *, noted: bool) -> Iterator[str]:
     if functions is None:
         return
     executed, others = functions["executed"], functions["not_executed"]
     total = len(executed) + len(others)
     if total == 0:
         return
-    missing = f"; not {_names(others)}" if others else ""
+    missing = f"; not {_names(others)}" if others and not noted else ""
     yield f"It executes {len(executed)} of the {total} functions that the job changed{missing}."
 
 

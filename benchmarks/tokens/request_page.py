@@ -16,6 +16,7 @@ from agents.graph.job_input import JobInput, initial_state
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
+from agents.ports import Bounds
 from agents.ports.environment import Environment
 from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
 from agents.prompts import fenced
@@ -32,6 +33,8 @@ STEPS = [
     "Sum the amounts in sales.csv by month in sales.py, and check the sums with a small test.",
     "Draw the bar chart into sales.png, and print the best month.",
 ]
+MUTATIONS = 4
+"""Fewer than a worker tries, so that the time for experiments never ends before the last."""
 ENVIRONMENT = Environment(
     "3.11.9",
     ("matplotlib 3.11.2", "numpy 2.4.6", "pandas 3.1.1", "pytest 9.2.0"),
@@ -177,6 +180,7 @@ async def send_example() -> Example:
             ports_over(record, sandbox, RoleModels.alone(pool, MODEL)),
             workspace=workspace,
             environment=ENVIRONMENT,
+            bounds=Bounds(mutations=MUTATIONS),
         )
         files = await start_files(ports)
         job = JobInput(
