@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.errors import GraphDrained
 from langgraph.runtime import Runtime
 
 from agents.calls.call_key import call_key, for_call
@@ -36,7 +37,8 @@ async def ask_critic(
     """The critic's verdict, or the error of its reply.
 
     Model calls and tool calls are journaled: a crash repeats only the call in flight. Raises the
-    errors of `agents.calls.journal.model_call` and of the sandbox.
+    errors of `agents.calls.journal.model_call` and of the sandbox, and GraphDrained between two
+    requests if the worker stops: LangGraph itself looks only between two nodes.
     """
     ports, at = runtime.context, call_key(runtime.execution_info)
     tools, left = schemas_of(critic_tools(ports)), ports.bounds.critic_calls
@@ -67,3 +69,5 @@ async def ask_critic(
             conversation.append(answered)
             left -= 1
         replies += 1
+        if runtime.drain_requested:
+            raise GraphDrained(runtime.drain_reason or "shutdown")

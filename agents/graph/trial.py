@@ -63,7 +63,8 @@ class Step(StrEnum):
     """The steps of a trial, in order."""
 
     FORCED_TOOL = "forced_tool"
-    """Planner and critic offer one tool, and the model has to call it."""
+    """The planner offers one tool, and the model has to call it. The critic's requests force a call
+    in the same way."""
     TOOL_CALL = "tool_call"
     """The executor offers all tools, and the model calls one of them."""
     TOOL_RESULT = "tool_result"

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from integration.graph.test_graph_crashes import CrashingJournal
+from langgraph.errors import GraphDrained
+from langgraph.runtime import RunControl
 from support.graph.graphs import (
     PLAN,
     Crash,
@@ -198,6 +200,27 @@ async def test_no_call_of_the_critic_begins_after_a_cancel(tmp_path: Path) -> No
         await journey.begin(JobInput(TASK))
     assert used(journey) == []
     assert [data["role"] for data in journey.data_of("model_called")].count("critic") == 1
+
+
+async def test_a_drained_critique_goes_on_after_its_last_call(tmp_path: Path) -> None:
+    journey, control = job(tmp_path, *LOOKS), RunControl()
+
+    class Draining(MemoryJournal):
+        """Asks for a drain when the critic's first tool call is on record."""
+
+        async def record(self, key: str, finished: Finished) -> None:
+            await super().record(key, finished)
+            if any(event.data.get("by") == "critic" for event in finished.events):
+                control.request_drain()
+
+    journey.ports = journey.with_ports(journal=Draining(journey.record))
+    with pytest.raises(GraphDrained):
+        await journey.begin(JobInput(TASK), control)
+    assert (len(used(journey)), journey.data_of("critiqued")) == (2, [])
+    await journey.go_on()
+    assert len(used(journey)) == 3
+    assert len(journey.data_of("model_called")) == 7
+    assert (await journey.outcome()).approved
 
 
 async def test_a_larger_budget_continues_a_critique_where_it_stopped(tmp_path: Path) -> None:
