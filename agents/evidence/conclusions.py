@@ -65,9 +65,6 @@ class Results:
                 f"The verification does not exercise {listed(unnoticed)}: it passes although"
                 f" {subject} cannot be loaded."
             )
-        if self.calls is not None and self.calls.executed and self.calls.not_executed:
-            names = listed([each.full_name for each in self.calls.not_executed])
-            yield f"The verification does not execute {names}."
         yield from self._unknown()
 
     def _unknown(self) -> Iterator[str]:
@@ -82,6 +79,12 @@ class Results:
         tried = self.strength["tried"] if self.strength else 0
         if tried < self.mutations:
             yield f"The time for experiments ended after {tried} of {self.mutations} mutations."
+
+    def distinguishes(self) -> bool:
+        """Whether it fails over other code that runs: without the change, or with a mutation."""
+        before = (each for each in self.experiments if each["kind"] == "before")
+        noticed = self.strength["noticed"] if self.strength else 0
+        return noticed > 0 or any(not (each["still_green"] or each["undecided"]) for each in before)
 
     def exercised(self) -> list[str]:
         """The files that it may exercise: it does not pass with each by itself unable to load."""

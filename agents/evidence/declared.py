@@ -80,7 +80,15 @@ def by_program(state: State) -> Verification:
     rests = makers[-1] if last["succeeded"] else last
     failed = f"{last['id']} failed, and nothing has been run since: {cause(last)}"
     found = unverified(state, None if last["succeeded"] else failed)
-    return {**found, "source": "program", "run": rests["id"], "command": short(rests)}
+    checked = last is not rests and last.get("tool") == VERIFY
+    return {
+        **found,
+        "source": "program",
+        "run": rests["id"],
+        "command": short(rests),
+        "own_word": last["succeeded"] and not checked,
+        "judged_by": "exit_code",
+    }
 
 
 def by_answer(state: State, *, has_files: bool) -> Verification:

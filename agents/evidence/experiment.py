@@ -46,6 +46,12 @@ def tried_alone(
     return [path for path in code if path != driver] or code
 
 
+def is_its_own_check(changed: Sequence[ChangedFile], command: str) -> bool:
+    """Whether the command runs only the programs that the job changed: it names each of them."""
+    paths = [file.path for file in changed_sources(changed)]
+    return bool(paths) and all(_names(command, path) for path in paths)
+
+
 def changed_sources(changed: Sequence[ChangedFile]) -> list[ChangedFile]:
     """The changed source files, deleted files included."""
     return [file for file in changed if is_source(file.path, file.after or file.before or b"")]

@@ -127,6 +127,18 @@ def missing_evidence(state: Mapping[str, Any]) -> str | None:
     return found["problem"] if found else NOT_VERIFIED
 
 
+def overridden(state: Mapping[str, Any]) -> str | None:
+    """The problem that a person's approval overrides, or None. If the job asks for no evidence,
+    its absence is no problem; a failed check or verification is."""
+    problem = missing_evidence(state)
+    if problem is None or state["job"].get("evidence") != "none":
+        return problem
+    found = verification_of(state)
+    run = next((run for run in state.get("runs", ()) if found and run["id"] == found["run"]), None)
+    failed = run is not None and not run["succeeded"]
+    return problem if failed or unpassed_checks(state) or unresolved(state) else None
+
+
 def critique_of(state: Mapping[str, Any], said: Verdict | None, why: str = UNREADABLE) -> Critique:
     """The critique of the current revision; `said` is None without a readable reply."""
     if said is None:

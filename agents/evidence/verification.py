@@ -33,7 +33,12 @@ from agents.evidence.declared import (
     short,
     why_no_evidence,
 )
-from agents.evidence.experiment import changed_sources, to_revert, tried_alone
+from agents.evidence.experiment import (
+    changed_sources,
+    is_its_own_check,
+    to_revert,
+    tried_alone,
+)
 from agents.evidence.record import JudgedBy, Verification, unverified
 from agents.evidence.run_experiments import Attempt, Experiments, Subject
 from agents.evidence.sources import sources_in
@@ -69,7 +74,7 @@ async def verify_files(state: State, ports: Ports, at: CallKey) -> tuple[Verific
     if declared is None or (not sources and declared.source == "default"):
         return (unverified(state, NO_RUN) if sources else by_program(state)), []
     found, made = await work.by_command(declared)
-    if sources or declared.source == "job" or not found["holds"]:
+    if work.has_experiments or declared.source == "job" or not found["holds"]:
         return found, made
     return by_program(state), made
 
@@ -83,6 +88,12 @@ class _Work:
     at: CallKey
     tree: Tree
     changed: Sequence[ChangedFile]
+
+    @property
+    def has_experiments(self) -> bool:
+        """Whether the job has changed source files, or files that it began with."""
+        edited = any(file.before is not None for file in self.changed)
+        return edited or bool(changed_sources(self.changed))
 
     async def by_checks(self, report: Mapping[str, Any]) -> Verification:
         """By the acceptance checks, whose report on these files exists."""
@@ -153,10 +164,13 @@ class _Work:
         run: Callable[[Tree, Limits], Awaitable[Attempt]],
     ) -> Verification:
         """The verification, with the experiments on it. `text` is the text of its program."""
-        if not found["holds"] or not changed_sources(self.changed):
+        if not found["holds"] or not self.has_experiments:
             return found
 
         subject = self._subject(found, text, seconds, run)
+        by_itself = found["judged_by"] == "exit_code" and found["source"] in {"model", "default"}
+        own_word = by_itself and is_its_own_check(self.changed, text)
+        same = self.state.get("keeps_behaviour", False)
 
         async def make() -> tuple[ToolMessage, Finished]:
             results = await Experiments(subject).make()
@@ -165,9 +179,10 @@ class _Work:
                 "experiments": results.experiments,
                 "problem": problem,
                 "holds": problem is None,
-                "notes": [] if problem else [*results.notes()],
+                "notes": [] if problem else [*results.notes(same_behaviour=same)],
                 "functions": results.calls.record() if results.calls else None,
                 "strength": results.strength,
+                "own_word": own_word and problem is None and not results.distinguishes(),
             }
             message = ToolMessage("", tool_call_id="experiment", artifact=outcome)
             return message, finished_call(message)

@@ -84,7 +84,8 @@ class State(TypedDict, total=False):
     workspace, artifacts}). `reports` are the reports of the acceptance checks and `checked` is the
     last one, with its revision. `tests` are the tester's files by path, `interface` what they
     expect of the code. `asked` are the planner's questions ({question, default}), `clarified` the
-    answers ({question, answer, by}). `only_answer`: by the plan, the task only asks a question.
+    answers ({question, answer, by}). By the plan, the task only asks a
+    question (`only_answer`), or is to keep the behaviour (`keeps_behaviour`).
     `verifications` has one record for each pass and each edit
     (`agents.evidence.record`).
 
@@ -96,6 +97,7 @@ class State(TypedDict, total=False):
     job: JobFields
     plan: list[str]
     only_answer: bool
+    keeps_behaviour: bool
     messages: Messages
     revision: int
     answers: Growing

@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 from agents.calls.call_key import call_key
 from agents.checks.check_reports import criteria, failing
 from agents.evidence.declared import last_declaration
+from agents.evidence.record import UnnoticedMutation
 from agents.evidence.verdict import CRITIC, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.failures.feedback import failed_verifications
@@ -105,7 +106,7 @@ async def _request(state: State, ports: Ports) -> Prompt:
     }
     if is_paused(state) and feedback["by"] != CRITIC:
         return prompt("executor/go_on", edits=edits, **said)
-    review = {**said, **failing(state)}
+    review = {**said, **failing(state), "unnoticed": _unnoticed(state)}
     return prompt("executor/feedback", edits=edits, verified=_failed_verification(state), **review)
 
 
@@ -116,6 +117,21 @@ def _comments(state: State) -> list[dict[str, Any]]:
         return []
     found: list[dict[str, Any]] = decisions[-1].get("comments", [])
     return found
+
+
+def _unnoticed(state: State) -> list[UnnoticedMutation]:
+    """The mutations that the verification does not notice, for the first critique that sends back
+    work with such mutations. They never send work back by themselves."""
+    if state["feedback"] is None or state["feedback"]["by"] != CRITIC:
+        return []
+    revised = {each["revision"] for each in state.get("critiques", ())}
+    by_revision = {
+        each["revision"]: strength["unnoticed"]
+        for each in state.get("verifications", ())
+        if each["revision"] in revised and (strength := each.get("strength"))
+    }
+    earlier = any(found for revision, found in by_revision.items() if revision < state["revision"])
+    return [] if earlier else by_revision.get(state["revision"], [])
 
 
 def _failed_verification(state: State) -> dict[str, Any] | None:

@@ -26,7 +26,9 @@ DEFAULT_PLAN = (
 """The plan for any task, if the model gives no usable one."""
 MAX_STEPS = 7
 NO_PARTS = "the planner sees no large parts that are independent"
+SAME = "the behaviour stays the same"
 QUESTION = "the task only asks a question: no file is to be changed"
+_KEEPS = "true if the task asks only for a change that keeps the behaviour, such as a refactoring"
 _ONLY_ANSWER = "true if the task only asks a question, and no file is to be made or changed"
 
 
@@ -37,6 +39,7 @@ class Plan(BaseModel):
         min_length=1, max_length=MAX_STEPS, description=f"1 to {MAX_STEPS} steps, each one sentence"
     )
     only_answer: bool = Field(False, description=_ONLY_ANSWER)
+    keeps_behaviour: bool = Field(False, description=_KEEPS)
 
 
 class Step(BaseModel):
@@ -64,18 +67,21 @@ class ParallelPlan(BaseModel):
         False, description="true if no two large parts of the task are independent"
     )
     only_answer: bool = Field(False, description=_ONLY_ANSWER)
+    keeps_behaviour: bool = Field(False, description=_KEEPS)
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A plan, its source, and its waves of parallel steps (None: the job is not parallel).
-    `only_answer`: the task only asks a question."""
+    `only_answer`: the task only asks a question. `keeps_behaviour`: the change is to keep the
+    behaviour."""
 
     steps: list[str]
     source: str
     note: str = ""
     waves: Waves | None = None
     only_answer: bool = False
+    keeps_behaviour: bool = False
 
 
 async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
@@ -83,7 +89,12 @@ async def planner(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:
     ports = runtime.context
     planned = await _planned(state, runtime)
     notes = [planned.note, QUESTION if planned.only_answer else ""]
-    change: dict[str, Any] = {"plan": planned.steps, "only_answer": planned.only_answer}
+    notes.append(SAME if planned.keeps_behaviour else "")
+    change: dict[str, Any] = {
+        "plan": planned.steps,
+        "only_answer": planned.only_answer,
+        "keeps_behaviour": planned.keeps_behaviour,
+    }
     waves: list[list[int]] | None = None
     if planned.waves is not None:
         waves = [list(wave) for wave in planned.waves.waves]
@@ -114,7 +125,7 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
     if not parallel:
         plain = await ask_role(runtime, "planner", messages, Plan)
         if plain.value is not None:
-            return Planned(plain.value.steps, "model", only_answer=plain.value.only_answer)
+            return _as_planned(plain.value, plain.value.steps)
         return Planned(list(DEFAULT_PLAN), "default", _unread(plain.error))
     answer = await ask_role(runtime, "planner", messages, ParallelPlan)
     if answer.value is None:
@@ -130,7 +141,17 @@ async def _planned(state: State, runtime: Runtime[Ports]) -> Planned:
     else:
         found = waves([step.after for step in plan.steps], ports.bounds.max_parallel_steps)
     steps = [step.does for step in plan.steps]
-    return Planned(steps, "model", waves=found, only_answer=plan.only_answer)
+    return _as_planned(plan, steps, found)
+
+
+def _as_planned(plan: Plan | ParallelPlan, steps: list[str], waves: Waves | None = None) -> Planned:
+    return Planned(
+        steps,
+        "model",
+        waves=waves,
+        only_answer=plan.only_answer,
+        keeps_behaviour=plan.keeps_behaviour,
+    )
 
 
 def _unread(error: str | None) -> str:

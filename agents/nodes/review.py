@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.types import interrupt
 
 from agents.checks.check_reports import report_of
-from agents.evidence.verdict import missing_evidence, verification_of
+from agents.evidence.verdict import overridden, verification_of
 from agents.graph.decision import Action, Decision
 from agents.graph.state import Run, State, is_paused, text_in
 
@@ -21,12 +21,12 @@ RUNS_SHOWN = 3
 async def review(state: State) -> dict[str, Any]:
     """Pause, then put the decision into the state. An invalid one raises; the job stays paused."""
     decision = interrupt(review_payload(state), response_schema=Decision)
-    proven = missing_evidence(state) is None
+    proven = overridden(state) is None
     return decision_update(decision, proven=proven, revision=state["revision"])
 
 
 def decision_update(decision: Decision, *, proven: bool, revision: int) -> dict[str, Any]:
-    """The update of the state. An approval of work without evidence is an override."""
+    """The update of the state. An approval of work that is not `proven` is an override."""
     action = Action(decision["action"])
     override = action is Action.APPROVE and not proven
     change: dict[str, Any] = {
@@ -65,7 +65,7 @@ def review_payload(state: State) -> dict[str, Any]:
         "critiques": state.get("critiques", []),
         "decisions": state.get("decisions", []),
         "revision": state["revision"],
-        "unproven": missing_evidence(state),
+        "unproven": overridden(state),
         "verification": verification_of(state),
         "checks": report_of(state),
         "paused": is_paused(state),

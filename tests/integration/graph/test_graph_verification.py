@@ -252,6 +252,78 @@ async def test_a_change_that_makes_no_difference_is_noted(
     assert (await journey.outcome()).approved_by == "critic"
 
 
+async def test_a_change_that_is_to_keep_the_behaviour_passes_before_it(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    given = {"sums.py": RIGHT.encode(), "test_sums.py": TEST.encode()}
+    plan = call("Plan", steps=["Swap the operands."], keeps_behaviour=True)
+    other = write("sums.py", RIGHT.replace("a + b", "b + a"))
+    turns = [
+        turn("planner", "The task:", plan),
+        turn("executor", TASK, other, pytest_over(), after=0),
+        turn("executor", "", "Done.", after=1),
+        verdict("(revision 1)", "approve"),
+    ]
+    journey = Journey.plan(tmp_path, turns, sandbox, given)
+    await journey.begin(JobInput(TASK, files=tuple(given)))
+    found = only(journey.data_of("verified"))
+    assert (tried(found, "before"), found["notes"]) == ([(["sums.py"], True)], [])
+
+
+OWN_WORD: dict[str, tuple[list[Written], bool]] = {
+    "a program that prints": ([python("print('all found')")], True),
+    "a program that verifies itself": (
+        [write("look.py", "print('all found')\n"), command("python", "look.py")], True,
+    ),
+    "data that another program verifies": (
+        [python("open('n.txt', 'w').write('3')"), command("grep", "-q", "3", "n.txt")], False,
+    ),
+    "a program that another one verifies": (
+        [WRITES, write("check.py", CHECK), command("python", "check.py")], False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "own_word"), OWN_WORD.values(), ids=OWN_WORD)
+async def test_a_program_that_is_verified_by_itself_alone_is_its_own_word(
+    tmp_path: Path, sandbox: LocalSandbox, calls: list[Written], own_word: bool
+) -> None:
+    journey = await done(tmp_path, sandbox, *calls)
+    found = only(journey.data_of("verified"))
+    assert (found["holds"], found["own_word"]) == (True, own_word)
+    assert found["judged_by"] == "exit_code"
+
+
+async def test_unnoticed_mutations_are_given_to_the_executor_once(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    weak = write("test_sums.py", TEST.replace("== 3", "is not None"))
+    turns = [
+        PLAN,
+        turn("executor", TASK, WRITES, weak, pytest_over(), after=0),
+        turn("executor", "passed", "It adds.", after=1),
+        verdict("(revision 1)", "revise", "Say more."),
+        turn(
+            "executor", "- sums.py:2: `return a - b` instead of `return a + b`\n", "More.", after=2
+        ),
+        verdict("(revision 2)", "revise", "Say still more."),
+        turn("executor", "Say still more.\n\nFix this", "Still more.", after=3),
+        verdict("(revision 3)", "approve"),
+    ]
+    journey = Journey.plan(tmp_path, turns, sandbox, bounds=MUTATED)
+    await journey.begin(JobInput(TASK))
+    assert (await journey.outcome()).approved_by == "critic"
+
+
+async def test_a_changed_setting_is_reverted(tmp_path: Path, sandbox: LocalSandbox) -> None:
+    test = b"def test_limit():\n    assert open('limit.txt').read() == '5'\n"
+    given = {"limit.txt": b"4", "test_limit.py": test}
+    journey = await done(tmp_path, sandbox, write("limit.txt", "5"), pytest_over(), files=given)
+    found = only(journey.data_of("verified"))
+    assert (found["source"], found["holds"]) == ("model", True)
+    assert tried(found, "before") == [(["limit.txt"], False)]
+
+
 async def test_a_file_that_nothing_exercises_is_named(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:

@@ -250,7 +250,9 @@ async def test_functions_that_are_not_executed_are_named() -> None:
     code = ChangedCode(functions=[ADD, SUB])
     made = await Verification(needs=["a.py"], code=code, runs=[0]).experiments("a.py")
     assert problem_of(made) is None
-    assert notes(made) == "The verification does not execute a.py::sub."
+    assert made.results.calls is not None
+    names = made.results.calls.record()
+    assert names == {"executed": ["a.py::add"], "not_executed": ["a.py::sub"]}
 
 
 @pytest.mark.asyncio

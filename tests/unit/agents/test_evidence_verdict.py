@@ -15,6 +15,7 @@ from agents.evidence.verdict import (
     critique_of,
     feedback_text,
     missing_evidence,
+    overridden,
 )
 
 RED = "the verification `pytest` failed: 1 failed"
@@ -179,3 +180,21 @@ def test_nothing_is_approved_unless_its_last_verification_holds(
 def test_a_number_of_any_length_names_no_run(named: str) -> None:
     said = Verdict(verdict="revise", runs=[named])
     assert critique_of(state(), said)["runs"] == []
+
+
+@pytest.mark.parametrize(
+    ("found", "more", "problem"),
+    [
+        (verified(), {}, None),
+        (verified(NO_PROGRAM, run=None), {}, None),
+        (verified("nothing has been run", run=None), {}, None),
+        (verified("still passes when a.py cannot be loaded"), {}, None),
+        (verified(RED), {"runs": [run(1), run(2, ok=False)]}, RED),
+    ],
+    ids=["verified", "a document", "nothing run", "no evidence", "red"],
+)
+def test_a_person_overrides_no_missing_evidence_if_the_job_asks_for_none(
+    found: Any, more: dict[str, Any], problem: str | None
+) -> None:
+    assert overridden(state(found, job={"evidence": "none"}, **more)) == problem
+    assert overridden(state(found, **more)) == found["problem"]
