@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+
+from langchain_core.messages import AIMessage, BaseMessage
 
 _WORD = re.compile(r"[\w./+-]+")
 _IMPORT = re.compile(
@@ -48,3 +50,9 @@ def _modules(text: str) -> Iterable[str]:
         yield module
         for name in (match[2] or "").split(","):
             yield f"{module}/{name.strip()}".strip("/")
+
+
+def paths_read(messages: Sequence[BaseMessage]) -> list[str]:
+    """The paths of the calls of `read_file` in a conversation."""
+    calls = (call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls)
+    return [str(call["args"].get("path", "")) for call in calls if call["name"] == "read_file"]

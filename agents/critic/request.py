@@ -21,7 +21,7 @@ from agents.checks.check_reports import shown
 from agents.context.ranked import MOST_BUDGET, fitted
 from agents.critic.change import Change, FileText, change_of
 from agents.critic.data_files import excerpt_of, input_text, shape_of
-from agents.critic.inputs import files_read
+from agents.critic.inputs import files_read, paths_read
 from agents.critic.runs import ShownRuns
 from agents.critic.sections import (
     CHANGE,
@@ -73,6 +73,7 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
     )
     instructions = render(
         "critic/system",
+        only_answer=state.get("only_answer", False),
         repository=ports.repository is not None,
         tools=list(critic_tools(ports)),
         calls=ports.bounds.critic_calls,
@@ -220,7 +221,8 @@ def _naming_texts(state: State, change: Change, runs: ShownRuns) -> list[str]:
     clarified = [f"{each['question']}\n{each['answer']}" for each in state.get("clarified", [])]
     files = (*change.code, *change.tests, *change.edited)
     code = [each.text[:NAMING_CHARACTERS] for each in files[:MOST_LISTED]]
-    return [state["job"]["task"], *answers, *clarified, *code, *runs.programs]
+    read = paths_read(state["messages"]) if state.get("only_answer") else []
+    return [state["job"]["task"], *answers, *clarified, *code, *runs.programs, *read]
 
 
 def _input_sections(contents: Mapping[str, bytes], rank: int) -> list[Section]:

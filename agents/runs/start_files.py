@@ -25,6 +25,8 @@ from sandbox.protocol import MIB, Command
 CONTEXT_SHARE = 8
 """The files in full take at most this part of the context of the executor's model."""
 FILES_LISTED = 40
+FILES_TRIED = 100
+"""The smallest files, of which some may be binary."""
 FILES_DESCRIBED = 8
 """Files whose first lines and definitions are shown."""
 HEAD_LINES = 3
@@ -80,7 +82,8 @@ async def texts_within(
 ) -> Mapping[str, str]:
     """The texts of the smallest files, by path, in at most `most` characters together."""
     texts: dict[str, str] = {}
-    for path, size in sorted(sizes.items(), key=lambda each: (each[1], each[0])):
+    smallest = sorted((size, path) for path, size in sizes.items() if size > 0)
+    for size, path in smallest[:FILES_TRIED]:
         if size > _BYTES_A_CHARACTER * most or len(texts) == FILES_LISTED:
             break
         text = as_text(await workspace.read(path) or b"")

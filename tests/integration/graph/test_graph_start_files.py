@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Ports
 from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.ports.repository import RepositoryFacts
 from agents.runs.start_files import StartFiles, start_files
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
 from sandbox.local import LocalSandbox
@@ -191,3 +192,71 @@ async def test_the_planner_sees_names_and_interface_of_the_checks(sandbox: Local
     assert "checks will run on the work: tests/test_amount.py." in asked
     assert "amount.py: parse_amount(text: str) -> float" in asked
     assert "`make all`" in asked
+
+
+async def test_no_more_than_the_smallest_files_are_read() -> None:
+    ports = _ports(PlannedSandbox({}), {f"{n:04}.bin": b"\xff" for n in range(3_000)})
+    reads = 0
+    read = ports.workspace.read
+
+    async def counted(path: str) -> bytes | None:
+        nonlocal reads
+        reads += 1
+        return await read(path)
+
+    ports.workspace.read = counted  # type: ignore[method-assign]
+    assert (await start_files(ports)).texts == {}
+    await ports.models.pool.aclose()
+    assert reads < 150
+
+
+async def _requests(
+    answer: Callable[[Request], Reply], job: JobInput, ports: Ports, state: Any = None
+) -> list[Request]:
+    with ProviderServer(answer) as server:
+        pool = ModelPool(ModelOptions({"groq": "none"}, {"groq": server.groq_url}))
+        ports = replace(ports, models=RoleModels.alone(pool, "groq:m"))
+        try:
+            await build(None).ainvoke(state or initial_state(job), context=ports)
+        finally:
+            await pool.aclose()
+    return server.requests
+
+
+def _text(request: Request) -> str:
+    return "\n".join(message.text for message in request.messages)
+
+
+async def test_every_role_reads_the_answers_of_people(sandbox: LocalSandbox) -> None:
+    parts = [{"does": "A.", "after": []}, {"does": "B.", "after": []}, {"does": "C."}]
+
+    def answer(request: Request) -> Reply:
+        tests = {"path": "test_a.py", "content": "import amount\n"}
+        written = {"interface": "amount.py", "files": [tests]}
+        verdict = {"verdict": "revise", "feedback": "No."}
+        replies = {"ParallelPlan": {"steps": parts}, "Tests": written, "Verdict": verdict}
+        forced = request.forced_tool
+        return Reply(tool_calls=(ToolCall(forced, replies[forced]),)) if forced else Reply("Done.")
+
+    state = initial_state(JobInput(TASK, write_tests=True, parallel=True, max_revisions=2))
+    state["clarified"] = [{"question": "Which comma?", "answer": "The German one.", "by": "Ada"}]
+    ports = _ports(sandbox, {"amount.py": SMALL})
+    requests = await _requests(answer, JobInput(TASK), ports, state)
+    roles = [request.forced_tool or "executor" for request in requests]
+    assert {"Tests", "ParallelPlan", "executor", "Verdict"} <= set(roles)
+    assert roles.count("executor") == 4  # two branches, the joining pass, a revision
+    for request in requests:
+        assert _text(request).count("Which comma?") == 1, request.forced_tool
+        assert _text(request).count("The German one.") == 1, request.forced_tool
+
+
+async def test_the_map_appears_once_in_each_request(sandbox: LocalSandbox) -> None:
+    repository = RepositoryFacts("c" * 40, 1, ("amount.py",))
+    ports = _ports(sandbox, {"amount.py": SMALL}, repository=repository)
+    line = "amount.py: parse_amount 1"
+    job = JobInput(TASK, files=("amount.py",), repository_map=line, max_revisions=3)
+    requests = await _requests(_answer, job, ports)
+    assert [each.forced_tool for each in requests].count(None) == 2
+    for request in requests:
+        expected = 0 if request.forced_tool == "Verdict" else 1
+        assert _text(request).count(line) == expected, request.forced_tool

@@ -458,13 +458,18 @@ READS = call("read_file", path="sums.py")
 
 
 async def asked(
-    folder: Path, plan: Written, *calls: Written, files: Mapping[str, bytes] | None
+    folder: Path,
+    plan: Written,
+    *calls: Written,
+    files: Mapping[str, bytes] | None,
+    seen: str = "(revision 1)",
 ) -> Journey:
-    """A job that asks a question, makes these calls in one reply, and answers; approved."""
+    """A job that asks a question, makes these calls in one reply, and answers. The critic, whose
+    request contains `seen`, approves."""
     turns = [plan, turn("executor", QUESTION, *calls, after=0)]
     turns += [turn("executor", "", "It returns 3, by line 2 of sums.py.", after=1)]
     turns += [turn("executor", ASKED, "There is none.", after=2)]
-    turns += [verdict("(revision 1)", "approve")]
+    turns += [verdict(seen, "approve")]
     journey = Journey.plan(folder, turns, LocalSandbox(PYTHON, pool_size=0), files)
     job = JobInput(QUESTION, files=tuple(files or ()), start=journey.ports.workspace.digest)
     try:
@@ -481,6 +486,14 @@ async def test_a_question_about_files_ends_with_an_answer(tmp_path: Path) -> Non
     assert (found["holds"], found["source"], found["run"]) == (True, "answer", None)
     assert found["notes"] == ["The task only asks a question, and no run shows the answer."]
     assert only(journey.data_of("planned"))["note"].startswith("the task only asks a question")
+
+
+async def test_the_critic_reads_the_files_that_the_executor_read(tmp_path: Path) -> None:
+    files = {"sums.py": RIGHT.encode(), "notes/units.txt": b"All sums are in cents.\n"}
+    reads = call("read_file", path="notes/units.txt")
+    seen = "23 bytes\n```\nAll sums are in cents.\n```"
+    journey = await asked(tmp_path, ASKS, reads, files=files, seen=seen)
+    assert (await journey.outcome()).approved_by == "critic"
 
 
 async def test_an_answer_that_a_run_shows_rests_on_the_run(tmp_path: Path) -> None:
