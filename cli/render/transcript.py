@@ -66,15 +66,20 @@ def _table(job: Job) -> Iterator[str]:
 
 def _end(job: Job) -> Iterator[str]:
     yield from ("## End", "")
-    result = job["result"]
-    by = result.get("approved_by") if result else None
-    yield from (f"{job['status']}, {f'approved by {by}' if by else 'approved by nobody'}", "")
+    yield from (f"{job['status']}, {_approval(job)}", "")
     if job["detail"]:
         yield from (*fenced(job["detail"], "text"), "")
     yield from ("| role | calls | tokens in | tokens out | cost |", "|---|---|---|---|---|")
     for role, paid in {**job["cost"]["roles"], "all": job["cost"]["total"]}.items():
         cells = (role, paid["calls"], paid["input_tokens"], paid["output_tokens"])
         yield f"| {' | '.join(map(str, cells))} | {spent(paid)} |"
+
+
+def _approval(job: Job) -> str:
+    if by := (job["result"] or {}).get("approved_by"):
+        return f"approved by {by}"
+    accepted = job["status"] == "succeeded" and job.get("unapproved")
+    return "accepted without approval" if accepted else "not approved"
 
 
 def _why(job: Job) -> str:
