@@ -69,7 +69,7 @@ async def _run(program: Program, ports: Ports) -> tuple[bool, str]:
     seen = await execute(ports, program, await ports.workspace.tree())
     result, limits, width = seen.result, program.within(ports.limits), ports.bounds.output
     if seen.report is None:
-        return seen.passed, run_report(result, result.refused, limits, width)
+        return seen.passed, run_report(result, result.refused, limits, width, seen.shell)
     text = pytest_answer(seen.report, seen.problem, result, result.refused, limits, width)
     return seen.passed, text
 

@@ -71,6 +71,19 @@ async def test_a_command_of_the_critic_runs_over_a_copy_of_the_files(
     assert ran["output"].startswith("exit code 0\n\nstdout:\nab\n")
 
 
+async def test_a_script_of_the_critic_names_the_command_that_failed(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    script = "ls\ngrep -n pow sums.py\nls test_sums.py"
+    _, (ran,) = await judged(
+        tmp_path,
+        sandbox,
+        turn("critic", "(revision 1)", call("run_again", command=script), after=0),
+        turn("critic", "line 2 of 3: `grep -n pow sums.py` exited 1", APPROVES, after=1),
+    )
+    assert ran["ok"] is False
+
+
 async def test_the_verification_is_run_again(tmp_path: Path, sandbox: LocalSandbox) -> None:
     journey, (again,) = await judged(
         tmp_path,
