@@ -2,8 +2,8 @@
 
 An exchange is a reply of the model with the results of its calls. As long as a conversation fits,
 it is sent unchanged, and the provider's cache knows all but its end. When it does not fit any more,
-exchanges are left out until half of the space is free. Such cuts are rare and large, because the
-rest of the request after a cut is paid in full again. The prompts (task, feedback) always stay, and
+exchanges are left out until two thirds of the space is free. Such cuts are rare and large, because
+the rest of the request after a cut is paid in full again. The prompts (task, feedback) always stay, and
 so does the newest exchange, because the model has not read its results.
 
 Why: docs/decisions/0083-the-context-bounds-a-conversation.md
@@ -26,6 +26,10 @@ from agents.tools.trace import traces
 
 READ = "read_file"
 """The tool that shows a file."""
+CUT = 3
+"""A cut leaves a third of the space in use. If it left a half, a job that ends soon after its first
+cut would cost up to 17 % more than without the cut; with a third, it is at most 8 % for three
+calls (8 KB a call, 128,000 tokens of context, cached input at a tenth of the price)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def trimmed(messages: Sequence[BaseMessage], most: int) -> Sequence[BaseMessage]
         repeated.append(newest)
         prompts += size(messages[newest.end : following.start if following else None])
         if prompts + sum(exchange.size for exchange in repeated) > most:
-            repeated = _cut(repeated, (most - prompts) // 2)
+            repeated = _cut(repeated, (most - prompts) // CUT)
     starts = {exchange.start for exchange in repeated}
     return _without(messages, [each for each in history if each.start not in starts])
 
