@@ -3,8 +3,8 @@
 An exchange is a reply of the model with the results of its calls. As long as a conversation fits,
 it is sent unchanged, and the provider's cache knows all but its end. When it does not fit any more,
 exchanges are left out until two thirds of the space is free. Such cuts are rare and large, because
-the rest of the request after a cut is paid in full again. The prompts (task, feedback) always stay, and
-so does the newest exchange, because the model has not read its results.
+the rest of the request after a cut is paid in full again. The prompts (task, feedback) always stay,
+and so does the newest exchange, because the model has not read its results.
 
 Why: docs/decisions/0083-the-context-bounds-a-conversation.md
 """

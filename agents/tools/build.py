@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from agents.executor.plan_progress import ARGUMENT
 from agents.models.schemas import compact
-from agents.tools.registry import Body
+from agents.tools.registry import LOOKING, Body
 
 
 class SchemaOnce(BaseModel):
@@ -34,8 +34,9 @@ class SchemaOnce(BaseModel):
 
 
 class PlanAwareTool(StructuredTool):
-    """A tool that the model sees with one more argument than its body takes: the steps of the plan.
-    It is removed before the body is called, see `agents.executor.plan_progress`."""
+    """A tool that the model sees with one more argument than its body takes, the steps of the plan,
+    unless it only looks at files. The argument is removed before the body is called, see
+    `agents.executor.plan_progress`."""
 
     offered: type[BaseModel]
 
@@ -66,16 +67,12 @@ def _tool(body: Body) -> BaseTool:
         raise ValueError(
             f"the tool {name} has an argument `{ARGUMENT}`, which is added to every tool"
         )
+    steps: dict[str, Any] = {} if body in LOOKING else {ARGUMENT: (list[int] | None, None)}
     return PlanAwareTool.from_function(
         coroutine=body,
         name=name,
         args_schema=own,
         parse_docstring=True,
         response_format="content_and_artifact",
-        offered=create_model(
-            name,
-            __base__=(own, SchemaOnce),
-            __doc__=own.__doc__,
-            plan_steps=(list[int] | None, None),
-        ),
+        offered=create_model(name, __base__=(own, SchemaOnce), __doc__=own.__doc__, **steps),
     )

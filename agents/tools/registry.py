@@ -35,6 +35,10 @@ TOOLS: tuple[Body, ...] = (
 )
 """In the order in which the model sees them: the beginning of every prompt is the same."""
 
+LOOKING: frozenset[Body] = frozenset({read_file, list_dir, search, git, view_image})
+"""Tools that only look at files. Their calls name no steps of the plan: each argument is part of
+every request, and a look is for the step that the next program or edit names."""
+
 
 def offered(name: str, ports: Ports) -> bool:
     """Whether the job's executor has the tool of this name."""

@@ -16,7 +16,6 @@ async def write_file(path: str, content: str, runtime: Runtime, append: bool = F
     """Write a new text file, or replace a whole one, which keeps its line ends.
 
     Args:
-        content: Its complete content.
         append: Add the content to the end of the file instead.
     """
     ports: Ports = runtime.context

@@ -244,3 +244,21 @@ async def test_a_job_within_the_context_that_its_server_names(tokens: int, *, st
         await pool.aclose()
     assert outcome(state).approved_by == "critic", provider.refused
     assert outcome(state).answer == "All is added up."
+
+
+async def test_no_request_hides_files_that_the_model_read_at_once() -> None:
+    """In a context of usual size, whatever the number of outputs."""
+    files = {f"part{n}.txt": f"part {n}\n{n}{'.' * 9_000}\n".encode() for n in range(5)}
+    reads = tuple(ToolCall("read_file", {"path": path}) for path in files)
+    looks = [Reply(tool_calls=reads), Reply(tool_calls=(ToolCall("list_dir", {}),)), Reply("Done.")]
+    verdict = Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve"}),))
+    plan = Reply(tool_calls=(ToolCall("Plan", {"steps": ["Read."]}),))
+    with ProviderServer([plan, *looks, verdict]) as server:
+        pool = ModelPool(ModelOptions({"groq": "key"}, {"groq": server.groq_url}))
+        ports = ports_of(RoleModels.alone(pool, "groq:llama-3.3-70b-versatile"))
+        ports = replace(ports, workspace=MemoryWorkspace(MemoryRecord(), files))
+        job = JobInput("Read the parts.", files=tuple(files), max_revisions=1)
+        await build(None).ainvoke(initial_state(job), context=ports)
+        await pool.aclose()
+    last = "".join(message.text for message in server.requests[3].messages)
+    assert [content.decode() in last for content in files.values()] == [True] * 5

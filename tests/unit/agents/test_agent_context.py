@@ -118,7 +118,10 @@ def test_results_that_were_not_read_are_never_left_out(sizes: list[list[int]]) -
         assert size(request) <= max(MOST, newest.size) + 500
         assert calls(request) == [m.tool_call_id for m in request if isinstance(m, ToolMessage)]
     for before, after in pairwise(made):
-        assert after[: len(before)] == before or size(after) < MOST / 3 + 500 + exchanges(after)[-1].size
+        assert (
+            after[: len(before)] == before
+            or size(after) < MOST / 3 + 500 + exchanges(after)[-1].size
+        )
 
 
 @given(sizes=EXCHANGES, most=st.integers(20_000, 400_000))
