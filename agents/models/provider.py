@@ -28,6 +28,7 @@ from typing_extensions import override
 
 from agents.models.call_context import CALL, CallContext, calling
 from agents.models.capabilities.listing import AGAIN_SECONDS, FRESH_SECONDS, ModelListing
+from agents.models.capabilities.output_limit import OutputLimit
 from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.describe import describe_error
@@ -40,7 +41,6 @@ from agents.models.errors import (
     ReplyCut,
     ReplyUnusable,
 )
-from agents.models.output_limit import OutputLimit
 from agents.models.providers import PROVIDERS
 from agents.models.replies.arguments import Schema
 from agents.models.replies.asking_again import ask_again

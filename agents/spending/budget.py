@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import Protocol
 
 from agents.errors import BudgetExhausted
+from agents.models.capabilities.output_limit import SMALL_OUTPUT
 from agents.models.errors import ModelError
 from agents.models.name import ModelName
-from agents.models.output_limit import SMALL_OUTPUT
 from agents.spending.billed import may_be_billed
 from agents.spending.pricing import Prices, Usage
 

@@ -5,9 +5,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 import settings.models
 from agents.models.build import build
+from agents.models.capabilities.output_limit import SMALL_OUTPUT, OutputLimit
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
-from agents.models.output_limit import SMALL_OUTPUT, OutputLimit
 from agents.models.provider import ProviderModel
 from agents.spending.usage_bound import PER_IMAGE, PER_REQUEST, max_usage
 
