@@ -114,10 +114,11 @@ class CodeReader:
 
     async def read(self, files: Sequence[ChangedFile]) -> ChangedCode:
         """The changed code of the Python files among `files`; empty if they cannot be parsed in
-        time. Raises what the sandbox raises."""
+        time. Raises what the sandbox raises, and `agents.errors.Stopped`."""
         texts = [found for file in files if (found := _texts(file)) is not None]
         if not texts:
             return ChangedCode()
+        await self.ports.cancel.check()
         order = {
             "files": texts,
             "seed": self.ports.workspace.digest,

@@ -6,10 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from agents.checks.copied_files import without_clashes
+from agents.evidence.sources import is_source, is_test
 from agents.graph.state import State
 from agents.ports import Workspace
 from agents.runs.installed import belongs_to_install
 from agents.tree import Tree
+
+MOST_TESTED = 500
+MOST_TESTED_BYTES = 16 * 1024 * 1024
+"""Source files of a repository that are made unable to load for a job that changes only tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +54,31 @@ async def changed_files(state: State, workspace: Workspace) -> Sequence[ChangedF
     return changed
 
 
+async def code_under_test(changed: Sequence[ChangedFile], workspace: Workspace) -> dict[str, bytes]:
+    """The source files of the job's repository, if the job has changed only tests of it. Empty for
+    other jobs, and for a repository with more than MOST_TESTED source files."""
+    sources = [file.path for file in changed if is_source(file.path, file.after or b"")]
+    if not sources or not all(map(is_test, sources)):
+        return {}
+    changed_paths = {*workspace.changed(), *workspace.links()}
+    sizes = workspace.list()
+    paths = [
+        path
+        for path in sizes
+        if path not in changed_paths and is_source(path) and not is_test(path)
+    ]
+    if len(paths) > MOST_TESTED or sum(sizes[path] for path in paths) > MOST_TESTED_BYTES:
+        return {}
+    return {path: await workspace.read(path) or b"" for path in paths}
+
+
 def reverted(tree: Tree, changed: Iterable[ChangedFile]) -> Tree:
-    """The tree with these files as they were before the job."""
+    """The tree with these files as they were before the job. Other files that cannot exist beside
+    them are left out."""
     earlier = {file.path: file.before for file in changed}
     unchanged = {path: data for path, data in tree.files.items() if path not in earlier}
     missing = frozenset(path for path, data in earlier.items() if data is None)
     removed = tree.removed | missing if tree.layers else tree.removed
     restored = {path: data for path, data in earlier.items() if data is not None}
-    return replace(tree, files=unchanged, removed=removed).over(restored)
+    files = without_clashes(unchanged, restored)
+    return replace(tree, files=files, removed=removed).over(restored)

@@ -25,6 +25,7 @@ from agents.evidence.changes import ChangedFile, reverted
 from agents.evidence.conclusions import Results
 from agents.evidence.experiment import MOST_ALONE, replaced
 from agents.evidence.record import ExperimentKind, Strength, experiment
+from agents.evidence.sources import is_test
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult
 
@@ -145,6 +146,7 @@ class Experiments:
         """Measure which changed functions run, and try mutations of the code."""
         exercised = set(self.results.exercised())
         files = [file for file in self.subject.changed if file.path in exercised]
+        files = [file for file in files if not is_test(file.path)]
         code = await self.subject.read(files)
         self.results.with_code = code.with_code
         if code.functions:

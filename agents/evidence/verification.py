@@ -22,7 +22,7 @@ from agents.checks.check_reports import checks_of, report_of, unpassed_checks
 from agents.checks.judge import judge
 from agents.checks.supervised.supervisor import SPENT
 from agents.evidence.changed_code import CodeReader
-from agents.evidence.changes import ChangedFile, changed_files
+from agents.evidence.changes import ChangedFile, changed_files, code_under_test
 from agents.evidence.declared import (
     NO_RUN,
     Declared,
@@ -167,7 +167,7 @@ class _Work:
         if not found["holds"] or not self.has_experiments:
             return found
 
-        subject = self._subject(found, text, seconds, run)
+        subject = await self._subject(found, text, seconds, run)
         by_itself = found["judged_by"] == "exit_code" and found["source"] in {"model", "default"}
         own_word = by_itself and is_its_own_check(self.changed, text)
         same = self.state.get("keeps_behaviour", False)
@@ -191,22 +191,24 @@ class _Work:
         outcome = (await journaled(self.ports, self.at.key(key), make)).artifact
         return cast("Verification", {**found, **outcome})
 
-    def _subject(
+    async def _subject(
         self,
         found: Verification,
         text: str,
         seconds: float,
         run: Callable[[Tree, Limits], Awaitable[Attempt]],
     ) -> Subject:
-        files, job, ports = self.tree.files, self.state["job"], self.ports
+        job, ports = self.state["job"], self.ports
+        tree = self.tree.over(await code_under_test(self.changed, ports.workspace))
+        sources = sources_in(tree.files, tree.files)
         has_start = job.get("start") is not None or ports.repository is not None
         return Subject(
             command=str(found["command"]),
-            tree=self.tree,
+            tree=tree,
             changed=self.changed,
             seconds=seconds,
             limits=ports.limits,
-            alone=tried_alone(self.changed, sources_in(files, files), text),
+            alone=tried_alone(self.changed, sources, text),
             to_revert=to_revert(self.changed, text) if has_start else (),
             run=run,
             read=CodeReader(ports, ports.bounds.mutations).read,

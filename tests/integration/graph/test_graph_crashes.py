@@ -26,6 +26,7 @@ from support.graph.graphs import (
     verdict,
 )
 
+from agents.errors import Stopped
 from agents.graph.job_input import JobInput
 from agents.ports import Finished
 from agents.ports.environment import Environment
@@ -188,3 +189,19 @@ async def test_neither_verification_nor_experiment_is_repeated(tmp_path: Path, a
     assert sandbox.ran == ["green", "green", "red"]
     assert journey.kinds().count("verified") == 1
     assert (await journey.outcome()).approved
+
+
+@pytest.mark.invariant("J11")
+async def test_no_experiment_starts_after_a_cancellation(tmp_path: Path) -> None:
+    sandbox = Experimenting({})
+    journey = Journey.plan(tmp_path, EDITED, sandbox, {"a.py": b"old"})
+
+    class CancelledAfterTheFirst:
+        async def check(self) -> None:
+            if "red" in sandbox.ran:
+                raise Stopped("the job was cancelled")
+
+    journey.ports = journey.with_ports(cancel=CancelledAfterTheFirst())
+    with pytest.raises(Stopped):
+        await journey.begin(JobInput(TASK, files=("a.py",)))
+    assert sandbox.ran == ["green", "green", "red"]  # the state before, and no broken file

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.graph.fixed_base import COMMIT, FixedBase
 
-from agents.evidence.changes import changed_files, reverted
+from agents.evidence.changes import changed_files, code_under_test, reverted
 from agents.paths import own_files
 from agents.ports.environment import Environment
 from agents.tree import Tree
@@ -69,6 +69,18 @@ async def test_a_file_that_an_earlier_job_deleted_is_no_change(blobs: DirectoryB
     assert (again.path, again.before, again.after) == ("app/old.py", None, b"x = 1\n")
     tree = reverted(await workspace.tree(), [again])
     assert (set(tree.files), tree.removed) == ({"app/main.py"}, {"app/old.py"})
+
+
+async def test_the_code_that_tests_of_a_repository_test_is_its_code(
+    blobs: DirectoryBlobs,
+) -> None:
+    workspace = await ManifestWorkspace.over(blobs, None, BASE)
+    of_job: Any = {"job": {"start": None}, "artifacts": {}}
+    await workspace.apply({"tests/test_main.py": b"def test_it():\n    pass\n"})
+    tested = await code_under_test(await changed_files(of_job, workspace), workspace)
+    assert tested == {"app/main.py": b"print(1)\n", "app/old.py": b""}
+    await workspace.apply({"app/main.py": b"print(2)\n"})
+    assert await code_under_test(await changed_files(of_job, workspace), workspace) == {}
 
 
 async def test_what_lies_in_git_is_not_kept(blobs: DirectoryBlobs) -> None:

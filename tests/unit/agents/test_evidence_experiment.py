@@ -83,6 +83,8 @@ def test_a_reverted_tree_has_the_files_of_before() -> None:
     before = reverted(tree, changed)
     assert before.files == {"a.py": b"1", "old.py": b"0", "kept.py": b""}
     assert before.removed == frozenset()
+    folder = reverted(Tree({"a/test_b.py": b""}), [ChangedFile("a", b"1", None)])
+    assert folder.files == {"a": b"1"}
     over_a_commit = reverted(Tree({"new.py": b""}, layers=("base",)), [changed[1]])
     assert (over_a_commit.files, over_a_commit.removed) == ({}, {"new.py"})
 
