@@ -9,6 +9,7 @@ HTML, SVG and scripts get their own types under their own names alone, for they 
 from __future__ import annotations
 
 import codecs
+import html
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -106,22 +107,36 @@ def media_type(path: str, content: bytes) -> str:
 
 
 def description_of(content: bytes) -> str:
-    """The text `Description` of a PNG file, on one line, at most DESCRIPTION_CHARACTERS; empty if
-    there is none. Charts of matplotlib get one in a sandbox (`zygote/charts.py`), and every program
-    can write one: it is text of the program."""
-    if not content.startswith(_PNG):
-        return ""
+    """The text `Description` of a PNG or SVG file, on one line; empty if there is none.
+
+    Charts of matplotlib get one in a sandbox (`zygote/charts.py`), and every program can write one:
+    it is text of the program.
+    """
+    if content.startswith(_PNG):
+        text = _png_description(content)
+    else:
+        text = _svg_description(content[:_TEXT_BYTES])
+    shown = "".join(sign if sign.isprintable() else " " for sign in text)
+    return " ".join(shown.split())[:DESCRIPTION_CHARACTERS].strip()
+
+
+def _png_description(content: bytes) -> str:
     view, place = memoryview(content), len(_PNG)
     while place + 12 <= len(view):
         length, kind = int.from_bytes(view[place : place + 4]), bytes(view[place + 4 : place + 8])
         if kind in {b"IDAT", b"IEND"}:  # texts may follow the pixels; matplotlib's do not
             break
-        if kind in {b"tEXt", b"iTXt"} and length <= _TEXT_BYTES:
-            text = _png_text(kind, bytes(view[place + 8 : place + 8 + length]))
-            if text:
-                return text[:DESCRIPTION_CHARACTERS]
+        is_text = kind in {b"tEXt", b"iTXt"} and length <= _TEXT_BYTES
+        if is_text and (text := _png_text(kind, bytes(view[place + 8 : place + 8 + length]))):
+            return text
         place += 12 + length
     return ""
+
+
+def _svg_description(head: bytes) -> str:
+    _, _, text = head.partition(b"<svg")[2].partition(b"<dc:description>")
+    text, end, _ = text.partition(b"</dc:description>")
+    return html.unescape(text.decode(errors="replace")) if end and b"<" not in text else ""
 
 
 def _png_text(kind: bytes, data: bytes) -> str:
@@ -133,8 +148,7 @@ def _png_text(kind: bytes, data: bytes) -> str:
         if rest[:1] != b"\0":
             return ""
         rest = rest[2:].partition(b"\0")[2].partition(b"\0")[2]
-    text = rest.decode("latin-1" if kind == b"tEXt" else "utf-8", errors="replace")
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return rest.decode("latin-1" if kind == b"tEXt" else "utf-8", errors="replace")
 
 
 def _is_text(head: bytes) -> bool:

@@ -44,10 +44,9 @@ def shape_of(path: str, content: bytes) -> str:
 
 
 def excerpt_of(content: bytes) -> str:
-    """The head and the tail of a text, or the description of a picture; empty if the file has
+    """The description of a picture, or else the head and the tail of a text; empty if the file has
     neither."""
-    text = text_of_file(content)
-    return description_of(content) if text is None else head_and_tail(text, DATA_SHOWN)
+    return description_of(content) or head_and_tail(text_of_file(content) or "", DATA_SHOWN)
 
 
 def input_text(path: str, content: bytes) -> str:

@@ -1,7 +1,7 @@
-"""Describes the charts that a program saves: each PNG file of matplotlib gets a text
-`Description`, which a reader without eyes for pictures can use.
+"""Describes the charts that a program saves: each PNG or SVG file of matplotlib gets a text
+`Description`, for readers who do not see pictures.
 
-The Agg backend gets a canvas that adds the description to the metadata of a PNG file, unless the
+The Agg backend gets a canvas that adds the description to the metadata of a file, unless the
 program sets one, and remembers that its figure was saved. The canvas is installed at once if the
 backend is loaded, or else when the program imports the backend. A program that is no fork of a
 zygote gets this file as a line of a `.pth` file, so it imports nothing of Fettle.
@@ -10,6 +10,7 @@ zygote gets this file as a line of a `.pth` file, so it imports nothing of Fettl
 from __future__ import annotations
 
 import importlib.machinery
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 SAVED = "_saved_by_program"
 """An attribute of a figure that was saved."""
 KEYWORD = "Description"
+FORMATS = ("png", "svg")
 MOST_CHARACTERS = 1_000
 MOST_AXES = 12
 MOST_ARTISTS = 12
@@ -68,22 +70,25 @@ def _install(agg: Any) -> None:
         return
 
     class Canvas(agg.FigureCanvasAgg):  # type: ignore[misc]
-        def print_figure(self, *args: Any, **kwargs: Any) -> Any:
-            done = super().print_figure(*args, **kwargs)
+        def print_figure(self, filename: Any, *args: Any, **kwargs: Any) -> Any:
+            described = _with_description(self, filename, kwargs)
+            done = super().print_figure(filename, *args, **described)
             setattr(self.figure, SAVED, True)
             return done
 
-        def print_png(
-            self, filename_or_obj: Any, *, metadata: Any = None, pil_kwargs: Any = None
-        ) -> Any:
-            if "pnginfo" not in (pil_kwargs or {}) and (text := description(self.figure)):
-                metadata = {KEYWORD: text, **(metadata or {})}
-            return super().print_png(filename_or_obj, metadata=metadata, pil_kwargs=pil_kwargs)
-
-        print_png.__module__ = _AGG  # so that matplotlib leaves out what `print_png` does not take
-
     Canvas.__name__ = Canvas.__qualname__ = "FigureCanvasAgg"
     agg.FigureCanvas = agg._BackendAgg.FigureCanvas = Canvas  # noqa: SLF001
+
+
+def _with_description(canvas: Any, filename: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of `print_figure` with the description, if the format takes one."""
+    end = str(filename).rpartition(".")[2] if isinstance(filename, (str, os.PathLike)) else ""
+    kind = options.get("format") or (end if "/" not in end else "") or canvas.get_default_filetype()
+    if str(kind).lower() not in FORMATS or "pnginfo" in (options.get("pil_kwargs") or {}):
+        return options
+    text = description(canvas.figure)
+    metadata = {KEYWORD: text, **(options.get("metadata") or {})}
+    return {**options, "metadata": metadata} if text else options
 
 
 def description(figure: Any) -> str:

@@ -199,7 +199,7 @@ plt.figure(); open('figure-2.png', 'w').close()
 CHART = """
 import matplotlib.pyplot as plt
 plt.bar(['May', 'June'], [24.9, 7.25], label='shop'); plt.title('Sales'); plt.ylabel('amount')
-plt.savefig('chart.png'); plt.savefig('chart.svg')
+plt.savefig('chart.png'); plt.savefig('chart.svg'); plt.savefig('chart.pdf')
 plt.savefig('own.png', metadata={'Description': 'of the program', 'Author': 'Ada'}, dpi=50)
 figure, (left, right) = plt.subplots(1, 2)
 left.plot([1, 2, 4], label='a'); right.scatter([1, 2], [3, 5])
@@ -213,14 +213,17 @@ async def test_a_chart_carries_its_description(sandbox: Sandbox, how: str) -> No
     if how == "program":
         site = {"charts.pth": f"{charts.pth_line()}\n".encode()}
         command = Command(("python", "draw.py"), {"draw.py": CHART.encode()}, site=site)
-    result = await sandbox.run(command, Limits())
-    assert result.succeeded, result.stderr.text
+    result = await sandbox.run(command, Limits(wall_seconds=60.0, cpu_seconds=60))
+    assert result.succeeded, result
     assert result.stderr.text == ""
     assert description_of(result.changed["chart.png"]) == (
         '"Sales": 2 bars "shop" from 7.25 to 24.9, x axis May, June, y axis "amount" 0 to 26.145.'
     )
     assert description_of(result.changed["own.png"]) == "of the program"
-    assert b"<svg" in result.changed["chart.svg"]
+    assert description_of(result.changed["chart.svg"]) == description_of(
+        result.changed["chart.png"]
+    )
+    assert result.changed["chart.pdf"].startswith(b"%PDF")
     if how == "python":
         text = description_of(result.changed["figure-1.png"])
         assert text.startswith('(1) line with 3 points "a" from 1 to 4, x axis')

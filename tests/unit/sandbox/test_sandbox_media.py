@@ -56,6 +56,8 @@ LATIN = (b"tEXt", b"Description\0Umsatz f\xfcr M\xe4rz:\n 3 bars")
         (PNG[:8] + b"\xff\xff\xff\xfftEXt" + LATIN[1], ""),
         (PNG, ""),
         (b"Description\0text", ""),
+        (b"<svg><dc:description>3 bars &lt;a&gt;\n</dc:description></svg>", "3 bars <a>"),
+        (b"<svg>" + b" " * 20_000 + b"<dc:description>far</dc:description></svg>", ""),
     ],
 )
 def test_the_description_of_a_picture_is_its_text(content: bytes, text: str) -> None:
