@@ -23,7 +23,6 @@ async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None)
 
     Args:
         command: The command line; several lines are a script.
-        timeout_seconds: Stop it after this many seconds.
     """
     ports: Ports = runtime.context
     if "\0" in command:
