@@ -1,0 +1,213 @@
+"""The program that finds changed functions and mutations of Python code, and its edits of files."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from agents.evidence.changed_code import (
+    CALLS,
+    ChangedCode,
+    calls_in,
+    raising,
+    recording,
+)
+from agents.tools.inside import source
+
+
+def parsed(after: str, before: str | None = None, path: str = "a.py", **more: Any) -> ChangedCode:
+    """The program's answer about one file, as the sandbox returns it."""
+    order = {"seed": "digest", "mutations": 500, "functions": 100, **more}
+    order["files"] = [{"path": path, "before": before, "after": after}]
+    argv = [sys.executable, "-I", "-S", "-c", source("changed_code")]
+    done = subprocess.run(argv, input=json.dumps(order).encode(), capture_output=True, check=True)
+    return ChangedCode.model_validate_json(done.stdout)
+
+
+def mutated(body: str, *, define: bool = True) -> set[str]:
+    """The mutated lines of a function's body, or of a module."""
+    lines = body.split("\n")
+    text = "def f(a, b, c):\n" + "".join(f"    {line}\n" for line in lines) if define else body
+    return {each.after for each in parsed(text).mutations}
+
+
+@pytest.mark.parametrize(
+    ("line", "mutations"),
+    [
+        ("return a < b", {"return a <= b", "return None"}),
+        ("return a  not in  b", {"return a  in  b", "return None"}),
+        ("return a is not b", {"return a is b", "return None"}),
+        ("return (a) >= (b)", {"return (a) > (b)", "return None"}),
+        ("return a + b * c", {"return a - b * c", "return a + b / c", "return None"}),
+        ("return a and b", {"return a or b", "return None"}),
+        ("return not a", {"return (a)", "return None"}),
+        ("return 3", {"return 4", "return None"}),
+        ("return True", {"return False", "return None"}),
+        ("return 'yes'", {"return ''", "return None"}),
+        ("a += b", {"a -= b", "pass"}),
+        ("a.update(b)", {"pass"}),
+        ("a[b] = c", {"pass"}),
+        ("raise ValueError('no ' + a)", {"pass"}),
+        ("if a: b()", {"if (not (a)): b()", "if a: pass"}),
+        ("return [c for c in a if c]", {"return [c for c in a if (not (c))]", "return None"}),
+        ("return b if a else c", {"return b if (not (a)) else c", "return None"}),
+    ],
+)
+def test_each_kind_of_mutation(line: str, mutations: set[str]) -> None:
+    assert mutated(line) == mutations
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"""The text of a function."""',
+        "print(a, 'x')",
+        "logging.info('%s', a)",
+        "self._log.warning(a)",
+        "x: int",
+        "import os",
+        "return None",
+        "assert a == 3",
+        "return",
+    ],
+)
+def test_code_that_no_test_has_to_notice_has_no_mutation(line: str) -> None:
+    assert mutated(line) == set()
+
+
+def test_a_module_has_mutations_outside_its_types_and_its_start() -> None:
+    text = (
+        "__all__ = ['f']\nLIMIT = 3\n"
+        "if TYPE_CHECKING:\n    X = 1\nif __name__ == '__main__':\n    LIMIT = 4\n"
+    )
+    assert mutated(text, define=False) == {"LIMIT = 4"}
+
+
+OLD = "def f():\n    return 1\n\n\nclass A:\n    def g(self):\n        return 2\n"
+
+
+def test_only_changed_functions_count_and_changed_lines_come_first() -> None:
+    new = OLD.replace("return 2", "x = 5\n        return 2")
+    code = parsed(new, OLD)
+    assert [each.full_name for each in code.functions] == ["a.py::A.g"]
+    assert {each.line for each in code.mutations} == {7, 8}
+    assert code.mutations[0].line == 7
+
+
+def test_a_function_that_lost_lines_is_changed() -> None:
+    assert [
+        each.name for each in parsed(OLD.replace("    def g", "    def g"), OLD).functions
+    ] == []
+    shorter = "def f():\n    a = 1\n    return a\n"
+    (function,) = parsed("def f():\n    return a\n", shorter).functions
+    assert function.name == "f"
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["pass", "...", '"""Text."""', "raise NotImplementedError", "raise NotImplementedError('f')"],
+)
+def test_functions_that_do_nothing_are_left_out(body: str) -> None:
+    assert parsed(f"def f():\n    {body}\n").functions == []
+
+
+@pytest.mark.parametrize(
+    ("text", "with_code"),
+    [
+        ("import os\nfrom a import b\n__all__ = ['b']\n", False),
+        ("LIMIT = 3\n", True),
+        ("class A:\n    size = 3\n", True),
+        ("class A:\n    def f(self):\n        return 3\n", False),
+    ],
+)
+def test_code_outside_functions(text: str, with_code: bool) -> None:
+    assert bool(parsed(text).with_code) is with_code
+
+
+@pytest.mark.parametrize("text", ["def f(:\n", "(" * 5_000, "\0"])
+def test_a_file_that_cannot_be_parsed_has_nothing(text: str) -> None:
+    code = parsed(text)
+    assert [*code.functions, *code.mutations, *code.with_code] == []
+
+
+SHAPES = '''"""A module."""
+from __future__ import annotations
+import functools
+
+def one_line(x): return x + 1
+
+def with_text(x):
+    """Text."""
+    if x:
+        return "ä", x
+    return None
+
+def outer(x):
+    @functools.cache
+    def inner(): return x
+    return inner()
+
+async def later(x):
+    async with x as y: return y
+
+class A:
+    @property
+    def value(self):
+        return 3
+    @staticmethod
+    def many(a, *,
+             b=1): a = 1; return a
+
+class T:
+\tdef tabs(self):
+\t\tif self:
+\t\t\treturn 3
+
+lines = [one_line(1), with_text(1), outer(2), A().value, A.many(1), T().tabs()]
+'''
+NAMES = ["one_line", "with_text", "outer", "outer.inner", "later", "A.value", "A.many", "T.tabs"]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "start", ["", "\ufeff", "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n"]
+)
+def test_edits_fit_every_shape_of_a_function(start: str, ending: str) -> None:
+    text = start + SHAPES.replace("\n", ending)
+    content = text.encode()
+    code = parsed(text)
+    assert sorted(each.name for each in code.functions) == sorted(NAMES)
+    for mutation in code.mutations:
+        assert mutation.apply(content) != content
+        ast.parse(mutation.apply(content))
+    changed = recording({"a.py": content}, code.functions)["a.py"]
+    record = _calls_of(changed)
+    executed = {each.name for each in calls_in(record, code.functions).executed}
+    assert executed == {*NAMES} - {"later"}
+    ast.parse(raising({"a.py": content}, code.functions)["a.py"])
+
+
+def _calls_of(content: bytes) -> bytes:
+    """The numbers that a program writes to the file of calls."""
+    program = (
+        "import posix, sys\nwritten = []\n"
+        "posix.open = lambda path, *_: path\nposix.close = lambda _: None\n"
+        "posix.write = lambda path, data: written.append((path, data))\n"
+        f"exec(compile({content!r}, 'a.py', 'exec'), {{'__name__': 'a'}})\n"
+        f"assert {{path for path, _ in written}} == {{'/work/{CALLS}'}}\n"
+        "sys.stdout.buffer.write(b''.join(data for _, data in written))\n"
+    )
+    argv = [sys.executable, "-I", "-c", program]
+    return subprocess.run(argv, capture_output=True, check=True).stdout
+
+
+def test_a_draw_takes_each_line_before_a_second_of_a_line() -> None:
+    text = "def f(a):\n    b = 1 + 2 + 3 + 4\n    c = 5\n    return a\n"
+    code = parsed(text, mutations=3)
+    assert {each.line for each in code.mutations} == {2, 3, 4}
+    assert code == parsed(text, mutations=3)
