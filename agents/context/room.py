@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from agents.context.overflow import BYTES_A_TOKEN
 from agents.models.chains import Role
+from agents.models.errors import ModelNotConfigured
 from agents.models.provider import ProviderModel
 from agents.models.role_models import RoleModels
 
 
 async def context_characters(models: RoleModels, role: Role) -> int | None:
-    """The context of the role's first model in characters of code; None: it is not known. Raises
-    ModelNotConfigured."""
-    model = models.named(models.name(role), role)
+    """The context of the role's first model in characters of code; None: it is not known."""
+    try:
+        model = models.named(models.name(role), role)
+    except ModelNotConfigured:  # a fallback may be
+        return None
     if not isinstance(model, ProviderModel):
         return None
     await model.learn_context()

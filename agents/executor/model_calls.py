@@ -75,7 +75,6 @@ def _instructions(request: ModelRequest[Ports], ports: Ports) -> str:
         environment=described(ports.environment),
         seconds=f"{ports.limits.wall_seconds:g}",
         memory=ports.limits.memory_bytes // MIB,
-        output=ports.bounds.output,
         steps=ports.bounds.steps,
         tools=_names(request),
     )

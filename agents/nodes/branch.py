@@ -17,6 +17,7 @@ from agents.parallel.joined import join_context
 from agents.ports import Event, Ports
 from agents.prompts import Prompt, prompt
 from agents.runs.scratch import remove_scratch
+from agents.runs.start_files import files_at
 
 
 class Node(Protocol):
@@ -39,7 +40,7 @@ def build_branch(agent: Agent) -> Node:
         at = call_key(runtime.execution_info)
         async with ports.coordinator.one(step):
             request = LoopRequest(
-                prompt=_request(branch_input, ports),
+                prompt=await _request(branch_input, ports),
                 at=at,
                 revision=branch_input["revision"],
                 runs_before=branch_input["runs_before"],
@@ -69,8 +70,10 @@ def build_branch(agent: Agent) -> Node:
     return branch
 
 
-def _request(branch_input: Branch, ports: Ports) -> Prompt:
+async def _request(branch_input: Branch, ports: Ports) -> Prompt:
     state, step = branch_input["state"], branch_input["step"]
+    later = bool(state.get("branches"))
+    joined = await files_at(ports, branch_input["base"]) if later else None
     step_prompt = prompt(
         "executor/step",
         step=step,
@@ -78,7 +81,7 @@ def _request(branch_input: Branch, ports: Ports) -> Prompt:
         others=[other for other in branch_input["wave"] if other != step],
         done=join_context(state)["branches"],
     )
-    return task_of(state, ports).then(step_prompt)
+    return task_of(state, ports, joined).then(step_prompt)
 
 
 def _failed(runs: list[Run]) -> str | None:

@@ -149,11 +149,19 @@ async def test_nothing_is_approved_while_a_copy_is_left(tmp_path: Path) -> None:
     assert len(journey.data_of("merged")) == 1  # a revision is one pass
 
 
+ZERO = (
+    "Files in the working directory, as the steps left them:\n\n"
+    f"- zero.txt, complete:\n```\n0\n```\n\nThe task:\n\n{TASK}\n\n"
+    "The plan:\n\n1. Zero.\n2. One.\n3. Two.\n4. Join.\n\nDo step 2 of this plan"
+)
+
+
 async def test_waves_begin_with_what_those_before_them_have_left(tmp_path: Path) -> None:
     turns = [
         plan(step("Zero."), step("One.", 1), step("Two.", 1), step("Join.", 2, 3)),
         *branch(1, "whole"),
-        *branch(2, "one"),
+        turn("executor", ZERO, call("python", code="one"), after=0),
+        turn("executor", "of one", "Made step 2.", after=1),
         *branch(3, "two"),
         turn("executor", "do the rest of the plan: step 4", call("python", code="more")),
         turn("executor", "of more", "Joined.", after=1),
