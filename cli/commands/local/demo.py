@@ -22,6 +22,8 @@ RECORDED = (
     "the code runs in the sandbox in any case"
 )
 
+MUTATIONS = "4"
+"""Each is one more run of a verification, and the demo is to be short."""
 HOPELESS = {
     "model_unavailable": "the other jobs would fail the same way; correct the key or unset it: "
     "without one, recordings are played",
@@ -45,7 +47,7 @@ def command() -> int:
     screen.line("models", f"{keys[0]} is set: that provider is asked" if keys else RECORDED)
     jobs: list[Job] = []
     files = files_folder()
-    with throwaway(screen) as service:
+    with throwaway(screen, env={"FETTLE_MUTATIONS": MUTATIONS}) as service:
         play = Play(service, screen, files, recorded=not keys)
         for number, job in enumerate(JOBS, 1):
             screen.title(f"{number} of {len(JOBS)}: {job.title}")
