@@ -11,7 +11,7 @@ from agents.tools.trace import of_run
 
 
 async def python(code: str, runtime: Runtime) -> Answer:
-    """Run a throw-away Python program in a new process, and see 16,000 characters of each output.
+    """Run a throw-away Python program; see 16,000 characters of each output.
 
     Args:
         code: The complete program.

@@ -18,11 +18,10 @@ Seconds = Annotated[int | None, Field(ge=1, le=600)]
 
 
 async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None) -> Answer:
-    """Run any program with bash, and see 16,000 characters of each output. A script stops at the
-    first command that fails.
+    """Run any program with bash; see 16,000 characters of each output. A failing command ends it.
 
     Args:
-        command: The command line; several lines are a script.
+        command: A command line, or a script.
     """
     ports: Ports = runtime.context
     if "\0" in command:

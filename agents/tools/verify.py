@@ -37,7 +37,7 @@ Words = Annotated[list[str], BeforeValidator(_split), Field(max_length=64)]
 async def verify(
     runtime: Runtime, command: Words | None = None, paths: Words | None = None
 ) -> Answer:
-    """Show that the work is done: run tests, or one program without a shell. Exit code 0 passes.
+    """Run tests, or one program without a shell; exit code 0 passes. The last call is the evidence.
 
     Give one argument.
 
