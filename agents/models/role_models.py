@@ -13,6 +13,7 @@ from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
 from agents.models.provider import ProviderModel
+from agents.recordings.recorded_model import RecordedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +56,4 @@ class RoleModels:
             model = self.named(self.name(role), role)
         except ModelNotConfigured:  # a fallback may be
             return False
-        return isinstance(model, ProviderModel) and model.sees_images
+        return isinstance(model, ProviderModel | RecordedModel) and model.sees_images

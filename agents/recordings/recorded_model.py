@@ -29,6 +29,9 @@ from agents.recordings.redaction import Redaction
 from agents.recordings.request import own_messages, request_of
 from agents.spending.pricing import Usage
 
+_SHOWS_IMAGES = "view_image"
+"""The tool that is offered to models that take images."""
+
 
 class RecordedModel(BaseChatModel):
     """Answers one role's requests from a recording.
@@ -45,6 +48,12 @@ class RecordedModel(BaseChatModel):
     recording: Recording
     role: Role
     redaction: Redaction = Redaction()
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether the recorded model took images: it was offered the tool that shows them."""
+        turns = (turn for turn in self.recording.turns if turn.role == self.role)
+        return any(turn.request and _SHOWS_IMAGES in turn.request.tools for turn in turns)
 
     @override
     def bind_tools(

@@ -29,7 +29,7 @@ if __name__ == "__main__":
     bodies = json.load(sys.stdin)
     leave_the_network()
     interfaces = [name for _, name in socket.if_nameindex()]
-    folder = {"FETTLE_RECORDINGS_DIR": sys.argv[1]}
-    with throwaway(Screen(stderr=True), env=folder) as service:
+    env = {"FETTLE_RECORDINGS_DIR": sys.argv[1], "FETTLE_MUTATIONS": "0"}  # as when recorded
+    with throwaway(Screen(stderr=True), env=env) as service:
         jobs = [played(service, body) for body in bodies]
     sys.stdout.write(json.dumps({"interfaces": interfaces, "jobs": jobs}))
