@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 
 from agents.executor.plan_progress import ARGUMENT
-from agents.tools.fetch import fetch
-from agents.tools.install import install
+from agents.tools.optional.fetch import fetch
+from agents.tools.optional.install import install
 from agents.tools.registry import TOOLS, Body
 from settings.tools import ToolSettings
 from worker.adapters.plugins import guard_plugin

@@ -18,7 +18,7 @@ from support.servers.web_server import Answer, WebServer, web_server
 
 from agents.errors import ToolRefused
 from agents.ports.network import Target
-from agents.tools.install import install
+from agents.tools.optional.install import install
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python
 from settings.tools import ToolSettings
