@@ -100,11 +100,9 @@ def _matched(was: Sequence[str], now: Sequence[str]) -> tuple[list[Match], list[
     ):
         start, new_start = old + 1, new + 1
         most = min(old_end - start, new_end - new_start)
-        head = _count_equal(zip(was[start : start + most], now[new_start:], strict=False))
-        most -= head
-        tail = _count_equal(
-            (was[old_end - 1 - back], now[new_end - 1 - back]) for back in range(most)
-        )
+        head = _count_equal((was[start + far], now[new_start + far]) for far in range(most))
+        ends = ((was[old_end - 1 - far], now[new_end - 1 - far]) for far in range(most - head))
+        tail = _count_equal(ends)
         blocks += [Match(start, new_start, head), Match(old_end - tail, new_end - tail, tail)]
         if old_end < len(was) or new_end < len(now):
             blocks.append(Match(old_end, new_end, 1))
@@ -113,12 +111,17 @@ def _matched(was: Sequence[str], now: Sequence[str]) -> tuple[list[Match], list[
 
 
 def _once(was: Sequence[str], now: Sequence[str]) -> list[tuple[int, int]]:
-    """The places of lines that occur once in both texts, as many as are in the same order."""
-    old_counts, counts = Counter(was), Counter(now)
-    places = {line: place for place, line in enumerate(was) if old_counts[line] == 1}
+    """The places of lines that occur once in both texts, as many as are in the same order. The
+    equal lines at both ends of the texts are not looked at."""
+    same = _count_equal(zip(was, now, strict=False))
+    most = min(len(was), len(now)) - same
+    alike = _count_equal((was[-1 - far], now[-1 - far]) for far in range(most))
+    old_lines, lines = was[same : len(was) - alike], now[same : len(now) - alike]
+    old_counts, counts = Counter(old_lines), Counter(lines)
+    places = {line: place for place, line in enumerate(old_lines, same) if old_counts[line] == 1}
     pairs = [
         (places[line], place)
-        for place, line in enumerate(now)
+        for place, line in enumerate(lines, same)
         if counts[line] == 1 and line in places
     ]
     ends: list[int] = []  # the smallest end of an increasing sequence of each length

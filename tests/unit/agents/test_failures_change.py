@@ -66,6 +66,14 @@ def test_two_changes_far_apart_are_shown() -> None:
     assert (found.diff.count("@@ -"), "+seven" in found.diff) == (2, True)
 
 
+def test_a_long_text_is_compared_in_a_time_that_grows_with_its_length() -> None:
+    before = "".join(f"line {number}\n\n" for number in range(100_000))
+    begin = time.process_time()
+    found = change({"a": before.encode()}, {"a": before.replace("line 7\n", "seven\n").encode()})
+    assert time.process_time() - begin < 3
+    assert found.added == 1
+
+
 def test_lines_that_repeat_are_compared_in_bounded_time() -> None:
     """However many files have such lines."""
     names = [f"{number}.py" for number in range(20)]
