@@ -212,11 +212,10 @@ class Mutator:
             return
         start, end = self.source.span(left)[1], self.source.span(right)[0]
         gap = self.source.data[start:end]
-        words = rb"\s+".join(re.escape(word.encode()) for word in symbol.split())
-        matches = list(re.finditer(words, gap))
-        if len(matches) == 1 and b"#" not in gap:
-            at, to = start + matches[0].start(), start + matches[0].end()
+        if gap.count(symbol.encode()) == 1 and b"#" not in gap:
+            at = start + gap.index(symbol.encode())
             line = bisect.bisect_right(self.source.starts, at)
+            to = at + len(symbol)
             self.found.append(self.source.mutation(line, at, to, _OPERATORS[symbol]))
 
     def visit(self, node: ast.AST) -> None:
