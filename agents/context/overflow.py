@@ -41,6 +41,8 @@ _STEPS = tuple(0.9**step for step in range(1, 50))
 """The most that stays of each part, as a share of the request: the first that fits is used."""
 LEAST_PART = 100
 """Characters that stay of each part: its beginning and end show its kind."""
+OUTPUTS_SHARE = 0.25
+"""Of a request with ranked parts that is too long: the share that its tool outputs keep."""
 USUAL_CONTEXT = 128_000
 """Tokens, for the share of a conversation in a context that is not known."""
 
@@ -115,14 +117,22 @@ async def ask_within_context(
 def cut(messages: Messages, most: int | None) -> Messages:
     """The messages within `most` bytes, or as short as possible; None: unchanged.
 
-    First old exchanges go (`trimmed`). If the rest is still too long, ranked parts are left out,
-    and then all trimmable parts and tool outputs are cut alike, in the middle. The fields of a
-    reply go as soon as they are longer than a part may be: a server that needs them gets a
-    placeholder.
+    First old exchanges go (`trimmed`). If the rest is still too long, the outputs of tools are cut
+    to OUTPUTS_SHARE in a request with ranked parts, and ranked parts are left out. Then all
+    trimmable parts and tool outputs are cut alike, in the middle. The fields of a reply go as soon
+    as they are longer than a part may be: a server that needs them gets a placeholder.
     """
     if most is None:
         return messages
     shortened = trimmed(messages, most)
+    if size(shortened) > most and any(map(_is_ranked, messages)):
+        # The critic's tools return up to 20,000 characters, and its evidence is needed more.
+        outputs = sum(isinstance(each, ToolMessage) for each in shortened)
+        limit = max(LEAST_PART, int(most * OUTPUTS_SHARE) // max(1, outputs))
+        messages = [
+            _shortened(each, limit) if isinstance(each, ToolMessage) else each for each in messages
+        ]
+        shortened = trimmed(messages, most)
     if (surplus := size(shortened) - most) > 0:
         messages = [fitted(each, max(0, weight(text_of(each)) - surplus)) for each in messages]
         shortened = trimmed(messages, most)
@@ -132,6 +142,10 @@ def cut(messages: Messages, most: int | None) -> Messages:
         limit = max(LEAST_PART, int(most * step))
         shortened = trimmed([_shortened(message, limit) for message in messages], most)
     return shortened
+
+
+def _is_ranked(message: BaseMessage) -> bool:
+    return any(part.ranked for part in trimmable_parts(message))
 
 
 def tool_bytes(tools: Sequence[BaseTool | dict[str, Any]]) -> int:

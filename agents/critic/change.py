@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from agents.evidence.changes import ChangedFile
 from agents.evidence.sources import is_source, is_test
-from agents.failures.workspace_change import change
+from agents.failures.workspace_change import CONTEXT_LINES, change
 from agents.paths import visible
+from agents.texts import lines_of, numbered
 
-SHOWN_IN_FULL = 12_000
-"""Characters of an edited file that is shown as it is now, beside its patch."""
+_HUNK = re.compile(r"@@ -\S+ \+(\d+)")
+FULL_CONTEXT = 12_000
+"""Bytes of edited files, the smallest first, whose patches have all their lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +25,19 @@ class FileText:
     path: str
     state: str
     text: str
+    """The file with the numbers of its lines, or a patch with the numbers of the new lines."""
+    content: str
+    """The file as it is now; of a deleted file as it was."""
 
     @property
     def heading(self) -> str:
         """The line above the text."""
         return f"{visible(self.path)}, {self.state}{'' if self.text else ', empty'}"
+
+    @classmethod
+    def complete(cls, path: str, state: str, content: str) -> FileText:
+        """All lines of the file."""
+        return cls(path, state, numbered(content), content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +47,38 @@ class Change:
     code: Sequence[FileText] = ()
     """Source files and other texts that the model wrote: patches, and new files in full."""
     tests: Sequence[FileText] = ()
-    edited: Sequence[FileText] = ()
-    """The edited files among them, as they are now."""
     data: Sequence[ChangedFile] = field(default=())
     """Files that programs wrote, and files that are no text."""
 
 
 def change_of(files: Sequence[ChangedFile], by_programs: Collection[str]) -> Change:
     """The change in `files`. `by_programs` are the paths of files that runs have left."""
-    code, tests, edited = list[FileText](), list[FileText](), list[FileText]()
-    data: list[ChangedFile] = []
+    code, tests, data = list[FileText](), list[FileText](), list[ChangedFile]()
+    small = _small(files)
     for each in files:
-        text = text_of_file(each.after if each.after is not None else each.before or b"")
-        source = is_source(each.path, each.after or each.before or b"")
+        text = text_of_file(_content(each))
+        source = is_source(each.path, _content(each))
         if text is None or (not source and each.path in by_programs):
             data.append(each)
             continue
-        shown = _file_text(each, text)
+        context = len(lines_of(text)) if each.path in small else CONTEXT_LINES
+        shown = _file_text(each, text, context)
         (tests if source and is_test(each.path) else code).append(shown)
-        if each.before is not None and each.after is not None and len(text) <= SHOWN_IN_FULL:
-            edited.append(FileText(each.path, "edited", text))
-    return Change(code, tests, edited, data)
+    return Change(code, tests, data)
+
+
+def _small(files: Sequence[ChangedFile]) -> frozenset[str]:
+    """The paths of the files that have FULL_CONTEXT bytes together, the smallest first."""
+    order = sorted(files, key=lambda file: (len(_content(file)), file.path))
+    edited = [file for file in order if file.before is not None and file.after is not None]
+    totals = accumulate(len(_content(file)) for file in edited)
+    return frozenset(
+        file.path for file, total in zip(edited, totals, strict=True) if total <= FULL_CONTEXT
+    )
+
+
+def _content(file: ChangedFile) -> bytes:
+    return file.after if file.after is not None else file.before or b""
 
 
 def text_of_file(content: bytes) -> str | None:
@@ -67,15 +90,32 @@ def text_of_file(content: bytes) -> str | None:
     return None if "\0" in text[:4096] else text
 
 
-def _file_text(file: ChangedFile, text: str) -> FileText:
-    """A new file in full; otherwise a patch. Without a patch, the file as it is now."""
+def _file_text(file: ChangedFile, text: str, context: int) -> FileText:
+    """A new file in full; otherwise a patch with `context` lines around each change. Without a
+    patch, the file as it is now."""
     if file.before is None:
-        return FileText(file.path, "new", text)
+        return FileText.complete(file.path, "new", text)
     state = "deleted" if file.after is None else "changed"
-    patch = change(_of(file.path, file.before), _of(file.path, file.after)).diff
+    patch = change(_of(file.path, file.before), _of(file.path, file.after), max(1, context)).diff
     if "\n" in patch:
-        return FileText(file.path, state, patch)
-    return FileText(file.path, f"{state}; too many lines differ for a patch", text)
+        return FileText(file.path, state, _numbered_patch(patch), text)
+    return FileText.complete(file.path, f"{state}; too many lines differ for a patch", text)
+
+
+def _numbered_patch(patch: str) -> str:
+    """A unified diff of one file. Each line of the new file has its number, as in `numbered`."""
+    header, other_header, *lines = patch.removesuffix("\n ").split("\n")  # after the last line
+    shown, number = [header, other_header], 0
+    for line in lines:
+        if found := _HUNK.match(line):
+            number = int(found[1])
+            shown.append(line)
+        elif line.startswith("-"):
+            shown.append(f"\t{line}")
+        else:
+            shown.append(f"{number}\t{line}")
+            number += 1
+    return "\n".join(shown)
 
 
 def _of(path: str, content: bytes | None) -> Mapping[str, bytes | None]:

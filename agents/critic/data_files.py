@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from agents.critic.change import text_of_file
 from agents.evidence.sources import is_source
+from agents.paths import visible
 from agents.texts import head_and_tail, lines_of
 from sandbox.media import description_of, media_type
 
@@ -89,7 +90,7 @@ def _value(value: object) -> str:
 
 def _names(names: list[str]) -> str:
     more = len(names) - NAMES_SHOWN
-    shown = ", ".join(name.strip()[:LONGEST_NAME] for name in names[:NAMES_SHOWN])
+    shown = ", ".join(visible(name.strip()[:LONGEST_NAME]) for name in names[:NAMES_SHOWN])
     return f"{shown} and {more} more" if more > 0 else shown
 
 

@@ -31,6 +31,7 @@ from agents.critic.sections import (
     TESTS,
     VERIFICATION,
     Section,
+    fenced_part,
     ranked,
     section,
 )
@@ -119,7 +120,7 @@ def _checks(state: State) -> dict[str, Any] | None:
     if report is None:
         return None
     tests = [
-        {**test, "detail": ranked(test["detail"].rstrip(), VERIFICATION + number)}
+        {**test, "detail": fenced_part(test["detail"].rstrip(), VERIFICATION + number)}
         for number, test in enumerate(report["tests"], 1)
     ]
     return {**report, "tests": tests}
@@ -137,7 +138,7 @@ def _left_by_programs(state: State) -> frozenset[str]:
 
 
 def _change(state: State, change: Change) -> dict[str, Any]:
-    written = (FileText(path, "by the tester", text) for path, text in _tests(state))
+    written = (FileText.complete(path, "by the tester", text) for path, text in _tests(state))
     tests = [*change.tests, *written]
     numbered_data = enumerate(change.data[:MOST_LISTED], DATA)
     return {
@@ -145,7 +146,6 @@ def _change(state: State, change: Change) -> dict[str, Any]:
         "more_change": _more(change.code),
         "tests": _files(tests, TESTS),
         "more_tests": _more(tests),
-        "edited": _files(change.edited, INPUTS),
         "data": [_data(each, rank) for rank, each in numbered_data],
         "more_data": _more(change.data),
     }
@@ -207,7 +207,7 @@ async def _inputs(
     small = [path for path in read if sizes[path] <= INPUT_BYTES][:MOST_INPUTS]
     contents = await asyncio.gather(*map(workspace.read, small))
     loaded = {path: content or b"" for path, content in zip(small, contents, strict=True)}
-    sections = await asyncio.to_thread(_input_sections, loaded, INPUTS + len(change.edited))
+    sections = await asyncio.to_thread(_input_sections, loaded, INPUTS)
     unnamed = [path for path in state["job"]["files"] if path in paths and path not in loaded]
     others = [f"{visible(path)}, {sizes[path]:,} bytes" for path in unnamed[:MOST_LISTED]]
     if more := _more(unnamed):
@@ -219,8 +219,8 @@ def _naming_texts(state: State, change: Change, runs: ShownRuns) -> list[str]:
     """The texts that may name a file: words of people and of the model, code and commands."""
     answers = [each["text"] for each in state.get("answers", [])[-1:]]
     clarified = [f"{each['question']}\n{each['answer']}" for each in state.get("clarified", [])]
-    files = (*change.code, *change.tests, *change.edited)
-    code = [each.text[:NAMING_CHARACTERS] for each in files[:MOST_LISTED]]
+    files = (*change.code, *change.tests)
+    code = [each.content[:NAMING_CHARACTERS] for each in files[:MOST_LISTED]]
     read = paths_read(state["messages"]) if state.get("only_answer") else []
     return [state["job"]["task"], *answers, *clarified, *code, *runs.programs, *read]
 

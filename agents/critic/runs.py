@@ -108,7 +108,14 @@ class ShownRuns:
 
     def _ending(self, run: Run) -> str:
         by = "" if run["by"] == "executor" else f", run by {run['by']}"
-        return f"{run['id']}, revision {run['revision']}{by}: {ending_of(run, self.ports.limits)}"
+        ending = ending_of(run, self.ports.limits)
+        return f"{run['id']}, revision {run['revision']}{by}{self._age(run)}: {ending}"
+
+    def _age(self, run: Run) -> str:
+        """A phrase for a run that left other files than there are now. Runs of older releases do
+        not say which files they left."""
+        left = run.get("workspace") or self.ports.workspace.digest
+        return "" if left == self.ports.workspace.digest else ", before the last change of files"
 
 
 def _is_quoted(outputs: Mapping[str, str], words: Sequence[str]) -> bool:

@@ -22,8 +22,13 @@ class Section:
 
 def section(heading: str, text: str, rank: int, *, whole: bool = False) -> Section:
     """The section of a text that the job or its model wrote; see `agents.prompts.Ranked`."""
+    return Section(heading, fenced_part(text, rank, whole=whole))
+
+
+def fenced_part(text: str, rank: int, *, whole: bool = False) -> Ranked:
+    """A text that the job or its model wrote, in a fence; empty if it is."""
     shown = fenced(head_and_tail(text, MOST_BUDGET)) if text else ""
-    return Section(heading, ranked(shown, rank, whole=whole))
+    return ranked(shown, rank, whole=whole)
 
 
 def ranked(text: str, rank: int, *, whole: bool = False) -> Ranked:

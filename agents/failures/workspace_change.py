@@ -42,11 +42,11 @@ class _Texts:
         """The lines to compare: those between lines that are known to be equal."""
         return sum(max(gap.old_end - gap.old, gap.new_end - gap.new) for gap in self._gaps)
 
-    def unified(self) -> Iterator[str]:
-        """The hunks."""
+    def unified(self, context: int) -> Iterator[str]:
+        """The hunks, with `context` equal lines around each change."""
         blocks = [*self._equal, *(block for gap in self._gaps for block in self._compare(gap))]
         matcher = _KnownBlocks(blocks, len(self.was), len(self.now))
-        for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
+        for group in matcher.get_grouped_opcodes(context):
             (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
             yield f"@@ -{_range(old, old_end - old)} +{_range(new, new_end - new)} @@"
             for kind, begin, end, new_begin, new_end in group:
@@ -138,8 +138,13 @@ def _once(was: Sequence[str], now: Sequence[str]) -> list[tuple[int, int]]:
     return chosen[::-1]
 
 
-def change(before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]) -> Change:
-    """From the texts `before` to those `after`, by name; None is a missing text."""
+def change(
+    before: Mapping[str, bytes | None],
+    after: Mapping[str, bytes | None],
+    context: int = CONTEXT_LINES,
+) -> Change:
+    """From the texts `before` to those `after`, by name; None is a missing text. Each hunk has
+    `context` equal lines around its changes."""
     lines: list[str] = []
     lines_left = MOST_LINES
     for name in sorted({*before, *after}):
@@ -153,7 +158,7 @@ def change(before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
         lines_left -= texts.differing
         lines.append(f"--- a/{name}" if old is not None else "--- /dev/null")
         lines.append(f"+++ b/{name}" if new is not None else "+++ /dev/null")
-        lines += texts.unified()
+        lines += texts.unified(context)
     changed = [line for line in lines if not line.startswith(_NAMES)]
     return Change(
         diff="\n".join(lines),

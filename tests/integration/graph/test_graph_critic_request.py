@@ -17,11 +17,14 @@ from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Earlier
+from agents.texts import numbered
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall
 
 LARGE, SMALL = "groq:llama-3.3-70b-versatile", "compatible:small"
 CODE = "".join(f"def function_{number}():\n    return {number}\n\n" for number in range(230))
 """A program of 9,000 characters."""
+NUMBERED = numbered(f"import dates\n{CODE}")
+"""The same with an import, as the critic sees it."""
 DATA = "day,amount\n" + "".join(f"2026-01-{n:02},{n}.50\n" for n in range(1, 32)) * 40
 GIVEN = {
     "sales.csv": b"day,amount\n2026-01-02,19.90\n",
@@ -94,15 +97,26 @@ async def test_the_critic_sees_the_change_the_inputs_and_the_quoted_lines(tmp_pa
     earlier = (Earlier("Read the sales.", "dates.py parses dates."),)
     (text,) = await judged(tmp_path, WORK, SANDBOX, earlier=earlier)
     assert "- Task: Read the sales.\n  Outcome: dates.py parses dates." in text
-    assert f"=== app.py, new\n```\nimport dates\n{CODE}".rstrip() in text
-    assert "-    return text\n+    return text.strip()" in text
-    assert "=== dates.py, edited\n```\ndef parse(text):\n    return text.strip()" in text
+    assert f"=== app.py, new\n```\n{NUMBERED}".rstrip() in text
+    edited = "1\t def parse(text):\n\t-    return text\n2\t+    return text.strip()\n```"
+    assert edited in text
+    assert text.count("return text.strip()") == 1
+    assert "=== r1, revision 1: exit code 0" in text
     assert "the best day is 2026-01-31 with 31.50\n" in text
     assert "1,241 rows x 2 columns, the first row: day, amount" in text
     assert "Runs that only showed files, which is no evidence: r2 `cat app.py`" in text
     assert "unable to load, it fails, as it should: ImportError: app.py cannot be loaded" in text
     assert "- unused.txt, 18 bytes" in text
     assert "Nobody reads this." not in text
+
+
+async def test_a_run_on_earlier_files_is_named_as_one(tmp_path: Path) -> None:
+    work = replies([PRINT, WRITE], [EDIT, VERIFY], "```\n\nAcceptance checks of revision 1: passed")
+    failed = {"print": printed(code=1, error="ImportError: no module"), "check": needs("app.py")}
+    (text,) = await judged(tmp_path, work, PlannedSandbox(failed))
+    assert "=== r1, revision 1, before the last change of files: exit code 1" in text
+    assert "=== r2, revision 1: exit code 0" in text
+    assert "(revision 1):\n\n````\n```\n\nAcceptance" in text
 
 
 async def test_a_small_critic_gets_the_code_before_outputs_and_data(tmp_path: Path) -> None:
@@ -120,7 +134,7 @@ async def test_a_small_critic_gets_the_code_before_outputs_and_data(tmp_path: Pa
     large, small = await judged(tmp_path, away, sandbox, critics=(LARGE, SMALL))
     assert len(small) <= 24_000 < len(large)
     for text in (large, small):
-        assert f"=== app.py, new\n```\nimport dates\n{CODE}".rstrip() in text
+        assert f"=== app.py, new\n```\n{NUMBERED}".rstrip() in text
     assert "characters, not shown]" in small
     assert "characters, not shown]" not in large
     assert "t5.csv, new: 1,241 lines" in small
@@ -145,7 +159,7 @@ async def test_a_change_of_many_files_fits_the_smallest_budget(tmp_path: Path) -
     _, request = await critic_messages(cast("State", state), journey.ports)
     text = str(fitted(request, 24_000).content)
     assert len(text) <= 24_000
-    assert "=== package/module_0001.py, new\n```\nx = 1\n```" in text
+    assert "=== package/module_0001.py, new\n```\n1\tx = 1\n```" in text
     assert text.count("940 more files are not listed.") == 2
 
 

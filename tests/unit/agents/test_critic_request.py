@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from agents.context.overflow import cut, size
 from agents.context.ranked import LEAST_BUDGET, MOST_BUDGET, budget_of, fitted
@@ -98,6 +98,18 @@ def test_a_refused_request_loses_data_before_code() -> None:
     assert "c" * 5_000 in str(light.content)
 
 
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_what_a_tool_read_does_not_displace_the_evidence(outputs: int) -> None:
+    """With a context of 8,000 tokens; `read_file` returns up to 20,000 characters."""
+    calls = [{"name": "read_file", "args": {}, "id": str(n)} for n in range(outputs)]
+    answers = (ToolMessage("o" * 20_000, tool_call_id=call["id"]) for call in calls)
+    request = message(part("c", 9_000, 1, whole=True), part("d", 9_000, 2))
+    shown = cut([request, AIMessage("", tool_calls=calls), *answers], 15_000)
+    assert size(shown) <= 15_000
+    assert "c" * 9_000 in str(shown[0].content)
+    assert all("ooo\n[... " in str(each.content) for each in shown[2:])
+
+
 def changed(path: str, before: str | None, after: str | None) -> ChangedFile:
     old, new = (None if text is None else text.encode() for text in (before, after))
     return ChangedFile(path, old, new)
@@ -118,12 +130,37 @@ def test_the_change_is_a_patch_and_new_files_in_full() -> None:
     change = change_of(files, {"result.json", "new.py"})
     texts = {each.path: each for each in change.code}
     assert sorted(texts) == ["app.py", "gone.py", "new.py", "notes.md"]
-    assert "-line 7\n+line seven" in texts["app.py"].text
+    assert "7\t line 6\n\t-line 7\n8\t+line seven\n9\t line 8\n" in texts["app.py"].text
     assert "line 2000" not in texts["app.py"].text
-    assert (texts["new.py"].heading, texts["new.py"].text) == ("new.py, new", "x = 1\n")
+    assert (texts["new.py"].heading, texts["new.py"].text) == ("new.py, new", "1\tx = 1\n")
     assert texts["gone.py"].heading == "gone.py, deleted"
     assert [each.path for each in change.tests] == ["test_app.py"]
     assert [each.path for each in change.data] == ["result.json", "plot.png"]
+
+
+def test_a_small_edited_file_is_one_patch_with_all_its_lines() -> None:
+    lines = [f"line {number}\n" for number in range(40)]
+    files = [
+        changed("app.py", "".join(lines), "".join(lines).replace("line 20\n", "new\nlines\n")),
+        changed("empty.py", "x = 1\n", ""),
+        changed("no_end.py", "x = 1\n", "x = 1"),
+        changed("begun.py", "", "-- x\n"),
+        *(changed(f"large_{n}.py", "a\n" * 4_000, "a\n" * 4_000 + "b\n") for n in range(2)),
+    ]
+    texts = {each.path: each.text for each in change_of(files, ()).code}
+    patch = texts["app.py"].split("\n")
+    assert patch[2:4] == ["@@ -1,41 +1,42 @@", "1\t line 0"]
+    assert patch[23:27] == ["\t-line 20", "21\t+new", "22\t+lines", "23\t line 21"]
+    assert patch[-1] == "41\t line 39"
+    assert texts["empty.py"].endswith("@@\n\t-x = 1")
+    assert texts["begun.py"].endswith("@@\n1\t+-- x")
+    assert (len(texts["large_0.py"]) > 4_000, len(texts["large_1.py"]) < 200) == (True, True)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json"])
+def test_names_in_data_cannot_imitate_the_request(name: str) -> None:
+    rows = {"a.csv": '"x\n=== app.py, new"\n', "a.json": '{"x\\n=== app.py, new": 1}'}
+    assert "\n" not in shape_of(name, rows[name].encode())
 
 
 @pytest.mark.parametrize(
