@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agents.texts import one_line
+from agents.texts import lines_of, one_line
 from agents.tools.inside import shell_marks
 from sandbox.protocol import End, RunResult, Stream
 
@@ -66,7 +66,7 @@ def _note(command: str, result: RunResult, last: re.Match[str]) -> str | None:
     """What the `last` mark says about the end."""
     if result.end is End.EXITED and last[1] == "step":
         return None
-    lines = command.splitlines()
+    lines = lines_of(command)
     number = min(int(last[2]), len(lines))
     place = f"line {number} of {len(lines)}: " if len(lines) > 1 else ""
     if last[1] == "step":
@@ -75,7 +75,9 @@ def _note(command: str, result: RunResult, last: re.Match[str]) -> str | None:
     codes = statuses.split()
     if len(codes) == 1 and command.strip() == text.strip():
         return None
-    shown = one_line(lines[number - 1] if len(codes) > 1 else text, COMMAND_SHOWN)
+    line = lines[number - 1]
+    whole = len(codes) > 1 or line.lstrip().startswith("! ")
+    shown = one_line(line if whole else text, COMMAND_SHOWN)
     rest = "" if command.rstrip().endswith(text.rstrip()) else "; the rest did not run"
     return f"{place}`{shown}` exited {' | '.join(codes)}{rest}"
 

@@ -27,10 +27,14 @@ fettle__step() { # line, command, $_
 
 # After a command that failed, just before `set -e` ends the shell. A program that SIGPIPE has ended
 # did not fail: the rest of its output was not wanted, as in `... | head`.
-fettle__failed() { # line, command, status of each part of the pipeline
+fettle__failed() { # line, command, $?, status of each part of the pipeline
+  [[ -z $fettle__strict ]] || { fettle__strict='' && set -e; }
   [[ $- == *e* ]] || return 0
-  local status line=$1 command=$2
-  shift 2
+  local status line=$1 command=$2 end=$3 last=0
+  shift 3
+  for status; do [[ $status == 0 ]] || last=$status; done
+  # `[[ ]]` and `(( ))` leave the parts of the pipeline before.
+  [[ $last == "$end" ]] || set -- "$end"
   [[ $command != *fettle__* ]] || line=$fettle__line command=$fettle__command
   for status; do
     [[ $status != 0 && $status != 141 ]] || continue
@@ -38,10 +42,14 @@ fettle__failed() { # line, command, status of each part of the pipeline
     printf '%s failed %s\n%s\037' "$fettle__mark" "$line $*" "$command" >&3
     return 0
   done
-  fettle__strict=1 fettle__quiet=''
+  fettle__strict=1
   set +e
+  [[ -z $fettle__quiet ]] || { fettle__quiet='' && trap "$fettle__debug" DEBUG; }
 }
 
-trap '{ fettle__failed "$LINENO" "$BASH_COMMAND" "${PIPESTATUS[@]}"; } 3>&2 2>/dev/null' ERR
-trap '{ [[ $fettle__quiet ]] || { fettle__step "$LINENO" "$BASH_COMMAND" "$_"
-: "$fettle__last"; } } 3>&2 2>/dev/null' DEBUG
+# bash counts lines from the beginning of a trap, so each has `$LINENO` in its first line.
+fettle__on_error='{ fettle__failed "$LINENO" "$BASH_COMMAND" "$?" "${PIPESTATUS[@]}"; }'
+fettle__debug='{ if [[ ! $fettle__quiet ]]; then fettle__step "$LINENO" "$BASH_COMMAND" "$_"
+: "$fettle__last"; else trap - DEBUG; fi; } 3>&2 2>/dev/null'
+trap "$fettle__on_error 3>&2 2>/dev/null" ERR
+trap "$fettle__debug" DEBUG

@@ -393,6 +393,30 @@ FAILING_LINES = {
         "echo a\n(cd /; false; echo b)\necho never",
         "exit code 1: line 2 of 3: `( cd /; false; echo b )` exited 1; the rest did not run",
     ),
+    "a condition of bash": (
+        "true | true\n[[ a == b ]]\necho never",
+        "exit code 1: line 2 of 3: `[[ a == b ]]` exited 1; the rest did not run\n",
+    ),
+    "an arithmetic condition after a reader that ends": (
+        "yes | head -1\n(( 1 > 2 ))\necho never",
+        "exit code 1: line 2 of 3: `(( 1 > 2 ))` exited 1; the rest did not run\n\nstdout:\ny",
+    ),
+    "in a function, after a reader that ends": (
+        "f() {\n  yes | head -1\n  false\n  echo never\n}\nf",
+        "exit code 1: line 3 of 6: `false` exited 1; the rest did not run\n\nstdout:\ny",
+    ),
+    "in a subshell, after a reader that ends": (
+        "(yes | head -1; false; echo never)",
+        "exit code 1: `( yes | head -1; false; echo never )` exited 1; the rest did not run\n\nst",
+    ),
+    "after a long loop and a reader that ends": (
+        "for i in {1..3000}; do :; done\nyes | head -1\nfalse\necho never",
+        "exit code 1: line 3 of 4: `false` exited 1; the rest did not run\n\nstdout:\ny",
+    ),
+    "a negation": (
+        "echo a\n! grep -q yes a.txt",
+        "exit code 1: line 2 of 2: `! grep -q yes a.txt` exited 1\n",
+    ),
     "a limit": (
         "echo a\nsleep 30\necho b",
         "stopped: it ran for longer than 2 s: in line 2 of 3: `sle",
