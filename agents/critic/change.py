@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Final
 
 from agents.evidence.changes import ChangedFile
 from agents.evidence.sources import is_source, is_test
@@ -16,6 +17,9 @@ from agents.texts import lines_of, numbered
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)")
 FULL_CONTEXT = 12_000
 """Bytes of edited files, the smallest first, whose patches have all their lines."""
+
+CHANGED: Final = "changed"
+"""The state of a file that a patch shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Change:
     """Source files and other texts that the model wrote: patches, and new files in full."""
     tests: Sequence[FileText] = ()
     data: Sequence[ChangedFile] = field(default=())
-    """Files that programs wrote, and files that are no text."""
+    """Files that are no text, and data that programs wrote and that no patch shows."""
 
 
 def change_of(files: Sequence[ChangedFile], by_programs: Collection[str]) -> Change:
@@ -58,11 +62,14 @@ def change_of(files: Sequence[ChangedFile], by_programs: Collection[str]) -> Cha
     for each in files:
         text = text_of_file(_content(each))
         source = is_source(each.path, _content(each))
-        if text is None or (not source and each.path in by_programs):
+        if text is None:
             data.append(each)
             continue
         context = len(lines_of(text)) if each.path in small else CONTEXT_LINES
         shown = _file_text(each, text, context)
+        if not source and each.path in by_programs and shown.state != CHANGED:
+            data.append(each)
+            continue
         (tests if source and is_test(each.path) else code).append(shown)
     return Change(code, tests, data)
 
@@ -95,7 +102,7 @@ def _file_text(file: ChangedFile, text: str, context: int) -> FileText:
     patch, the file as it is now."""
     if file.before is None:
         return FileText.complete(file.path, "new", text)
-    state = "deleted" if file.after is None else "changed"
+    state = "deleted" if file.after is None else CHANGED
     patch = change(_of(file.path, file.before), _of(file.path, file.after), max(1, context)).diff
     if "\n" in patch:
         return FileText(file.path, state, _numbered_patch(patch), text)

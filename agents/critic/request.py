@@ -68,7 +68,7 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
         **_people(state),
         **await asyncio.to_thread(_change, state, change),
         **runs.values(state),
-        **await _inputs(state, workspace, change, runs),
+        **await _inputs(state, workspace, change, runs, ports.repository is not None),
         other_changes=await _other_changes(state, workspace),
         checked=_checks(state),
     )
@@ -195,7 +195,7 @@ async def _other_changes(state: State, workspace: Workspace) -> list[str]:
 
 
 async def _inputs(
-    state: State, workspace: Workspace, change: Change, runs: ShownRuns
+    state: State, workspace: Workspace, change: Change, runs: ShownRuns, in_repository: bool
 ) -> dict[str, Any]:
     """{inputs, others}: the unchanged files that the work reads, and the names and sizes of the
     other files that the job started with."""
@@ -203,7 +203,9 @@ async def _inputs(
     changed = {*(each.path for each in change.data)}
     changed.update(each.path for each in (*change.code, *change.tests))
     paths = {path for path in sizes if path not in changed and not belongs_to_install(path)}
-    read = await asyncio.to_thread(files_read, paths, _naming_texts(state, change, runs))
+    read = await asyncio.to_thread(
+        files_read, paths, _naming_texts(state, change, runs, in_repository)
+    )
     small = [path for path in read if sizes[path] <= INPUT_BYTES][:MOST_INPUTS]
     contents = await asyncio.gather(*map(workspace.read, small))
     loaded = {path: content or b"" for path, content in zip(small, contents, strict=True)}
@@ -215,14 +217,17 @@ async def _inputs(
     return {"inputs": sections, "others": others}
 
 
-def _naming_texts(state: State, change: Change, runs: ShownRuns) -> list[str]:
-    """The texts that may name a file: words of people and of the model, code and commands."""
+def _naming_texts(state: State, change: Change, runs: ShownRuns, in_repository: bool) -> list[str]:
+    """The texts that may name a file: words of people and of the model, code and commands. In a
+    repository the whole code and the commands name too many files: there the patches count."""
     answers = [each["text"] for each in state.get("answers", [])[-1:]]
     clarified = [f"{each['question']}\n{each['answer']}" for each in state.get("clarified", [])]
     files = (*change.code, *change.tests)
-    code = [each.content[:NAMING_CHARACTERS] for each in files[:MOST_LISTED]]
+    texts = (each.text if in_repository else each.content for each in files[:MOST_LISTED])
+    code = [text[:NAMING_CHARACTERS] for text in texts]
+    programs = [] if in_repository else runs.programs
     read = paths_read(state["messages"]) if state.get("only_answer") else []
-    return [state["job"]["task"], *answers, *clarified, *code, *runs.programs, *read]
+    return [state["job"]["task"], *answers, *clarified, *code, *programs, *read]
 
 
 def _input_sections(contents: Mapping[str, bytes], rank: int) -> list[Section]:

@@ -17,6 +17,8 @@ SLOW_SECONDS = 10.0
 SLOWEST = 5
 NAMES_SHOWN = 40
 """Tests of one outcome that are listed by name alone."""
+SKIPPED_SHOWN = 10
+"""Skipped tests that are listed: many projects skip the same tests in each run."""
 _FAILED = ("failed", "error")
 
 
@@ -35,7 +37,9 @@ def pytest_answer(
     parts = [f"not passed: {problem}" if problem else f"passed: {counted(report.counts)}"]
     parts += _failures(failed, width)
     skipped = [test for test in tests if test.outcome == "skipped"]
-    parts += _named("skipped", [f"{test.id}{_why_skipped(test)}" for test in skipped])
+    parts += _named(
+        "skipped", [f"{test.id}{_why_skipped(test)}" for test in skipped], SKIPPED_SHOWN
+    )
     if not failed:
         parts += _named("not run", [test.id for test in tests if test.outcome == "not_run"])
     if result.seconds >= SLOW_SECONDS:
@@ -65,11 +69,11 @@ def _failures(failed: Sequence[Test], width: int) -> list[str]:
     return shown
 
 
-def _named(title: str, names: Sequence[str]) -> list[str]:
-    """One line for each name below the title, as many as there is room for."""
+def _named(title: str, names: Sequence[str], most: int = NAMES_SHOWN) -> list[str]:
+    """One line below the title for each of the first `most` names, and the number of others."""
     if not names:
         return []
-    shown = [f"    {name}" for name in names[:NAMES_SHOWN]]
+    shown = [f"    {name}" for name in names[:most]]
     more = [f"    [{len(names) - len(shown)} more]"] if len(names) > len(shown) else []
     return [f"{title}:", *shown, *more]
 

@@ -48,7 +48,9 @@ class Recorder:
         if report.failed:
             self._add_failure(report.nodeid, "failed" if report.when == "call" else "error", report)
         elif report.nodeid not in self.outcomes and report.skipped:
-            self.outcomes[report.nodeid] = "skipped", _detail(report)
+            expected = getattr(report, "wasxfail", None)
+            detail = _detail(report) if expected is None else f"expected to fail: {expected}"
+            self.outcomes[report.nodeid] = "skipped", detail
         elif report.nodeid not in self.outcomes and report.when == "call":
             self.outcomes[report.nodeid] = "passed", ""
 

@@ -95,7 +95,7 @@ async def test_a_repair_is_a_verification_that_passes_after_one_that_failed(
         wrote(TASK, "one\nwrong\n", 0),
         runs(IMPORT, "total = good", 1),
         wrote("exit code 0", "also wrong\n", 2),
-        wrote("The failure is the same as that of r1", "right\n", 3),
+        wrote("The failure is the same as before the last change", "right\n", 3),
         turn("executor", "exit code 0", "Fixed.", after=4),
         verdict("=== r4", "approve"),
     ]

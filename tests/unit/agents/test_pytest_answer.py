@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents.runs import pytest_report
-from agents.runs.pytest_answer import NAMES_SHOWN, SLOW_SECONDS, pytest_answer
+from agents.runs.pytest_answer import SKIPPED_SHOWN, SLOW_SECONDS, pytest_answer
 from agents.runs.pytest_report import Report, why_failed
 from sandbox.protocol import End, Limits, RunResult, Stream
 
@@ -41,7 +41,7 @@ def test_passed_tests_are_only_counted() -> None:
 def test_skipped_tests_are_named_with_their_reasons() -> None:
     text = answer(passed("a"), skipped("b"))
     assert text == "passed: 1 skipped, 1 passed\nskipped:\n    t.py::b (no network)"
-    many = answer(passed("a"), *(skipped(f"s{n}") for n in range(NAMES_SHOWN + 7)))
+    many = answer(passed("a"), *(skipped(f"s{n}") for n in range(SKIPPED_SHOWN + 7)))
     assert many.endswith("[7 more]")
 
 
