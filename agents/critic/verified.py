@@ -56,7 +56,9 @@ def _experiment(tried: Mapping[str, Any]) -> str:
 def _strength(strength: Mapping[str, Any] | None) -> Iterator[str]:
     if strength is None:
         return
-    yield f"It notices {strength['noticed']} of {strength['tried']} small changes of the code."
+    rest = f"; {untried} were not tried, for time" if (untried := strength.get("untried")) else ""
+    figure = f"{strength['noticed']} of {strength['tried']}"
+    yield f"It notices {figure} small changes of the code{rest}."
     for each in strength["unnoticed"]:
         before, after = (one_line(each[name], LINE_SHOWN) for name in ("before", "after"))
         place = f"{visible(each['path'])}:{each['line']}"

@@ -24,6 +24,8 @@ from sandbox.protocol import Command
 
 CALLS = ".fettle-calls"
 """The file of `/work` to which functions write their numbers when they run."""
+LOADED = -1
+"""The number that a file writes when it is loaded."""
 MOST_FUNCTIONS = 200
 MOST_BYTES = 256 * 1024
 """Of a file that is parsed."""
@@ -37,6 +39,7 @@ def _fettle_ran(number, seen=set(), posix=__import__("posix")):
             posix.close(file)
         except OSError:
             pass
+_fettle_ran({LOADED})
 """
 """It needs no module but `posix`, which tests do not replace, and each process writes on its own:
 a recorder in the interpreter would lose child processes, and would compete with coverage."""
@@ -173,9 +176,13 @@ def _with_statements(
     return changed
 
 
-def calls_in(record: bytes, functions: Sequence[Function]) -> Calls:
-    """The functions whose numbers are in the file that the run left."""
-    numbers = {int(line) for line in record.split() if line.isdigit() and len(line) < 5}
+def calls_in(record: bytes, functions: Sequence[Function]) -> Calls | None:
+    """The functions whose numbers are in the file that the run left; None if the run could not
+    write it, or has removed it."""
+    lines = record.split()
+    if b"%d" % LOADED not in lines:
+        return None
+    numbers = {int(line) for line in lines if line.isdigit() and len(line) < 5}
     ran = [number in numbers for number in range(len(functions))]
     executed = [each for each, executed in zip(functions, ran, strict=True) if executed]
     return Calls(executed, [each for each in functions if each not in executed])

@@ -1,22 +1,26 @@
 """What experiments show of a verification: why it is no evidence, and facts that weaken it. Pure.
 
-It is no evidence if it passes although none of the files can load that it has to exercise, or if it
-executes no function that the job wrote or changed. Everything else is a note, and leaves the
-judgement to the critic and to people.
+It is no evidence if it passes although none of the files can load that it has to exercise, if it
+executes no function that the job wrote or changed, or if it passes although these functions raise
+errors. Everything else is a note, and leaves the judgement to the critic and to people.
 
 Why: docs/decisions/0079-experiments-that-discriminate.md
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agents.evidence.changed_code import Calls
+from agents.evidence.changes import ChangedFile
 from agents.evidence.record import Experiment, Strength
+from agents.evidence.sources import is_source, is_test
 
 PASSES_BEFORE = "The verification passes without the change, too."
 _NAMES_SHOWN = 12
+_HOOK = re.compile(rb"^\s*def pytest_\w", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -37,8 +41,9 @@ class Results:
     with_code: Collection[str] = ()
     """Python files in which the job changed statements outside functions."""
     strength: Strength | None = None
-    mutations: int = 0
-    """The number of mutations that were drawn."""
+    hides_errors: bool = False
+    """It passes although each changed function that it executes raises an error."""
+    no_time_to_mutate: bool = False
 
     def problem(self) -> str | None:
         """Why the verification is no evidence, or None."""
@@ -49,6 +54,12 @@ class Results:
             return (
                 f"the verification `{self.command}` executes none of the functions that the job"
                 f" wrote or changed ({names}): verify a command that calls them, such as tests"
+            )
+        if self.hides_errors and self.calls is not None:
+            names = listed([each.full_name for each in self.calls.executed])
+            return (
+                f"the verification `{self.command}` still passes when the functions that it"
+                f" executes ({names}) raise an error: verify a command that fails if they fail"
             )
         return None
 
@@ -76,15 +87,18 @@ class Results:
                 yield f"With {files} {state}, a limit ended the run, so it shows nothing."
         if self.untried:
             yield f"No time was left to try {listed(self.untried)} unable to load."
-        tried = self.strength["tried"] if self.strength else 0
-        if tried < self.mutations:
-            yield f"The time for experiments ended after {tried} of {self.mutations} mutations."
+        if self.no_time_to_mutate:
+            yield "No time was left to try small changes of the code."
 
     def distinguishes(self) -> bool:
         """Whether it fails over other code that runs: without the change, or with a mutation."""
         before = (each for each in self.experiments if each["kind"] == "before")
-        noticed = self.strength["noticed"] if self.strength else 0
-        return noticed > 0 or any(not (each["still_green"] or each["undecided"]) for each in before)
+        failed = any(not (each["still_green"] or each["undecided"]) for each in before)
+        return failed or self.notices_a_mutation()
+
+    def notices_a_mutation(self) -> bool:
+        """Whether it fails over at least one mutation."""
+        return self.strength is not None and self.strength["noticed"] > 0
 
     def exercised(self) -> list[str]:
         """The files that it may exercise: it does not pass with each by itself unable to load."""
@@ -99,8 +113,9 @@ class Results:
 
     def _executes_nothing(self, calls: Calls) -> bool:
         """Whether it executes no changed function, and exercises nothing else that changed: no
-        statements of a file without changed functions, and no file of another language."""
-        if calls.executed or not calls.not_executed:
+        statements of a file without changed functions, no file of another language, and no
+        statements, such as constants, of which it notices a mutation."""
+        if calls.executed or not calls.not_executed or self.notices_a_mutation():
             return False
         with_functions = {each.path for each in calls.not_executed}
         other = set(self.exercised()) - with_functions
@@ -122,6 +137,20 @@ class Results:
 
     def _unloadable(self) -> list[Experiment]:
         return [each for each in self.experiments if each["kind"] == "unloadable"]
+
+
+def notes_on_tests(changed: Sequence[ChangedFile]) -> list[str]:
+    """Changes that can weaken tests, one sentence each: of tests that are older than the job, and
+    of pytest's hooks, which can turn the failure of each test into a success."""
+    existing = [file for file in changed if file.before is not None and is_test(file.path)]
+    existing = [file for file in existing if is_source(file.path, file.before or b"")]
+    hooks = [f.path for f in changed if f.path.endswith(".py") and _HOOK.search(f.after or b"")]
+    notes = (
+        ("changed existing tests", [file.path for file in existing if file.after is not None]),
+        ("deleted existing tests", [file.path for file in existing if file.after is None]),
+        ("added or changed a file with pytest hooks", hooks),
+    )
+    return [f"The job {text}: {listed(paths)}." for text, paths in notes if paths]
 
 
 def listed(names: Sequence[str]) -> str:

@@ -57,6 +57,8 @@ class Strength(TypedDict):
 
     noticed: int
     tried: int
+    untried: int
+    """For which no time was left."""
     unnoticed: list[UnnoticedMutation]
 
 

@@ -151,8 +151,15 @@ class Experiments:
         self.results.with_code = code.with_code
         if code.functions:
             self.results.calls = await self._measure(code.functions)
-        if self.results.problem() is None:
-            await self._mutate(code.mutations)
+        await self._mutate(code.mutations)
+        if self.results.problem() is not None:
+            self.results.strength = None  # the problem says more
+        calls, strength = self.results.calls, self.results.strength
+        if calls and calls.executed and strength and not strength["noticed"]:
+            tree = self.subject.tree
+            failing = replace(tree, files=raising(tree.files, calls.executed))
+            attempt = await self._run(failing)
+            self.results.hides_errors = attempt is not None and attempt.passed
 
     async def _measure(self, functions: Sequence[Function]) -> Calls | None:
         """The changed functions that run; None if that is not known, because the run over changed
@@ -162,24 +169,25 @@ class Experiments:
         attempt = await self._run(replace(tree, files=change(tree.files, functions)))
         if attempt is None or not attempt.passed:
             return None
+        if not records:
+            return Calls([], functions)
         return calls_in(attempt.result.changed.get(CALLS, b""), functions)
 
     async def _mutate(self, mutations: Sequence[Mutation]) -> None:
         """Try the mutations in their order. A mutation of a function that does not run cannot be
         noticed, and is not tried."""
-        self.results.mutations = len(mutations)
-        strength = Strength(noticed=0, tried=0, unnoticed=[])
-        for mutation in mutations:
+        strength = Strength(noticed=0, tried=0, untried=0, unnoticed=[])
+        for number, mutation in enumerate(mutations):
             noticed: bool | None = False
             if not self._is_not_executed(mutation):
                 files = self.subject.tree.files
                 files = {**files, mutation.path: mutation.apply(files[mutation.path])}
                 attempt = await self._run(replace(self.subject.tree, files=files))
                 if attempt is None:
+                    strength["untried"] = len(mutations) - number
                     break
                 noticed = None if attempt.cut else not attempt.passed
             if noticed is None:  # endless, perhaps; it is not counted
-                self.results.mutations -= 1
                 continue
             strength["tried"] += 1
             strength["noticed"] += noticed
@@ -188,6 +196,7 @@ class Experiments:
         if strength["tried"]:
             strength["unnoticed"].sort(key=lambda each: (each["path"], each["line"]))
             self.results.strength = strength
+        self.results.no_time_to_mutate = strength["untried"] > 0 and not strength["tried"]
 
     def _is_not_executed(self, mutation: Mutation) -> bool:
         calls = self.results.calls

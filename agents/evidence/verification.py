@@ -23,6 +23,7 @@ from agents.checks.judge import judge
 from agents.checks.supervised.supervisor import SPENT
 from agents.evidence.changed_code import CodeReader
 from agents.evidence.changes import ChangedFile, changed_files, code_under_test
+from agents.evidence.conclusions import notes_on_tests
 from agents.evidence.declared import (
     NO_RUN,
     Declared,
@@ -171,6 +172,7 @@ class _Work:
         by_itself = found["judged_by"] == "exit_code" and found["source"] in {"model", "default"}
         own_word = by_itself and is_its_own_check(self.changed, text)
         same = self.state.get("keeps_behaviour", False)
+        test_notes = notes_on_tests(self.changed)
 
         async def make() -> tuple[ToolMessage, Finished]:
             results = await Experiments(subject).make()
@@ -179,7 +181,7 @@ class _Work:
                 "experiments": results.experiments,
                 "problem": problem,
                 "holds": problem is None,
-                "notes": [] if problem else [*results.notes(same_behaviour=same)],
+                "notes": [] if problem else [*test_notes, *results.notes(same_behaviour=same)],
                 "functions": results.calls.record() if results.calls else None,
                 "strength": results.strength,
                 "own_word": own_word and problem is None and not results.distinguishes(),

@@ -98,11 +98,11 @@ def _experiment_parts(experiment: Data, verified: Data) -> Iterator[Part]:
 
 
 def _strength_parts(strength: Data, most: int | None) -> Iterator[Part]:
-    noticed, tried = strength["noticed"], strength["tried"]
-    tone = Tone.QUIET if noticed == tried else Tone.WARN
-    yield Line(
-        "strength", f"{noticed} of {plural(tried, 'small change')} of the code noticed", tone
-    )
+    noticed, tried, untried = strength["noticed"], strength["tried"], strength.get("untried")
+    tone = Tone.QUIET if noticed == tried and not untried else Tone.WARN
+    rest = f"; {untried} not tried, for time" if untried else ""
+    figure = f"{noticed} of {plural(tried, 'small change')} of the code noticed"
+    yield Line("strength", figure + rest, tone)
     unnoticed = strength["unnoticed"]
     for mutation in unnoticed[:most]:
         line = f"{visible_path(mutation['path'])}:{mutation['line']}"

@@ -265,6 +265,8 @@ class StrengthData(TypedDict):
 
     noticed: int
     tried: int
+    untried: NotRequired[int]
+    """For which no time was left; events of older jobs lack it."""
     unnoticed: list[UnnoticedMutationData]
 
 

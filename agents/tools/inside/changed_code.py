@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import contextlib
 import difflib
 import json
 import random
@@ -76,6 +77,7 @@ class Source:
             self.starts.append(self.starts[-1] + len(line))
         self.bom = 3 if after.startswith("\ufeff") else 0
         self.changed = _changed_lines(before, after)
+        self.code_before = _code_by_name(before)
 
     def offset(self, line: int, column: int) -> int:
         """The place of a line and column of the tree."""
@@ -97,6 +99,24 @@ class Source:
         return Mutation(
             self.path, line, start, end, text, _shown(self.data[first:last]), _shown(changed)
         )
+
+
+def _code_by_name(before: str | None) -> dict[str, list[str]]:
+    """The code of each function of `before`; empty if it cannot be parsed."""
+    found: dict[str, list[str]] = {}
+    with contextlib.suppress(SyntaxError, ValueError):
+        for name, function in functions_in(ast.parse((before or "").removeprefix("\ufeff"))):
+            found.setdefault(name, []).append(_code(function))
+    return found
+
+
+def _code(function: Function) -> str:
+    """A function without its comments, docstring, and the types of its parameters."""
+    arguments = function.args
+    names = [each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)]
+    defaults = *arguments.defaults, *filter(None, arguments.kw_defaults)
+    nodes = (*function.decorator_list, *defaults, *body_of(function))
+    return "\n".join([type(function).__name__, *names, *map(ast.dump, nodes)])
 
 
 def _changed_lines(before: str | None, after: str) -> set[int]:
@@ -158,14 +178,16 @@ def body_of(function: Function) -> list[ast.stmt]:
 
 
 def changed_functions(source: Source) -> list[tuple[str, Function]]:
-    """The innermost function around each changed line."""
+    """The innermost function around each changed line, if its code differs: a comment, a docstring
+    or a type of a parameter changes no code."""
     all_functions = list(functions_in(source.tree))
     owner: dict[int, int] = {}
     for number, (_, function) in enumerate(all_functions):  # inner functions come later
         for line in range(first_line(function), (function.end_lineno or function.lineno) + 1):
             owner[line] = number
     changed = {owner[line] for line in source.changed if line in owner}
-    return [all_functions[number] for number in sorted(changed)]
+    found = [all_functions[number] for number in sorted(changed)]
+    return [each for each in found if _code(each[1]) not in source.code_before.get(each[0], ())]
 
 
 def described(source: Source, name: str, function: Function) -> dict[str, Any] | None:
@@ -384,13 +406,15 @@ def main() -> None:
     for file in order["files"]:
         try:
             source = Source(file["path"], file["before"], file["after"])
+            found = changed_functions(source)
+            records = [described(source, *each) for each in found]
+            of_file, is_with_code = mutations_of(source, found), has_code(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        found = changed_functions(source)
-        functions += filter(None, (described(source, *each) for each in found))
-        mutations += mutations_of(source, found)
+        functions += filter(None, records)
+        mutations += of_file
         changed |= {(source.path, line) for line in source.changed}
-        if has_code(source):
+        if is_with_code:
             with_code.append(source.path)
     chosen = drawn(mutations, changed, order["seed"], order["mutations"])
     answer = {

@@ -351,6 +351,10 @@ TRACES = (
     "    thread = threading.Thread(target=lambda: seen.append(sums.add(1, 2)))\n"
     "    thread.start()\n    thread.join()\n    assert seen == [3]\n"
 )
+HIDES = (
+    "import pytest\n\n\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport():\n"
+    "    outcome = yield\n    outcome.get_result().outcome = 'passed'\n"
+)
 MUTATED = Bounds(mutations=20)
 UNEXECUTED: dict[str, list[Written]] = {
     "a test that only imports": [WRITES, write("test_sums.py", IMPORTS), pytest_over()],
@@ -376,6 +380,26 @@ async def test_a_verification_has_to_execute_a_changed_function(
     assert "executes none of the functions that the job wrote or changed" in found["problem"]
     assert found["functions"] == {"executed": [], "not_executed": ["sums.py::add"]}
     assert not (await journey.outcome()).approved
+
+
+async def test_hooks_that_turn_failures_into_successes_are_no_evidence(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    calls = write("sums.py", WRONG), WRITES_TEST, write("conftest.py", HIDES), pytest_over()
+    journey = await done(tmp_path, sandbox, *calls, bounds=MUTATED)
+    found = only(journey.data_of("verified"))
+    assert "the functions that it executes (sums.py::add) raise an error" in found["problem"]
+    assert not (await journey.outcome()).approved
+
+
+async def test_changed_tests_are_noted(tmp_path: Path, sandbox: LocalSandbox) -> None:
+    given = {"sums.py": WRONG.encode(), "test_sums.py": TEST.encode()}
+    calls = WRITES, write("test_sums.py", TEST + "\n"), pytest_over()
+    journey = await done(tmp_path, sandbox, *calls, files=given)
+    found = only(journey.data_of("verified"))
+    assert (found["holds"], found["notes"]) == (
+        True, ["The job changed existing tests: test_sums.py."],
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("calls", EXECUTED.values(), ids=EXECUTED)

@@ -29,7 +29,8 @@ MUTATION = {"path": "a.py", "line": 12, "before": "    if n < 3:", "after": "   
 VERIFIED = {
     "revision": 1, "source": "model", "command": "pytest -q", "run": "r2", "holds": False,
     "problem": "it does not use a.py", "experiments": [EXPERIMENT, BEFORE, UNDECIDED],
-    "workspace": "0" * 64, "strength": {"noticed": 7, "tried": 8, "unnoticed": [MUTATION]},
+    "workspace": "0" * 64,
+    "strength": {"noticed": 7, "tried": 8, "untried": 12, "unnoticed": [MUTATION]},
     "functions": {"executed": ["a.py::f"], "not_executed": ["a.py::g"]},
     "notes": ["The verification does not exercise b.py."], "own_word": True,
     "judged_by": "exit_code",

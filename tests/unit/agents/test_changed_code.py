@@ -12,6 +12,7 @@ import pytest
 
 from agents.evidence.changed_code import (
     CALLS,
+    LOADED,
     ChangedCode,
     calls_in,
     raising,
@@ -187,9 +188,47 @@ def test_edits_fit_every_shape_of_a_function(start: str, ending: str) -> None:
         ast.parse(mutation.apply(content))
     changed = recording({"a.py": content}, code.functions)["a.py"]
     record = _calls_of(changed)
-    executed = {each.name for each in calls_in(record, code.functions).executed}
-    assert executed == {*NAMES} - {"later"}
+    calls = calls_in(record, code.functions)
+    assert calls is not None
+    assert {each.name for each in calls.executed} == {*NAMES} - {"later"}
     ast.parse(raising({"a.py": content}, code.functions)["a.py"])
+
+
+def test_a_run_that_cannot_keep_the_record_shows_nothing() -> None:
+    functions = parsed("def f():\n    return 1\n").functions
+    assert calls_in(b"", functions) is None
+    assert calls_in(f"{LOADED}\n".encode(), functions) == ([], functions)
+
+
+DOCUMENTED = {
+    "a docstring": ("    return a", "    '''It returns a.'''\n    return a"),
+    "a comment": ("    return a", "    # as it is\n    return a"),
+    "a type": ("(a, b=1)", "(a: int, b: int = 1) -> int"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), DOCUMENTED.values(), ids=DOCUMENTED)
+def test_a_function_with_the_same_code_is_not_changed(old: str, new: str) -> None:
+    before = "class A:\n  def f(a, b=1):\n    return a\n"
+    assert parsed(before.replace(old, new), before).functions == []
+    for other in ("return b", "(a, b=2)", "(a, c=1)", "async def f"):
+        changed = {"return b": "return a", "async def f": "def f"}.get(other, "(a, b=1)")
+        after = before.replace(old, new) if other == "return b" else before
+        assert [each.name for each in parsed(after.replace(changed, other), before).functions]
+
+
+def test_code_that_is_nested_too_deep_hides_no_other_file() -> None:
+    deep = "def g(a):\n    return " + "+".join(["a"] * 950) + "\n"
+    order = {"seed": "", "mutations": 9, "functions": 9}
+    order["files"] = [
+        {"path": path, "before": None, "after": text}
+        for path, text in (("deep.py", deep), ("a.py", "def f():\n    return 1\n"))
+    ]
+    argv = [sys.executable, "-I", "-S", "-c", source("changed_code")]
+    done = subprocess.run(argv, input=json.dumps(order).encode(), capture_output=True, check=True)
+    assert "a.py::f" in {
+        f.full_name for f in ChangedCode.model_validate_json(done.stdout).functions
+    }
 
 
 def _calls_of(content: bytes) -> bytes:

@@ -247,7 +247,7 @@ def test_the_figures_of_a_verification_are_sentences() -> None:
                 {**tried, "kind": "unloadable"},
                 {**tried, "kind": "unloadable", "undecided": True, "end": "timeout"},
             ],
-            "strength": {"noticed": 3, "tried": 4, "unnoticed": [mutation]},
+            "strength": {"noticed": 3, "tried": 4, "untried": 16, "unnoticed": [mutation]},
             "functions": {"executed": ["a.py::f"], "not_executed": ["a.py::g"]},
             "notes": [],
             "own_word": True,
@@ -258,7 +258,7 @@ def test_the_figures_of_a_verification_are_sentences() -> None:
     assert "With a.py as before the job, it still passes." in text
     assert "With a.py unable to load, it fails, as it should: ImportError: no" in text
     assert "a limit ended it (timeout)" in text
-    assert "It notices 3 of 4 small changes of the code." in text
+    assert "It notices 3 of 4 small changes of the code; 16 were not tried, for time." in text
     assert "`a <= b` instead of `a < b` in a.py:3" in text
     assert "It executes 1 of the 2 functions that the job changed; not a.py::g." in text
     assert ("own word" in text, "Only its exit code decides" in text) == (True, True)

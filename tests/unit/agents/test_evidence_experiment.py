@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agents.evidence.changed_code import CALLS, ChangedCode, Function, Mutation
+from agents.evidence.changed_code import CALLS, LOADED, ChangedCode, Function, Mutation
 from agents.evidence.changes import ChangedFile, changed_files, reverted
-from agents.evidence.conclusions import PASSES_BEFORE
+from agents.evidence.conclusions import PASSES_BEFORE, notes_on_tests
 from agents.evidence.experiment import to_revert, tried_alone
 from agents.evidence.run_experiments import SECONDS, Attempt, Experiments, Subject
 from agents.ports.memory import MemoryRecord, MemoryWorkspace
@@ -120,7 +120,7 @@ class Verification:
         )
         seconds = min(seconds, limits.wall_seconds)
         end = End.TIMEOUT if cut else End.EXITED
-        calls = "".join(f"{number}\n" for number in self.runs).encode()
+        calls = "".join(f"{number}\n" for number in (LOADED, *self.runs)).encode()
         result = RunResult(
             end, None if cut else int(failed), None, Stream(), Stream(), seconds, {CALLS: calls}
         )
@@ -287,6 +287,7 @@ async def test_mutations_are_counted_and_those_unnoticed_are_named() -> None:
     assert made.results.strength == {
         "noticed": 2,
         "tried": 3,
+        "untried": 0,
         "unnoticed": [{"path": "a.py", "line": 2, "before": "a + b", "after": "a * b"}],
     }
     assert (problem_of(made), notes(made)) == (None, "")
@@ -296,11 +297,56 @@ async def test_mutations_are_counted_and_those_unnoticed_are_named() -> None:
 async def test_a_mutation_of_a_function_that_does_not_run_is_unnoticed_without_a_run() -> None:
     elsewhere = [each.model_copy(update={"line": 5}) for each in MUTATIONS]
     code = ChangedCode(functions=[ADD, SUB], mutations=elsewhere)
-    verification = Verification(needs=["a.py"], code=code, runs=[0])
+    verification = Verification(needs=["a.py"], code=code, runs=[0], notices=[b"RuntimeError"])
     made = await verification.experiments("a.py")
     assert made.results.strength is not None
     assert (made.results.strength["noticed"], made.results.strength["tried"]) == (0, 3)
-    assert len(verification.tried) == 2  # a.py unable to load, and the measurement
+    # a.py unable to load, the measurement, and errors in the functions that run
+    assert len(verification.tried) == 3
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("notices", "holds"), [([], False), ([b"RuntimeError"], True)])
+async def test_a_verification_that_hides_all_errors_is_no_evidence(
+    notices: list[bytes], holds: bool
+) -> None:
+    code = ChangedCode(functions=[ADD, SUB], mutations=MUTATIONS)
+    hides = Verification(needs=["a.py"], code=code, runs=[0], notices=notices)
+    problem = problem_of(await hides.experiments("a.py"))
+    assert (problem is None) is holds
+    assert holds or "functions that it executes (a.py::add) raise an error" in str(problem)
+
+
+@pytest.mark.asyncio
+async def test_a_mutation_of_a_constant_that_is_noticed_is_evidence_without_a_function() -> None:
+    constant = [MUTATIONS[0].model_copy(update={"line": 90})]
+    code = ChangedCode(functions=[ADD], mutations=constant, with_code=["a.py"])
+    tested = Verification(needs=["a.py"], code=code, notices=[b"a - b"])
+    assert problem_of(await tested.experiments("a.py")) is None
+    imported = Verification(needs=["a.py"], code=code)
+    assert "executes none" in str(problem_of(await imported.experiments("a.py")))
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "note"),
+    [
+        ("test_a.py", b"1", b"2", "changed existing tests: test_a.py."),
+        ("test_a.py", b"1", None, "deleted existing tests: test_a.py."),
+        ("test_a.py", None, b"1", ""),
+        ("tests/data.json", b"1", b"2", ""),
+        ("a.py", b"1", b"2", ""),
+        ("conftest.py", None, b"import pytest\n", ""),
+        (
+            "conftest.py", None, b"def pytest_runtest_makereport():\n    pass\n",
+            "added or changed a file with pytest hooks: conftest.py.",
+        ),
+    ],
+)  # fmt: skip
+def test_changes_that_can_weaken_tests_are_noted(
+    path: str, before: bytes | None, after: bytes | None, note: str
+) -> None:
+    expected = [f"The job {note}"] if note else []
+    assert notes_on_tests([ChangedFile(path, before, after)]) == expected
 
 
 @pytest.mark.asyncio
@@ -309,7 +355,18 @@ async def test_mutations_end_with_the_time() -> None:
     verification = Verification(needs=["a.py"], code=code, runs=[0], seconds=3)
     made = await verification.experiments("a.py")
     assert made.seconds <= SECONDS
-    assert notes(made) == "The time for experiments ended after 4 of 21 mutations."
+    strength = made.results.strength
+    assert strength is not None
+    assert (strength["tried"], strength["untried"], notes(made)) == (4, 17, "")
+
+
+@pytest.mark.asyncio
+async def test_a_note_says_that_no_time_was_left_for_mutations() -> None:
+    code = ChangedCode(functions=[ADD], mutations=MUTATIONS)
+    verification = Verification(needs=["a.py"], code=code, runs=[0], seconds=9)
+    made = await verification.experiments("a.py")
+    assert made.results.strength is None
+    assert notes(made) == "No time was left to try small changes of the code."
 
 
 @pytest.mark.asyncio
