@@ -44,7 +44,9 @@ class UnmetCriterion(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _of_text(cls, value: Any) -> Any:
-        """Weak models write the criterion in place of the object."""
+        """Weak models write the criterion in place of the object, or only a reason."""
+        if isinstance(value, dict) and not value.get("criterion") and value.get("reason"):
+            return {**value, "criterion": value["reason"], "reason": ""}
         return {"criterion": value} if isinstance(value, str) else value
 
 
@@ -107,8 +109,18 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _names_nothing(criterion: Any) -> bool:
-    return isinstance(criterion, str) and criterion.strip(" .").lower() in _NAMES_OF_NOTHING
+def _names_nothing(unmet: Any) -> bool:
+    """Whether an entry of `unmet` says that there is none. Weak models fill in the form."""
+    if not unmet:
+        return True
+    if isinstance(unmet, dict) and unmet.keys() <= UnmetCriterion.model_fields.keys():
+        named = (unmet[name] for name in ("criterion", "reason") if unmet.get(name))
+        return _is_nothing(next(named, None))
+    return isinstance(unmet, str) and _is_nothing(unmet)
+
+
+def _is_nothing(text: Any) -> bool:
+    return text is None or str(text).strip(" .").lower() in _NAMES_OF_NOTHING
 
 
 def verification_of(state: Mapping[str, Any]) -> Verification | None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from agents.evidence.record import NOT_EXECUTABLE
 from agents.evidence.verdict import (
@@ -69,11 +70,25 @@ UNMET = {"criterion": "floats", "location": "add.py:3", "reason": "it takes whol
         ("floats", [{"criterion": "floats", "location": "", "reason": ""}]),
         (["None.", "", "n/a"], []),
         ("nothing", []),
-    ],
+        ([{"criterion": "None", "location": "n/a", "reason": "all are met"}], []),
+        ([{"criterion": "", "location": "", "reason": ""}, {}, None], []),
+        (
+            [{"location": "add.py:3", "reason": "no floats"}],
+            [{"criterion": "no floats", "location": "add.py:3", "reason": ""}],
+        ),
+    ],  # fmt: skip
 )
 def test_unmet_criteria_are_read_in_each_form_that_models_write(value: Any, criteria: Any) -> None:
     said = Verdict.model_validate({"verdict": "revise", "unmet": value})
     assert critique_of(state(), said)["unmet"] == criteria
+
+
+def test_an_approval_with_an_empty_form_of_unmet_criteria_stands() -> None:
+    empty = [{"criterion": "none", "location": "", "reason": ""}]
+    said = Verdict.model_validate({"verdict": "approve", "unmet": empty})
+    assert critique_of(state(), said)["verdict"] == "approve"
+    with pytest.raises(ValidationError):  # not read as none: the model is asked again
+        Verdict.model_validate({"verdict": "approve", "unmet": [{"name": "floats"}]})
 
 
 def test_a_reply_with_the_fields_of_older_recordings_is_read() -> None:
