@@ -21,6 +21,8 @@ MOST_PARSED = 1024 * 1024
 """Bytes of a file whose shape is determined."""
 NAMES_SHOWN = 20
 LONGEST_NAME = 40
+_BOM = "\ufeff"
+"""Programs for Windows begin a text with it."""
 
 
 def shape_of(path: str, content: bytes) -> str:
@@ -39,7 +41,7 @@ def shape_of(path: str, content: bytes) -> str:
     if shape is None or len(content) > MOST_PARSED:
         return lines
     try:
-        return f"{lines}, {shape(text)}"
+        return f"{lines}, {shape(text.removeprefix(_BOM))}"
     except (ValueError, RecursionError, csv.Error):
         return f"{lines}, not valid {kind.partition('/')[2].removeprefix('x-')}"
 
@@ -62,7 +64,7 @@ def input_text(path: str, content: bytes) -> str:
 def _table(text: str) -> str:
     first = text.partition("\n")[0]
     delimiter = max(",;\t|", key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     if not rows:
         return "no rows"
     widths = sorted({len(row) for row in rows})

@@ -75,6 +75,7 @@ async def critic_messages(state: State, ports: Ports) -> Sequence[BaseMessage]:
     instructions = render(
         "critic/system",
         only_answer=state.get("only_answer", False),
+        needs_evidence=state["job"].get("evidence") != "none",
         repository=ports.repository is not None,
         tools=list(critic_tools(ports)),
         calls=ports.bounds.critic_calls,

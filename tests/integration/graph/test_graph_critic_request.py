@@ -140,6 +140,16 @@ async def test_a_small_critic_gets_the_code_before_outputs_and_data(tmp_path: Pa
     assert "t5.csv, new: 1,241 lines" in small
 
 
+async def test_a_critic_knows_that_a_job_asks_for_no_evidence(tmp_path: Path) -> None:
+    ports = Journey.plan(tmp_path, [], PlannedSandbox({})).ports
+    instructions = []
+    for job in (JobInput("Write a letter."), JobInput("Write a letter.", evidence="none")):
+        state = cast("State", {**initial_state(job), "revision": 1, "plan": ["Do it."]})
+        messages = await critic_messages(state, ports)
+        instructions.append(messages[0].text)
+    assert ["asks for no evidence" in each for each in instructions] == [False, True]
+
+
 async def test_a_change_of_many_files_fits_the_smallest_budget(tmp_path: Path) -> None:
     journey = Journey.plan(tmp_path, [], PlannedSandbox({}))
     files = {f"package/module_{n:04}.py": f"x = {n}\n".encode() * n for n in range(1_000)}

@@ -167,6 +167,8 @@ def test_names_in_data_cannot_imitate_the_request(name: str) -> None:
     ("path", "content", "shape"),
     [
         ("a.csv", b"day,amount\n1,2\n3,4\n", "3 rows x 2 columns, the first row: day, amount"),
+        ("a.csv", b"\xef\xbb\xbfday,amount\r\n1,2\r\n", "the first row: day, amount"),
+        ("a.csv", b"day,amount\r1,2\r", "2 rows x 2 columns"),
         ("a.csv", b"", "0 lines"),
         ("a.json", b'{"a": 1, "b": 2}', "an object with 2 keys (a, b)"),
         ("a.json", b'[{"a": 1}]', "a list of 1, the first is an object with 1 keys (a)"),
