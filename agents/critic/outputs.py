@@ -30,6 +30,8 @@ WHAT = {"shell": "command line", "verify": "verification"}
 
 _QUOTED = re.compile(r"`([^`\n]{2,200})`|\"([^\"\n]{2,200})\"")
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d")
+_SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
+"""The output of a program as a word of a command."""
 _LOOKS = frozenset({"cat", "cd", "echo", "head", "ls", "nl", "pwd", "stat", "tail", "tree"})
 """Programs that only show files."""
 
@@ -104,10 +106,11 @@ def run_text(run: Run, outputs: Mapping[str, str], words: Sequence[str], limit: 
 
 def only_looks(run: Run) -> bool:
     """Whether the run only showed files (`cat`, `ls`): it is no evidence of their behaviour."""
-    if run.get("tool") != "shell" or run["artifacts"]:
+    command = text_in(run, "code")
+    if run.get("tool") != "shell" or run["artifacts"] or _SUBSTITUTION.search(command):
         return False
     try:
-        words = list(_words(text_in(run, "code")))
+        words = list(_words(command))
     except ValueError:
         return False
     first = [word for before, word in zip([";", *words], words, strict=False) if _is_end(before)]

@@ -228,6 +228,8 @@ def test_the_lines_that_the_answer_quotes_are_shown() -> None:
         ("cat > a.py", False),
         ("grep -c x a.py", False),
         ("cat $(python a.py)", False),
+        ('echo "sum: $(python a.py)"', False),
+        ("echo `python a.py`", False),
         ("cat 'a", False),
     ],
 )

@@ -76,7 +76,7 @@ UNMET = {"criterion": "floats", "location": "add.py:3", "reason": "it takes whol
             [{"location": "add.py:3", "reason": "no floats"}],
             [{"criterion": "no floats", "location": "add.py:3", "reason": ""}],
         ),
-    ],  # fmt: skip
+    ],
 )
 def test_unmet_criteria_are_read_in_each_form_that_models_write(value: Any, criteria: Any) -> None:
     said = Verdict.model_validate({"verdict": "revise", "unmet": value})
