@@ -43,6 +43,7 @@ class Results:
     strength: Strength | None = None
     hides_errors: bool = False
     """It passes although each changed function that it executes raises an error."""
+    no_time_to_revert: bool = False
     no_time_to_mutate: bool = False
 
     def problem(self) -> str | None:
@@ -85,6 +86,8 @@ class Results:
                 state = "as before the job" if each["kind"] == "before" else "unable to load"
                 files = listed(each["replaced"])
                 yield f"With {files} {state}, a limit ended the run, so it shows nothing."
+        if self.no_time_to_revert:
+            yield "No time was left to try the state before the job."
         if self.untried:
             yield f"No time was left to try {listed(self.untried)} unable to load."
         if self.no_time_to_mutate:

@@ -123,7 +123,8 @@ class Experiments:
     async def _revert(self) -> None:
         changed = self.subject.to_revert
         tree = reverted(self.subject.tree, changed)
-        await self._try("before", [file.path for file in changed], tree)
+        attempt = await self._try("before", [file.path for file in changed], tree)
+        self.results.no_time_to_revert = attempt is None
 
     async def _break(self, paths: Sequence[str]) -> None:
         tree, results = self.subject.tree, self.results

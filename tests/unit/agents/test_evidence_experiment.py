@@ -239,6 +239,14 @@ async def test_a_verification_that_passes_without_the_change_is_noted_and_not_bl
 
 
 @pytest.mark.asyncio
+async def test_a_note_says_that_no_time_was_left_for_the_state_before() -> None:
+    verification = Verification(needs=["a.py"], seconds=15, slow={"a.py": 16})
+    made = await verification.experiments("a.py", before=new("a.py"))
+    assert [each["kind"] for each in made.results.experiments] == ["unloadable"]
+    assert "No time was left to try the state before the job." in notes(made)
+
+
+@pytest.mark.asyncio
 async def test_a_verification_that_executes_no_changed_function_is_no_evidence() -> None:
     code = ChangedCode(functions=[ADD, SUB], mutations=MUTATIONS)
     made = await Verification(needs=["a.py"], code=code).experiments("a.py")
