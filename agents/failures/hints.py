@@ -6,7 +6,7 @@ Most failures have none: the model reads the traceback itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -53,7 +53,7 @@ class Hint:
     path: str = ""
 
 
-def hint_of(run: Run, paths: Iterable[str]) -> Hint | None:
+def hint_of(run: Run, paths: Collection[str]) -> Hint | None:
     """The hint for a failed run, if one says more than its output. `paths` are the workspace's."""
     failure: Mapping[str, Any] = run.get("failure") or {}
     cause, code = str(failure.get("cause", "")), text_in(run, "code")
@@ -77,8 +77,14 @@ def hint_of(run: Run, paths: Iterable[str]) -> Hint | None:
             return None
 
 
-def _path_of(module: str, paths: Iterable[str]) -> str:
+def _path_of(module: str, paths: Collection[str]) -> str:
     """The shortest path of a module or package in the workspace; empty if there is none."""
-    pattern = re.compile(rf"((?:.+/)?{module})(?:(\.py)|/[^/]+\.py)")
-    found = [each[1] + (each[2] or "/") for path in paths if (each := pattern.fullmatch(path))]
-    return min(found, key=len, default="")
+    file = f"/{module}.py"
+    files = [path for path in paths if f"/{path}".endswith(file)]
+    packages = [
+        f"{parent}/"
+        for path in paths
+        for parent, _, name in [path.rpartition("/")]
+        if name.endswith(".py") and f"/{parent}".endswith(f"/{module}")
+    ]
+    return min([*files, *packages], key=len, default="")
