@@ -15,7 +15,12 @@ from agents.failures.failure import FailureClass
 from agents.graph.state import Run, text_in
 from sandbox.protocol import End
 
-_INSTALLS = re.compile(r"\b(pip3?|uv|conda|apt|apt-get|npm|cargo|gem) +(pip +)?(install|add)\b")
+_INSTALLS = re.compile(
+    r"(^|[;&|({])[ \t]*((sudo|\w+=\S*|python[\d.]* +-m) +)*"
+    r"(pip3?|uv|conda|apt|apt-get|npm|cargo|gem) +(pip +)?(install|add)\b",
+    re.MULTILINE,
+)
+"""A command, not a text that has one: a search in the documentation of a project."""
 _TESTS = re.compile(r"\b(pytest|unittest|nox|tox|ctest|(npm|go|cargo|make|mvn|gradle) +test)\b")
 _NO_MODULE = re.compile(r"No module named '(?P<name>\w+)'")
 _READ_ONLY = re.compile(r"\[Errno (1|13|30)\]")

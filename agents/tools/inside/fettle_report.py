@@ -57,8 +57,9 @@ class Recorder:
     def pytest_unconfigure(self) -> None:
         """Write the report at the end of the session. No test can read the file."""
         if _getpid() == _pid:  # otherwise a process that a test forked ends
-            with _open(REPORT, "w") as file:
-                file.write(_dumps(self.report()))
+            report = _dumps(self.report(), ensure_ascii=False)
+            with _open(REPORT, "wb") as file:  # a lone surrogate is no text in JSON
+                file.write(report.encode(errors="replace"))
 
     def report(self) -> dict[str, Any]:
         """The report; it includes tests that were collected and did not run."""

@@ -522,6 +522,18 @@ async def test_pytest_with_variables_reports_each_test(
     assert used.runs[0]["tests"]["counts"] == {"passed": 1}
 
 
+async def test_texts_that_are_no_unicode_do_not_lose_the_report(
+    tmp_path: Path, sandbox: LocalSandbox
+) -> None:
+    test = (
+        b"import pytest\n\ndef test_a():\n    pass\n\n\n"
+        b"@pytest.mark.skip('\\udcff')\ndef test_b():\n    pass\n"
+    )
+    command = call("verify", paths=["test_a.py"])
+    result = await use(tmp_path, sandbox, command, files={"test_a.py": test})
+    assert result.texts[0] == ("passed: 1 skipped, 1 passed\nskipped:\n    test_a.py::test_b (?)")
+
+
 async def test_another_program_with_variables_is_not_pytest(
     tmp_path: Path, sandbox: LocalSandbox
 ) -> None:

@@ -40,6 +40,11 @@ def imports(module: str) -> dict[str, Any]:
         (imports("shop.nothing"), None),  # the package was found
         (run(FailureClass.IMPORT, "ImportError: cannot import name 'x' from 'shop'"), None),
         (run(FailureClass.UNKNOWN, code="pip install requests"), Hint(HintKind.INSTALLING)),
+        (
+            run(FailureClass.UNKNOWN, code="cd /tmp && python3 -m pip install x"),
+            Hint(HintKind.INSTALLING),
+        ),
+        (run(FailureClass.UNKNOWN, code="grep -rn 'pip install' docs"), None),
         (run(FailureClass.UNKNOWN, code="pip install x", tool="verify"), None),
         (run(FailureClass.FILE, "OSError: [Errno 30] Read-only: '/x'"), Hint(HintKind.READ_ONLY)),
         (run(FailureClass.FILE, "FileNotFoundError: [Errno 2] No such file: 'x'"), None),
