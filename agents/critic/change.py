@@ -16,7 +16,7 @@ from agents.texts import lines_of, numbered
 
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)")
 FULL_CONTEXT = 12_000
-"""Bytes of edited files, the smallest first, whose patches have all their lines."""
+"""Bytes of edited files, the smallest first. The patches of these files have all lines."""
 
 CHANGED: Final = "changed"
 """The state of a file that a patch shows."""
@@ -112,17 +112,17 @@ def _file_text(file: ChangedFile, text: str, context: int) -> FileText:
 def _numbered_patch(patch: str) -> str:
     """A unified diff of one file. Each line of the new file has its number, as in `numbered`."""
     header, other_header, *lines = patch.removesuffix("\n ").split("\n")  # after the last line
-    shown, number = [header, other_header], 0
+    numbered_lines, number = [header, other_header], 0
     for line in lines:
-        if found := _HUNK.match(line):
-            number = int(found[1])
-            shown.append(line)
+        if hunk := _HUNK.match(line):
+            number = int(hunk[1])
+            numbered_lines.append(line)
         elif line.startswith("-"):
-            shown.append(f"\t{line}")
+            numbered_lines.append(f"\t{line}")
         else:
-            shown.append(f"{number}\t{line}")
+            numbered_lines.append(f"{number}\t{line}")
             number += 1
-    return "\n".join(shown)
+    return "\n".join(numbered_lines)
 
 
 def _of(path: str, content: bytes | None) -> Mapping[str, bytes | None]:

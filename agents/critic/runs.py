@@ -114,8 +114,9 @@ class ShownRuns:
     def _age(self, run: Run) -> str:
         """A phrase for a run that left other files than there are now. Runs of older releases do
         not say which files they left."""
-        left = run.get("workspace") or self.ports.workspace.digest
-        return "" if left == self.ports.workspace.digest else ", before the last change of files"
+        delivered = self.ports.workspace.digest
+        is_current = run.get("workspace", delivered) == delivered
+        return "" if is_current else ", before the last change of files"
 
 
 def _is_quoted(outputs: Mapping[str, str], words: Sequence[str]) -> bool:

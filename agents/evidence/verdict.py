@@ -110,7 +110,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _names_nothing(unmet: Any) -> bool:
-    """Whether an entry of `unmet` says that there is none. Weak models fill in the form."""
+    """Whether an entry of `unmet` names no criterion: weak models fill in an empty form."""
     if not unmet:
         return True
     if isinstance(unmet, dict) and unmet.keys() <= UnmetCriterion.model_fields.keys():
