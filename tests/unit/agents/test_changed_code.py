@@ -218,7 +218,7 @@ def test_a_function_with_the_same_code_is_not_changed(old: str, new: str) -> Non
 
 
 def test_code_that_is_nested_too_deep_hides_no_other_file() -> None:
-    deep = "def g(a):\n    return " + "+".join(["a"] * 950) + "\n"
+    deep = "def g(a):\n    a" + ".b()" * 400 + "\n"
     order = {"seed": "", "mutations": 9, "functions": 9}
     order["files"] = [
         {"path": path, "before": None, "after": text}
