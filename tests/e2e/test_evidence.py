@@ -1,18 +1,20 @@
-"""What is approved, and what is not: jobs over HTTP, by real workers in real sandboxes, with a
-provider on loopback whose executor claims that all is well and whose critic approves everything."""
+"""Which jobs are approved: jobs over HTTP, by real workers in real sandboxes, with a provider on
+loopback whose executor claims that all is well and whose critic approves everything."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from support.cases.evidence_cases import CASES, Case, model
 from support.processes.deployment import running_deployment
 from support.processes.fronts import front
+from support.servers import git_repositories
 
 from benchmarks.provider import ProviderServer
+from cli.client.service import Service
 from settings.base import DEVELOPMENT_KEY
 
 GROQ = "groq:llama-3.3-70b-versatile"
@@ -30,28 +32,36 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         ProviderServer(model) as server,
     ):
         deployment.worker(groq_base_url=server.groq_url, run_seconds=RUN_SECONDS)
-        with (
-            front(deployment) as api,
-            httpx.Client(base_url=api.url, headers={"X-API-Key": DEVELOPMENT_KEY}) as client,
-        ):
-            ids = {case.name: _submitted(client, case) for case in CASES}
-            return {name: _ended(client, job_id) for name, job_id in ids.items()}
+        with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
+            first = [case for case in CASES if not case.follows]
+            jobs = {case.name: _submit(service, case, folder) for case in first}
+            ends = {name: _wait(service, job["id"]) for name, job in jobs.items()}
+            for case in CASES:
+                if case.follows:
+                    conversation = {"conversation_id": ends[case.follows]["conversation_id"]}
+                    job = _submit(service, case, folder, conversation)
+                    ends[case.name] = _wait(service, job["id"])
+            return ends
 
 
-def _submitted(client: httpx.Client, case: Case) -> str:
-    more = dict(case.spec)
-    if files := more.pop("checks", None):
-        more["checks"] = {"files": files}
-    body = {"task": case.task, "model": GROQ, "max_revisions": 1, "files": dict(case.files), **more}
-    answer = client.post("/jobs", json=body)
-    assert answer.status_code == 202, answer.text
-    return str(answer.json()["id"])
+def _submit(
+    service: Service, case: Case, folder: Path, more: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    fields = {**case.spec, **(more or {})}
+    if checks := fields.pop("checks", None):
+        fields["checks"] = {"files": checks}
+    spec = {"task": case.task, "model": GROQ, "max_revisions": 1, **fields}
+    if not case.repository:
+        return dict(service.submit({**spec, "files": dict(case.files)}))
+    repository = git_repositories.made(folder / case.name)
+    repository.commit({path: text.encode() for path, text in case.files.items()})
+    return dict(service.submit({**spec, "repo": {"ref": "main"}}, bundle=repository.bundle()))
 
 
-def _ended(client: httpx.Client, job_id: str) -> dict[str, Any]:
+def _wait(service: Service, job_id: str) -> dict[str, Any]:
     until = time.monotonic() + ALL_SECONDS
     while time.monotonic() < until:
-        job: dict[str, Any] = client.get(f"/jobs/{job_id}").json()
+        job = dict(service.job(job_id))
         if job["status"] in {"succeeded", "failed", "cancelled"}:
             return job
         time.sleep(0.2)
@@ -59,10 +69,20 @@ def _ended(client: httpx.Client, job_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_is_approved(case: Case, ended: dict[str, dict[str, Any]]) -> None:
+def test_only_work_with_evidence_is_approved(case: Case, ended: dict[str, dict[str, Any]]) -> None:
     job = ended[case.name]
     if case.approved:
-        assert (job["status"], job["result"]["approved_by"]) == ("succeeded", "critic")
+        assert (job["status"], job["result"]["approved_by"]) == ("succeeded", "critic"), job
     else:
-        assert (job["status"], job["reason"]) == ("failed", "unapproved")
+        assert (job["status"], job["reason"]) == ("failed", "unapproved"), job
         assert job["result"]["approved_by"] is None
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.notes or case.own_word], ids=lambda case: case.name
+)
+def test_weak_evidence_is_reported(case: Case, ended: dict[str, dict[str, Any]]) -> None:
+    verification = ended[case.name]["result"]["verification"]
+    assert verification["own_word"] is case.own_word
+    for words in case.notes:
+        assert any(words in note for note in verification["notes"]), verification["notes"]
