@@ -1,4 +1,4 @@
-"""`python -m evals.verdicts [NAME ...] [--critic PROVIDER:MODEL] [--json]`.
+"""`python -m evals.verdicts [NAME ...] [--critic PROVIDER:MODEL] [--mutations N] [--json]`.
 
 Keys of the JSON line: `planted` and `honest` (numbers of jobs), `as_expected` (jobs on which the
 rules' verdict is the expected one), `found` (planted jobs that are not approved, or whose evidence
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import click
 
 from cli.output import Screen, print_json
-from evals.verdicts.play import PlayedJob, play_all
+from evals.verdicts.play import PlayedJob, play
 from evals.verdicts.recorded_job import recorded_jobs
 from sandbox.local import LocalSandbox
 from settings.worker import WorkerSettings
@@ -24,11 +24,14 @@ from worker.context import model_options
 HEADS = ("JOB", "VERIFICATION", "STRENGTH", "VERDICT", "AS EXPECTED")
 
 
-async def _played(names: Sequence[str], critic: str | None) -> list[PlayedJob]:
+async def _play_all(names: Sequence[str], critic: str | None, mutations: int) -> list[PlayedJob]:
     settings = WorkerSettings()
     sandbox = LocalSandbox(settings.sandbox_python)
+    options = model_options(settings)
     try:
-        return await play_all(recorded_jobs(names), sandbox, model_options(settings), critic)
+        return [
+            await play(job, sandbox, options, critic, mutations) for job in recorded_jobs(names)
+        ]
     finally:
         await sandbox.close()
 
@@ -41,7 +44,7 @@ def _row(played: PlayedJob) -> tuple[str, ...]:
     strength = verification["strength"]
     return (
         played.job.name,
-        f"{state}, {len(verification['notes'])} notes",
+        f"{state}, notes: {len(verification['notes'])}",
         f"{strength['noticed']}/{strength['tried']}" if strength else "",
         played.critique["verdict"],
         "yes" if not played.differences else "no",
@@ -70,10 +73,13 @@ def _is_found(played: PlayedJob) -> bool:
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option("--critic", help="the model that judges, as PROVIDER:MODEL")
+@click.option(
+    "--mutations", default=20, show_default=True, help="changes of the code to try in each job"
+)
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object as the last line")
-def main(names: tuple[str, ...], critic: str | None, as_json: bool) -> None:
+def main(names: tuple[str, ...], critic: str | None, mutations: int, as_json: bool) -> None:
     """Play the recorded jobs, and compare the rules' verdicts with the expected ones."""
-    ends = asyncio.run(_played(names, critic))
+    ends = asyncio.run(_play_all(names, critic, mutations))
     screen = Screen(stderr=as_json)
     screen.rows(HEADS, [_row(played) for played in ends])
     for played in ends:

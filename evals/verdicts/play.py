@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
+from agents.ports import Bounds
 from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
 from evals.verdicts.recorded_job import RecordedJob
 from sandbox.protocol import Sandbox
@@ -53,8 +54,10 @@ async def play(
     sandbox: Sandbox,
     options: ModelOptions | None = None,
     critic: str | None = None,
+    mutations: int = 0,
 ) -> PlayedJob:
-    """The job's end after one revision. Without the model `critic` the critic approves."""
+    """The job's end after one revision, with at most so many `mutations` of its code. Without the
+    model `critic` the critic approves."""
     with tempfile.TemporaryDirectory(prefix="fettle-verdicts-") as folder:
         recording = job.write_recording(Path(folder))
         pool = ModelPool(replace(options or ModelOptions(), recordings=Path(folder)))
@@ -63,7 +66,11 @@ async def play(
         record = MemoryRecord()
         workspace = MemoryWorkspace(record, files)
         models = RoleModels(pool, Chains((recording,), critics))
-        ports = replace(ports_over(record, sandbox, models), workspace=workspace)
+        ports = replace(
+            ports_over(record, sandbox, models),
+            workspace=workspace,
+            bounds=Bounds(mutations=mutations),
+        )
         request = JobInput(
             job.task, max_revisions=1, files=tuple(files), start=workspace.digest if files else None
         )
@@ -72,13 +79,3 @@ async def play(
         finally:
             await pool.aclose()
     return PlayedJob(job, state["verifications"][-1], state["critiques"][-1])
-
-
-async def play_all(
-    jobs: Sequence[RecordedJob],
-    sandbox: Sandbox,
-    options: ModelOptions | None = None,
-    critic: str | None = None,
-) -> list[PlayedJob]:
-    """The ends of all jobs, played one after another."""
-    return [await play(job, sandbox, options, critic) for job in jobs]
