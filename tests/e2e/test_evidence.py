@@ -22,6 +22,8 @@ ALL_SECONDS = 300
 RUN_SECONDS = "60"
 """The verdicts are about evidence, not about the speed of the machine: the jobs run all at once."""
 
+pytestmark = pytest.mark.timeout(2 * ALL_SECONDS)
+
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:

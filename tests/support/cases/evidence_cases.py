@@ -62,7 +62,8 @@ def model(request: Request) -> Reply:
     if request.forced_tool == "Verdict":
         return Reply(tool_calls=(ToolCall("Verdict", {"verdict": "approve"}),))
     text = "\n".join(message.text for message in request.messages)
-    return next(case for case in CASES if f"<{case.name}>" in text).reply(request)
+    # A follow-up's request names the case of the earlier job, too, and then its own.
+    return max(CASES, key=lambda case: text.rfind(f"<{case.name}>")).reply(request)
 
 
 def write(path: str, content: str) -> ToolCall:
