@@ -20,7 +20,7 @@ from settings.base import DEVELOPMENT_KEY
 GROQ = "groq:llama-3.3-70b-versatile"
 ALL_SECONDS = 300
 RUN_SECONDS = "60"
-AT_ONCE = "6"
+AT_ONCE = "4"
 """A verification and the experiments on it get the same share of the processors, more or less, so
 that no experiment ends by its time limit."""
 
@@ -36,7 +36,10 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         ProviderServer(model) as server,
     ):
         deployment.worker(
-            groq_base_url=server.groq_url, run_seconds=RUN_SECONDS, concurrency=AT_ONCE
+            groq_base_url=server.groq_url,
+            run_seconds=RUN_SECONDS,
+            concurrency=AT_ONCE,
+            mutations="2",
         )
         with front(deployment) as api, Service(api.url, DEVELOPMENT_KEY) as service:
             first = [case for case in CASES if not case.follows]
