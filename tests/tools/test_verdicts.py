@@ -1,0 +1,32 @@
+"""The recorded jobs of `evals.verdicts`: the rules' verdict on each is the expected one."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from evals.verdicts.play import play
+from evals.verdicts.recorded_job import RecordedJob, recorded_jobs
+from sandbox.local import LocalSandbox
+from settings.sandbox import sandbox_python
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+JOBS = recorded_jobs()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandbox() -> AsyncIterator[LocalSandbox]:
+    local = LocalSandbox(sandbox_python())
+    yield local
+    await local.close()
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+async def test_the_rules_find_the_expected(job: RecordedJob, sandbox: LocalSandbox) -> None:
+    assert (await play(job, sandbox)).differences == []
+
+
+async def test_ten_faults_are_planted_beside_ten_sound_jobs() -> None:
+    planted = sum(job.is_planted for job in JOBS)
+    assert planted >= 10
+    assert len(JOBS) - planted >= 10
