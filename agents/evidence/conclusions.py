@@ -20,7 +20,7 @@ from agents.evidence.sources import is_source, is_test
 
 PASSES_BEFORE = "The verification passes without the change, too."
 _NAMES_SHOWN = 12
-_HOOK = re.compile(rb"^\s*def pytest_\w", re.MULTILINE)
+_HOOK = re.compile(rb"^[ \t]*def pytest_\w", re.MULTILINE)
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ def words_of_pytest(words: Sequence[str]) -> int:
     """How many words of a command start pytest, with an `env` before it and the options of Python;
     0 for another program."""
     start = _words_of_env(words)
-    if words[start : start + 1] == ["pytest"]:
+    if start < len(words) and words[start] == "pytest":
         return start + 1
     if start == len(words) or not _PYTHON.fullmatch(words[start]):
         return 0

@@ -47,7 +47,7 @@ def shell_argv(command: str) -> tuple[str, ...]:
 
 def read_marks(command: str, result: RunResult) -> MarkedResult:
     """The result of `shell_argv(command)`, read."""
-    marks = re.compile(rf"{_mark(command)} (step|failed) (\d{{1,9}})([^\x1f]*)\x1f")
+    marks = re.compile(rf"{_mark(command)} (step|failed) (\d{{1,9}})([^\x1e\x1f]*)\x1f")
     stdout, stderr = (
         [part for part in marks.split(stream.text)[::4] if part]
         for stream in (result.stdout, result.stderr)

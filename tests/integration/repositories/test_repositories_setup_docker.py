@@ -48,7 +48,7 @@ async def test_a_container_begins_with_what_a_setup_left(
         made = await setups.installed(base, setup, Within(sandbox, "a"), begins)
         tree = Tree({}, (base.layer,), frozenset(), (made.layer,))
         looks = "hey; python -m pytest -q tests; git status --porcelain"
-        seen = await sandbox.run(placed(Program.shell(looks), tree, {}), QUICK)
+        seen = await sandbox.run(placed(Program.verify(["bash", "-c", looks]), tree, {}), QUICK)
         again = await sandbox.run(
             placed(Program.python("import shout; shout.main()"), tree, {}), QUICK
         )
