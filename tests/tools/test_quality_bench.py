@@ -107,7 +107,7 @@ def test_with_repair_the_rates_are_the_designed_ones(measuring, capsys):
         "e3": (False, False),
         "e4": (False, False),
     }
-    assert found["e4"].status == "succeeded"  # nobody but the hidden tests found out
+    assert found["e4"].status == "failed"  # its verification executes none of its functions
     assert found["e2"].cost["calls"] > found["e1"].cost["calls"]
     assert Path(shown["file"]).with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     # done is done: nothing is asked again, and the table is the same

@@ -119,10 +119,10 @@ def test_a_killed_workers_job_goes_on_to_the_same_patch(
     assert [run["succeeded"] for run in job["runs"]] == [True, True, True]
     applied(repository, tmp_path / "clone", patch)
     (judged,) = [said(each) for each in model.seen if "Verdict" in each.tools]
-    assert "-    return abs(year - EPOCH)\n+    return year - EPOCH" in judged
+    assert "-    return abs(year - EPOCH)\n" in judged
+    assert "+    return year - EPOCH\n" in judged
     assert "=== days/old.py, deleted\n```\n--- a/days/old.py" in judged
     assert "=== tests/test_count.py, changed\n```\n--- a/tests/test_count.py" in judged
-    assert "=== days/count.py, edited\n```\nEPOCH = 1970" in judged
     assert "=== days/text.py, unchanged" not in judged
 
 
