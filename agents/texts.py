@@ -69,6 +69,21 @@ def one_line(text: str, limit: int) -> str:
     return flat[: limit - 4].rsplit(" ", 1)[0] + " ..."
 
 
+def as_text(content: bytes) -> str | None:
+    """The text of a file, or None if the file is binary."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """The first `most` names, and the number of the others."""
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
 def lines_of(text: str) -> list[str]:
     """The lines with their ends; the last may have none. A carriage return belongs to its line."""
     parts = text.split("\n")

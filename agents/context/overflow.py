@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from agents.context.ranked import budget_of, fitted, within_budget
+from agents.context.ranked import BYTES_A_TOKEN, budget_of, fitted, within_budget
 from agents.context.trimming import size, text_of, trimmed
 from agents.models.capabilities.limits import USEFUL_TOKENS
 from agents.models.chains import Role
@@ -27,9 +27,6 @@ from agents.models.replies.fields import fields_size, without_fields, without_fo
 from agents.prompts import trimmable_parts, with_parts
 from agents.texts import head_and_tail, weight
 
-BYTES_A_TOKEN = 3
-"""For code, numbers and Chinese in most tokenizers; English prose has four and more. Requests are
-cut by this figure."""
 MOST_BYTES_A_TOKEN = 5
 """For prose at best: a request that is too long by this figure cannot fit."""
 MIN_MESSAGE_BYTES = 4_000

@@ -22,6 +22,8 @@ LEAST_BUDGET: Final = 24_000
 MOST_BUDGET: Final = 200_000
 """Bytes of a request with ranked parts; for text in ASCII these are characters."""
 BYTES_A_TOKEN: Final = 3
+"""For code, numbers and Chinese in most tokenizers; English prose has four and more. Requests are
+cut by this figure."""
 LEAST_CUT = 600
 """A text is cut in the middle if at least this many characters of it stay."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.context.overflow import BYTES_A_TOKEN
+from agents.context.ranked import BYTES_A_TOKEN
 from agents.models.chains import Role
 from agents.models.errors import ModelNotConfigured
 from agents.models.provider import ProviderModel

@@ -12,7 +12,7 @@ from agents.evidence.changes import ChangedFile
 from agents.evidence.sources import is_source, is_test
 from agents.failures.workspace_change import CONTEXT_LINES, change
 from agents.paths import visible
-from agents.texts import lines_of, numbered
+from agents.texts import as_text, lines_of, numbered
 
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)")
 FULL_CONTEXT = 12_000
@@ -60,7 +60,7 @@ def change_of(files: Sequence[ChangedFile], by_programs: Collection[str]) -> Cha
     code, tests, data = list[FileText](), list[FileText](), list[ChangedFile]()
     small = _small(files)
     for each in files:
-        text = text_of_file(_content(each))
+        text = as_text(_content(each))
         source = is_source(each.path, _content(each))
         if text is None:
             data.append(each)
@@ -86,15 +86,6 @@ def _small(files: Sequence[ChangedFile]) -> frozenset[str]:
 
 def _content(file: ChangedFile) -> bytes:
     return file.after if file.after is not None else file.before or b""
-
-
-def text_of_file(content: bytes) -> str | None:
-    """The file as a text, or None."""
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text[:4096] else text
 
 
 def _file_text(file: ChangedFile, text: str, context: int) -> FileText:

@@ -7,10 +7,9 @@ import io
 import json
 from collections.abc import Callable, Mapping
 
-from agents.critic.change import text_of_file
 from agents.evidence.sources import is_source
 from agents.paths import visible
-from agents.texts import head_and_tail, lines_of
+from agents.texts import as_text, head_and_tail, lines_of, listed
 from sandbox.media import description_of, media_type
 
 DATA_SHOWN = 3_000
@@ -29,7 +28,7 @@ def shape_of(path: str, content: bytes) -> str:
     """What the file is, in one phrase: its size, its rows and columns."""
     kind = media_type(path, content)
     size = f"{len(content):,} bytes"
-    text = text_of_file(content)
+    text = as_text(content)
     if kind == "image/png" and text is None:
         width, height = (int.from_bytes(content[at : at + 4]) for at in (16, 20))
         return f"{kind}, {width} x {height} pixels"
@@ -49,12 +48,12 @@ def shape_of(path: str, content: bytes) -> str:
 def excerpt_of(content: bytes) -> str:
     """The description of a picture, or else the head and the tail of a text; empty if the file has
     neither."""
-    return description_of(content) or head_and_tail(text_of_file(content) or "", DATA_SHOWN)
+    return description_of(content) or head_and_tail(as_text(content) or "", DATA_SHOWN)
 
 
 def input_text(path: str, content: bytes) -> str:
     """An unchanged file that the work reads: code and prose up to INPUT_SHOWN, data in excerpts."""
-    text = text_of_file(content) or ""
+    text = as_text(content) or ""
     if is_source(path, content):
         return head_and_tail(text, INPUT_SHOWN)
     is_prose = media_type(path, content) in {"text/plain", "text/markdown"}
@@ -91,9 +90,7 @@ def _value(value: object) -> str:
 
 
 def _names(names: list[str]) -> str:
-    more = len(names) - NAMES_SHOWN
-    shown = ", ".join(visible(name.strip()[:LONGEST_NAME]) for name in names[:NAMES_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return listed([visible(name.strip()[:LONGEST_NAME]) for name in names], NAMES_SHOWN)
 
 
 _SHAPES: Mapping[str, Callable[[str], str]] = {

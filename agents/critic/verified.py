@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.evidence.conclusions import PASSES_BEFORE
 from agents.paths import visible
-from agents.texts import one_line
+from agents.texts import listed, one_line
 
 _ERROR = re.compile(r"(?:E\s+)?[\w.]*(?:Error|Exception)\b")
 NAMES_SHOWN = 20
@@ -77,9 +77,7 @@ def _functions(functions: Mapping[str, Sequence[str]] | None, *, noted: bool) ->
 
 
 def _names(names: Sequence[str]) -> str:
-    more = len(names) - NAMES_SHOWN
-    shown = ", ".join(map(visible, names[:NAMES_SHOWN]))
-    return f"{shown} and {more} more" if more > 0 else shown
+    return listed([*map(visible, names)], NAMES_SHOWN)
 
 
 def _reason(output: str) -> str:

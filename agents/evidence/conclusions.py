@@ -17,9 +17,9 @@ from agents.evidence.changed_code import Calls
 from agents.evidence.changes import ChangedFile
 from agents.evidence.record import Experiment, Strength
 from agents.evidence.sources import is_source, is_test
+from agents.texts import listed
 
 PASSES_BEFORE = "The verification passes without the change, too."
-_NAMES_SHOWN = 12
 _HOOK = re.compile(rb"^[ \t]*def pytest_\w", re.MULTILINE)
 
 
@@ -154,10 +154,3 @@ def notes_on_tests(changed: Sequence[ChangedFile]) -> list[str]:
         ("added or changed a file with pytest hooks", hooks),
     )
     return [f"The job {text}: {listed(paths)}." for text, paths in notes if paths]
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first names, and the number of the others."""
-    shown = ", ".join(names[:_NAMES_SHOWN])
-    more = len(names) - _NAMES_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -18,7 +18,7 @@ from agents.ports import Ports, Workspace
 from agents.runs.grammars import GRAMMARS
 from agents.runs.helper import run_helper
 from agents.runs.installed import belongs_to_install
-from agents.texts import bounded, lines_of, one_line
+from agents.texts import as_text, bounded, lines_of, one_line
 from agents.tools.inside import source
 from sandbox.protocol import MIB, Command
 
@@ -91,15 +91,6 @@ async def texts_within(
             texts[path] = text
             most -= len(text)
     return texts
-
-
-def as_text(content: bytes) -> str | None:
-    """The text of a file, or None if the file is binary."""
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text else text
 
 
 def _sizes(workspace: Workspace) -> Mapping[str, int]:
