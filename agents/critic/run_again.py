@@ -15,11 +15,11 @@ from agents.evidence.verification import CHECKS
 from agents.graph.state import State
 from agents.ports import Ports
 from agents.runs.program import Program, execute
-from agents.runs.pytest_answer import pytest_answer
+from agents.runs.pytest_answer import program_answer
 from agents.runs.record import whole_program
-from agents.runs.report import run_report
 from agents.texts import head_and_tail
 from agents.tools.call import Answer, Runtime
+from agents.tools.shell import command_line
 from agents.tools.trace import of_use
 
 NAME = "run_again"
@@ -44,7 +44,7 @@ async def run_again(runtime: Runtime, command: str | None = None) -> Answer:
 async def _repeated(command: str | None, state: State, ports: Ports) -> tuple[str, bool, str]:
     """The command or the name of the verification, whether it passes, and its report."""
     if command is not None:
-        return command, *await _run(Program.shell(command), ports)
+        return command, *await _run(command_line(command), ports)
     found = verification_of(state)
     if found is not None and found["source"] == "checks":
         return CHECKS, *await _checks(state, ports)
@@ -64,14 +64,9 @@ async def _verification(state: State, found: Verification | None, ports: Ports) 
 
 async def _run(program: Program, ports: Ports) -> tuple[bool, str]:
     """Whether a program passes, and its report."""
-    if "\0" in program.text:
-        raise ToolRefused("a command line has no null characters; printf '\\0' writes one")
     seen = await execute(ports, program, await ports.workspace.tree())
-    result, limits, width = seen.result, program.within(ports.limits), ports.bounds.output
-    if seen.report is None:
-        return seen.passed, run_report(result, result.refused, limits, width, seen.shell)
-    text = pytest_answer(seen.report, seen.problem, result, result.refused, limits, width)
-    return seen.passed, text
+    limits, width = program.within(ports.limits), ports.bounds.output
+    return seen.passed, program_answer(seen, seen.result, seen.result.refused, limits, width)
 
 
 async def _checks(state: State, ports: Ports) -> tuple[bool, str]:

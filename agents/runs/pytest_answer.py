@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import indent
 
+from agents.runs.program import ProgramResult
 from agents.runs.pytest_report import Report, Test, counted
 from agents.runs.report import file_lines, run_report
 from sandbox.protocol import End, Limits, RunResult
@@ -20,6 +21,16 @@ NAMES_SHOWN = 40
 SKIPPED_SHOWN = 10
 """Skipped tests that are listed: many projects skip the same tests in each run."""
 _FAILED = ("failed", "error")
+
+
+def program_answer(
+    seen: ProgramResult, result: RunResult, refused: Sequence[str], limits: Limits, width: int
+) -> str:
+    """The answer for a program that may run pytest. `result` and `refused` have the files that were
+    kept of the run."""
+    if seen.report is None:
+        return run_report(result, refused, limits, width, seen.shell)
+    return pytest_answer(seen.report, seen.problem, result, refused, limits, width)
 
 
 def pytest_answer(

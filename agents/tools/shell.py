@@ -24,11 +24,15 @@ async def shell(command: str, runtime: Runtime, timeout_seconds: Seconds = None)
         command: A command line, or a script.
     """
     ports: Ports = runtime.context
-    if "\0" in command:
-        raise ToolRefused("a command line has no null characters; printf '\\0' writes one")
-    seconds = None if timeout_seconds is None else float(timeout_seconds)
-    program = Program.shell(command, seconds)
+    program = command_line(command, None if timeout_seconds is None else float(timeout_seconds))
     number, revision = next_run(runtime), runtime.state["revision"]
     ran, seen = await run_and_keep(ports, program, number, revision, EXECUTOR)
     limits, refused = program.within(ports.limits), ran.run["refused"]
     return run_report(ran.result, refused, limits, ports.bounds.output, seen.shell), of_run(ran)
+
+
+def command_line(command: str, seconds: float | None = None) -> Program:
+    """The program of a command line. Raises ToolRefused if bash cannot get it as an argument."""
+    if "\0" in command:
+        raise ToolRefused("a command line has no null characters; printf '\\0' writes one")
+    return Program.shell(command, seconds)

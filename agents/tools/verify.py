@@ -11,9 +11,8 @@ from agents.errors import ToolRefused
 from agents.ports import Ports
 from agents.runs.commands.pytest_command import is_assignment, pytest_over
 from agents.runs.program import Program
-from agents.runs.pytest_answer import pytest_answer
+from agents.runs.pytest_answer import program_answer
 from agents.runs.record import EXECUTOR, run_and_keep
-from agents.runs.report import run_report
 from agents.tools.call import Answer, Runtime, next_run
 from agents.tools.trace import of_run
 
@@ -49,12 +48,10 @@ async def verify(
     program = Program.verify(_words(command or [], paths or []))
     number, revision = next_run(runtime), runtime.state["revision"]
     ran, seen = await run_and_keep(ports, program, number, revision, EXECUTOR)
-    result, refused, width = ran.result, ran.run["refused"], ports.bounds.output
-    if seen.report is not None:
-        text = pytest_answer(seen.report, seen.problem, result, refused, ports.limits, width)
-    else:
-        width = min(width, PASSED_SHOWN) if seen.passed else width
-        text = run_report(result, refused, ports.limits, width)
+    width = ports.bounds.output
+    if seen.report is None and seen.passed:
+        width = min(width, PASSED_SHOWN)
+    text = program_answer(seen, ran.result, ran.run["refused"], ports.limits, width)
     return text, of_run(ran)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agents.graph.build import build
+from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
@@ -18,6 +19,11 @@ from agents.ports import Bounds
 from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
 from evals.verdicts.recorded_job import RecordedJob
 from sandbox.protocol import Sandbox
+
+
+@cache
+def _graph() -> Graph:
+    return build(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ async def play(
             job.task, max_revisions=1, files=tuple(files), start=workspace.digest if files else None
         )
         try:
-            state = await build(None).ainvoke(initial_state(request), context=ports)
+            state = await _graph().ainvoke(initial_state(request), context=ports)
         finally:
             await pool.aclose()
     return PlayedJob(job, state["verifications"][-1], state["critiques"][-1])
