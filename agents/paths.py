@@ -7,8 +7,9 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
+from agents.attempt import Ports
 from agents.errors import PathOutside
-from agents.ports import Ports, Workspace
+from agents.ports import Workspace
 from agents.runs.installed import FOLDER, SETUP, belongs_to_install
 from sandbox import paths as sandbox_paths
 from sandbox.protocol import Limits

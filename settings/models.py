@@ -157,7 +157,7 @@ def _route(what: str) -> tuple[str, ...]:
 
 
 class RoutingSettings(FettleSettings):
-    """Models by how difficult the router finds a task, see agents/models/router.py."""
+    """Models by how difficult the router finds a task, see agents/calls/router.py."""
 
     route_simple: Chain = _route("simple")
     route_medium: Chain = _route("medium")

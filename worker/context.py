@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from agents.attempt import Ports
+from agents.calls.router import AUTO, Routes
 from agents.checks.cases import parse_cases
-from agents.checks.checks import Checks
 from agents.graph.build import build
 from agents.graph.stored_state import check_value
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
-from agents.models.router import AUTO, Routes
-from agents.ports import Bounds, Ports
+from agents.ports import Bounds
+from agents.ports.checks import Checks
 from agents.ports.network import Packages, Pages
 from agents.ports.repository import Rebased
 from agents.spending.rate_limit import Pace

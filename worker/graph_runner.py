@@ -14,14 +14,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt, StateSnapshot
 
+from agents.attempt import Ports
 from agents.checks.check_reports import report_data, report_summary
-from agents.checks.checks import Checks
 from agents.checks.judge import judge
 from agents.errors import StateUnreadable
 from agents.graph.job_input import JobInput, initial_state
 from agents.graph.outcome import Outcome, outcome
 from agents.paths import own_files
-from agents.ports import CallKey, Earlier, Event, Ports, Workspace
+from agents.ports import CallKey, Earlier, Event, Workspace
+from agents.ports.checks import Checks
 from agents.ports.repository import Rebased
 from agents.runs.start_files import StartFiles, start_files
 from agents.runs.symbol_map import symbol_map

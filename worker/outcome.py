@@ -11,9 +11,8 @@ from typing import Any
 
 from langgraph.errors import GraphDrained
 
-from agents.errors import BudgetExhausted, StateUnreadable, Stopped
+from agents.errors import BudgetExhausted, ModelError, ModelUnavailable, StateUnreadable, Stopped
 from agents.graph.outcome import Outcome, outcome
-from agents.models.errors import ModelError, ModelUnavailable
 from jobs.blobs.directory import cause_of
 from jobs.errors import (
     BlobMissing,

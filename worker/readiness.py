@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents.errors import ModelError
 from agents.models.chains import LIGHT, Chains
-from agents.models.errors import ModelError
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
 from jobs.blobs.directory import Blobs

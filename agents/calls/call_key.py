@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.runtime import ExecutionInfo
 
-from agents.executor.history import replies
+from agents.history import replies
 from agents.ports import CallKey
 
 PER_REPLY = 1_000

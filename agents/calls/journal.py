@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from agents.attempt import Ports
 from agents.calls.call_key import digest, message_values
 from agents.calls.serializable import make_serializable
 from agents.calls.serializer import SERIALIZER
@@ -28,10 +29,10 @@ from agents.models.chains import Role
 from agents.models.fallback import ask_first_available
 from agents.models.name import ModelName
 from agents.models.replies.author import ANSWERED_BY
-from agents.ports import CallKey, Charge, Event, Finished, Ports
+from agents.ports import CallKey, Charge, Event, Finished
+from agents.ports.spending import LostReply, Usage
 from agents.recordings.dump import dump_turn, record_turn
-from agents.spending.budget import BudgetGuard, LostReply
-from agents.spending.pricing import Usage
+from agents.spending.budget import BudgetGuard
 
 LOST_CALL = "lost|"
 """How the id of a charge begins whose reply never arrived in full."""

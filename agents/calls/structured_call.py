@@ -11,16 +11,17 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key, for_call
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
-from agents.evidence.images import Image, with_images
+from agents.errors import ReplyUnusable
 from agents.models.chains import Role
-from agents.models.errors import ReplyUnusable
 from agents.models.provider import ProviderModel
 from agents.models.replies.structured import Answer, ToolSchema, ask, read
-from agents.ports import CallKey, Ports
+from agents.ports import CallKey
 from agents.prompts import past_reply, render
+from agents.prompts.images import Image, with_images
 
 T = TypeVar("T", bound=BaseModel)
 

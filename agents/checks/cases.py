@@ -12,11 +12,12 @@ import json
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from agents.checks.copied_files import without_clashes
 from agents.checks.report import JudgedBy, Outcome, Report, Test
 from agents.layout.site import site_of
+from agents.ports.checks import Case
 from agents.runs.installed import site_files
 from agents.texts import head_and_tail
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox
@@ -36,24 +37,6 @@ import json, re, sys
 given = json.load(sys.stdin)
 print(re.fullmatch(given["pattern"], given["text"], re.DOTALL) is not None)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A program, its input, and what it must leave. `argv` runs without a shell.
-
-    `stdout` is the exact text, `stdout_matches` a regular expression for all of it (a dot matches
-    any character). `files` are added to the workspace first; `expect_files` are texts by path.
-    """
-
-    id: str
-    argv: tuple[str, ...]
-    stdin: str = ""
-    files: Mapping[str, str] = field(default_factory=dict)
-    exit_code: int = 0
-    stdout: str | None = None
-    stdout_matches: str | None = None
-    expect_files: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_cases(text: str) -> tuple[Case, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from agents.checks.checks import Checks
+from agents.attempt import Ports
 from agents.checks.report import Report
-from agents.ports import Ports
+from agents.ports.checks import Checks
 from agents.runs.record import kept_stream
 from agents.texts import head_and_tail
 from sandbox.protocol import Stream

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import Literal
 
-from agents.checks.cases import Case
 from agents.checks.copied_files import SETTINGS
 from agents.checks.report import JudgedBy
 from agents.checks.supervised.expected import collected
+from agents.ports.checks import Checks
 
 Kind = Literal["pytest", "script", "command"]
 JUDGED_BY: Mapping[Kind, JudgedBy] = {
@@ -34,23 +34,6 @@ _LEFT_OUT = re.compile(
 _OF_UNITTEST = frozenset(
     {"-v", "-q", "-f", "-b", "-c", "--verbose", "--quiet", "--failfast", "--buffer", "--catch"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """Test files by relative path with a command line (None: pytest on them), and cases.
-
-    The command is split as a shell would, and runs without a shell.
-    """
-
-    files: Mapping[str, str] = field(default_factory=dict)
-    command: str | None = None
-    cases: tuple[Case, ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """The files' paths and the cases' ids."""
-        return [*sorted(self.files), *(case.id for case in self.cases)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from agents.checks import cases
-from agents.checks.checks import JUDGED_BY, Checks, Plan, plan
+from agents.checks.checks import JUDGED_BY, Plan, plan
 from agents.checks.copied_files import files_under_test, links_under_test
 from agents.checks.program import program
 from agents.checks.report import JudgedBy, Report, Test, merged
 from agents.layout.site import site_of
+from agents.ports.checks import Case, Checks
 from agents.runs.installed import site_files
 from sandbox.protocol import Command, End, Limits, RunResult, Sandbox, SandboxUnavailable, Stream
 from sandbox.result import no_answer
@@ -67,7 +68,7 @@ async def _of_files(
     work_files = files_under_test(files, checks.files)
     work_links = links_under_test(links, checks.files)
     if planned.kind == "command":  # a case whose exit code decides
-        case = cases.Case(" ".join(planned.words), planned.words, files=checks.files)
+        case = Case(" ".join(planned.words), planned.words, files=checks.files)
         by = JUDGED_BY["command"]
         return await cases.run_cases(sandbox, work_files, [case], limits, by, work_links)
     return await _supervised(sandbox, planned, checks, work_files, work_links, limits)

@@ -19,10 +19,10 @@ from operator import attrgetter, itemgetter
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from agents.history import traces
 from agents.models.replies.fields import fields_size
 from agents.prompts import render
 from agents.texts import weight
-from agents.tools.trace import traces
 
 READ = "read_file"
 """The tool that shows a file."""

@@ -14,16 +14,16 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.errors import GraphDrained
 from langgraph.runtime import Runtime
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key, for_call
 from agents.calls.structured_call import ask_role, calls_of
 from agents.critic.tools import call_tool, critic_tools, schemas_of
-from agents.evidence.images import Image
 from agents.evidence.verdict import CRITIC, Verdict
 from agents.executor.call_ids import with_all_calls
 from agents.executor.tool_calls import TOOL_CALL_OFFSET
-from agents.graph.state import State
 from agents.models.replies.structured import Answer
-from agents.ports import Ports
+from agents.prompts.images import Image
+from agents.state import State
 
 NO_CALLS_LEFT = "error: no calls are left"
 

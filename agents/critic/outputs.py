@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from agents.graph.state import Run, text_in
+from agents.state import Run, text_in
 from agents.texts import head_and_tail, lines_of
 
 CODE_SHOWN = 4_000

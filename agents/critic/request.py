@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
+from agents.attempt import Ports
 from agents.checks.check_reports import shown
 from agents.context.ranked import MOST_BUDGET, fitted
 from agents.critic.change import Change, FileText, change_of
@@ -38,11 +39,11 @@ from agents.critic.sections import (
 from agents.critic.tools import critic_tools
 from agents.evidence.changes import ChangedFile, changed_files
 from agents.evidence.verdict import Critique, feedback_text
-from agents.graph.state import State
 from agents.paths import visible
-from agents.ports import Ports, Workspace
+from agents.ports import Workspace
 from agents.prompts import prompt, render
 from agents.runs.installed import belongs_to_install
+from agents.state import State
 from agents.texts import head_and_tail
 
 EARLIER_SHOWN = 2_000

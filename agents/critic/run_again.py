@@ -6,17 +6,17 @@ rest on it.
 
 from __future__ import annotations
 
+from agents.attempt import Ports
 from agents.checks.check_reports import checks_of
 from agents.checks.judge import judge
 from agents.errors import ToolRefused
 from agents.evidence.record import Verification
 from agents.evidence.verdict import verification_of
 from agents.evidence.verification import CHECKS
-from agents.graph.state import State
-from agents.ports import Ports
 from agents.runs.program import Program, execute
 from agents.runs.pytest_answer import program_answer
 from agents.runs.record import whole_program
+from agents.state import State
 from agents.texts import head_and_tail
 from agents.tools.call import Answer, Runtime
 from agents.tools.shell import command_line

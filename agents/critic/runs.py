@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.attempt import Ports
 from agents.critic.outputs import (
     OTHER_OUTPUT_SHOWN,
     OUTPUT_SHOWN,
@@ -19,9 +20,9 @@ from agents.critic.outputs import (
 from agents.critic.sections import RUNS, VERIFICATION, Section, section
 from agents.critic.verified import verification_lines
 from agents.evidence.verdict import verification_of
-from agents.graph.state import Run, State, text_in
-from agents.ports import Ports, Workspace
+from agents.ports import Workspace
 from agents.runs.report import ending_of
+from agents.state import Run, State, text_in
 from agents.texts import one_line
 
 MOST_RUNS = 12

@@ -14,14 +14,15 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langgraph.prebuilt import ToolRuntime
 
+from agents.attempt import Ports
 from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
 from agents.critic.run_again import run_again
 from agents.errors import ToolRefused
 from agents.evidence.verdict import CRITIC
-from agents.graph.state import State
 from agents.models.replies.structured import ToolSchema, tool_schema
-from agents.ports import CallKey, Event, Finished, Ports
+from agents.ports import CallKey, Event, Finished
+from agents.state import State
 from agents.tools.build import arguments_of
 from agents.tools.call import argument_problem, refused
 from agents.tools.read_file import read_file

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.evidence.verdict import unmet_count
-from agents.graph.state import ArtifactFields
+from agents.state import ArtifactFields
 
 State = Mapping[str, Any]
 Answer = Mapping[str, Any]

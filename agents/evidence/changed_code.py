@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from agents.attempt import Ports
 from agents.evidence.changes import ChangedFile
 from agents.evidence.record import ChangedFunctions, UnnoticedMutation
 from agents.evidence.sources import with_first_statement
-from agents.ports import Ports
 from agents.runs.helper import run_helper
 from agents.tools.inside import source
 from sandbox.protocol import Command

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from agents.checks.copied_files import without_clashes
 from agents.evidence.sources import is_source, is_test
-from agents.graph.state import State
 from agents.ports import Workspace
 from agents.runs.installed import belongs_to_install
+from agents.state import State
 from agents.tree import Tree
 
 MOST_TESTED = 500

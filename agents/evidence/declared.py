@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agents.attempt import Ports
 from agents.evidence.record import NOT_EXECUTABLE, Source, Verification, unverified
 from agents.evidence.sources import is_for_pytest
-from agents.graph.state import Run, State
-from agents.ports import Ports
 from agents.runs.program import VERIFY, Program
 from agents.runs.record import EXECUTOR, whole_program
+from agents.state import Run, State
 from agents.texts import head_and_tail, one_line
 
 NO_RUN: Final = "nothing has been run"

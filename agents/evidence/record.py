@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypedDict
 
-from agents.graph.state import State
+from agents.state import State
 from agents.texts import head_and_tail
 from sandbox.protocol import RunResult, Stream
 

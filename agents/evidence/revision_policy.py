@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.evidence.verdict import unmet_count
-from agents.graph.state import Run
+from agents.state import Run
 
 PATIENCE = 2
 """Repairs that may fail at one model, and critiques in a row without an improvement."""

@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field, model_validator
 
 from agents.checks.check_reports import unpassed_checks
 from agents.evidence.record import NOT_EXECUTABLE, Verification
-from agents.graph.state import Run
 from agents.parallel.joined import unresolved
+from agents.state import Run
 
 CRITIC: Final = "critic"
 RULES: Final = "rules"

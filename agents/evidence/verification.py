@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from langchain_core.messages import ToolMessage
 
+from agents.attempt import Ports
 from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
 from agents.checks.check_reports import checks_of, report_of, unpassed_checks
@@ -44,10 +45,10 @@ from agents.evidence.record import JudgedBy, Verification, unverified
 from agents.evidence.run_experiments import Attempt, Experiments, Subject
 from agents.evidence.sources import sources_in
 from agents.failures.feedback import failed_verifications, repaired
-from agents.graph.state import Run, State
-from agents.ports import CallKey, Event, Finished, Ports
+from agents.ports import CallKey, Event, Finished
 from agents.runs.program import Program, ProgramResult, execute
 from agents.runs.record import EXECUTOR, last_number, recorded
+from agents.state import Run, State
 from agents.tools.trace import of_run
 from agents.tree import Tree
 from sandbox.protocol import Limits, Stream

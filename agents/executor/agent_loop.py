@@ -22,19 +22,19 @@ from langgraph.config import get_config
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
-from agents.executor.history import final_answer, replies, this_pass, was_paused
+from agents.attempt import Ports
 from agents.executor.model_calls import ModelCallMiddleware
 from agents.executor.plan_progress import at_end
 from agents.executor.tool_calls import ToolCallMiddleware
 from agents.failures.feedback import escalation_of
-from agents.graph.state import ArtifactFields, Messages, Run
+from agents.history import final_answer, replies, runs_in, this_pass, traces, was_paused
 from agents.models.replies.author import answered_by
-from agents.ports import CallKey, Event, Ports
+from agents.ports import CallKey, Event
 from agents.prompts import Prompt
+from agents.state import ArtifactFields, Messages, Run
 from agents.texts import bounded
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS, Body
-from agents.tools.trace import runs_in, traces
 
 Agent = CompiledStateGraph[Any, Ports, Any, Any]
 

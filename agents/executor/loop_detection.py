@@ -12,8 +12,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from agents.executor.history import this_pass
 from agents.executor.plan_progress import without_steps
+from agents.history import this_pass
 from agents.models.replies.author import answered_by
 
 MAX_REPEATS = 5

@@ -15,27 +15,26 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import BaseTool
 
+from agents.attempt import Ports
 from agents.calls.call_key import for_call
 from agents.calls.journal import FullRequest, model_call
 from agents.context.overflow import Draft, Messages, tool_bytes
-from agents.errors import BudgetExhausted
+from agents.errors import BudgetExhausted, ReplyUnusable
 from agents.evidence.sources import has_sources
 from agents.executor.call_ids import CUT_SHOWN, with_all_calls
-from agents.executor.history import PAUSED, has_run, replies, this_pass
 from agents.executor.loop_detection import repeated_call
 from agents.executor.plan_progress import at_reply
 from agents.executor.viewed_images import with_viewed_images
 from agents.failures.feedback import escalation_of
-from agents.models.errors import ReplyUnusable
+from agents.history import PAUSED, has_run, replies, runs_in, this_pass, traces
 from agents.models.provider import ProviderModel
 from agents.models.replies.ending import cut_off, output_tokens
-from agents.ports import CallKey, Event, Ports
+from agents.ports import CallKey, Event
 from agents.prompts import described, past_reply, render
 from agents.runs.program import VERIFY
 from agents.runs.record import EXECUTOR
 from agents.texts import head_and_tail, weight
 from agents.tools.registry import offered
-from agents.tools.trace import runs_in, traces
 from sandbox.protocol import MIB
 
 _ASKED = "asked_to_verify"

@@ -17,8 +17,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agents.calls.call_key import for_call
+from agents.history import run_in
 from agents.ports import CallKey, Event
-from agents.tools.trace import run_in
 
 ARGUMENT = "plan_steps"
 STEP_EVENT_OFFSET = 500

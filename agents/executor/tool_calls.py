@@ -10,16 +10,17 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.types import Command
 from pydantic import BaseModel
 
+from agents.attempt import Ports
 from agents.calls.call_key import digest, for_call, for_reply
 from agents.calls.journal import finished_call, journaled
 from agents.errors import ToolRefused
-from agents.executor.history import replies
 from agents.executor.plan_progress import without_steps
 from agents.failures.feedback import after_run, taken_over
-from agents.ports import CallKey, Event, Finished, Ports
+from agents.history import Trace, replies, run_in
+from agents.ports import CallKey, Event, Finished
 from agents.prompts import render
 from agents.tools.call import argument_problem, refused
-from agents.tools.trace import Trace, of_use, run_in
+from agents.tools.trace import of_use
 
 TOOL_CALL_OFFSET = 10
 """Ordinal of a reply's first tool call, relative to the reply; model calls have lower ones."""

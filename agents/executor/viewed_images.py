@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
-from agents.evidence.images import Image, image_parts
 from agents.ports import Workspace
+from agents.prompts.images import Image, image_parts
 
 
 async def with_viewed_images(

@@ -24,9 +24,9 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from agents.evidence.sources import is_source
 from agents.failures.failure import FailureClass
-from agents.graph.state import Run, text_in
+from agents.history import Trace, run_in, runs_in, traces
 from agents.runs.program import VERIFY
-from agents.tools.trace import Trace, run_in, runs_in, traces
+from agents.state import Run, text_in
 
 PATIENCE = 2
 """Failed repairs in a row after which the next failed one makes the next model take over."""

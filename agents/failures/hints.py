@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from agents.failures.failure import FailureClass
-from agents.graph.state import Run, text_in
+from agents.state import Run, text_in
 from sandbox.protocol import End
 
 _INSTALLS = re.compile(

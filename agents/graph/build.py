@@ -18,9 +18,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from agents.attempt import Ports
 from agents.executor.agent_loop import build_agent
 from agents.graph import routing
-from agents.graph.state import State
 from agents.nodes.asker import asker
 from agents.nodes.branch import build_branch
 from agents.nodes.critic import critic
@@ -33,7 +33,7 @@ from agents.nodes.review import review
 from agents.nodes.summarize import summarize
 from agents.nodes.tester import tester
 from agents.nodes.verification import verification
-from agents.ports import Ports
+from agents.state import State
 from agents.tools.registry import TOOLS, Body
 
 Graph = CompiledStateGraph[State, Ports, State, State]

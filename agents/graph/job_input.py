@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from agents.graph.state import State
 from agents.ports import Earlier
 from agents.ports.repository import Rebased
+from agents.state import State
 
 EARLIER_SHOWN = 3
 """Finished jobs of the conversation that the planner and the executor see."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.evidence.best_revision import best_revision
-from agents.graph.people import for_follow_ups
-from agents.graph.state import State
+from agents.nodes.people import for_follow_ups
+from agents.state import State, why_it_ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,6 @@ class Outcome:
     checks: Mapping[str, Any] | None = None
     verification: Mapping[str, Any] | None = None
     people_said: str = ""
-
-
-def why_it_ended(state: State | Mapping[str, Any]) -> str | None:
-    """Why the job ended although revisions were left, or None."""
-    critiques = state.get("critiques", [])
-    ends: str | None = critiques[-1].get("ends") if critiques else None
-    return ends
 
 
 def outcome(state: State | Mapping[str, Any]) -> Outcome:

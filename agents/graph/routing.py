@@ -7,10 +7,9 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from agents.graph.decision import Action
-from agents.graph.state import State
+from agents.attempt import Ports
 from agents.parallel.branch import branch_of
-from agents.ports import Ports
+from agents.state import Action, State
 
 _AFTER_REVIEW: dict[str, Literal["summarize", "executor", "edit", "critic"]] = {
     Action.APPROVE: "summarize",

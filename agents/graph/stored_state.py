@@ -16,9 +16,8 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from pydantic import InstanceOf, TypeAdapter, ValidationError
 
-from agents.errors import StateUnreadable
-from agents.graph.state import State
-from agents.models.errors import describe_validation
+from agents.errors import StateUnreadable, describe_validation
+from agents.state import State
 
 
 def check_value(channel: str, value: Any) -> None:

@@ -23,20 +23,21 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
+from agents.attempt import Ports
 from agents.calls.serializer import SERIALIZER
 from agents.context.overflow import MOST_BYTES_A_TOKEN, tool_bytes
+from agents.errors import ModelError
 from agents.executor.agent_loop import build_agent
 from agents.graph.job_input import JobInput, initial_state
-from agents.graph.state import State
-from agents.models.errors import ModelError
+from agents.graph.memory_ports import MemoryJournal, MemoryRecord, MemoryWorkspace, ports_over
 from agents.models.replies.reading import CALLS_AS_TEXT
 from agents.models.role_models import RoleModels
 from agents.nodes.executor import build_executor
 from agents.nodes.planner import planner
-from agents.ports import Finished, Ports
-from agents.ports.memory import MemoryJournal, MemoryRecord, MemoryWorkspace, ports_over
+from agents.ports import Finished
+from agents.ports.spending import Usage
 from agents.runs.record import EXECUTOR
-from agents.spending.pricing import Usage
+from agents.state import State
 from agents.texts import one_line
 from agents.tools.build import build_tools
 from agents.tools.registry import TOOLS, Body

@@ -11,21 +11,20 @@ from urllib.parse import urljoin
 import httpx
 from langchain_core.language_models import BaseChatModel
 
+from agents.errors import ModelNotConfigured
 from agents.extras import install_command
 from agents.models.capabilities.listing import ASK_SECONDS, ModelListing
 from agents.models.capabilities.output_limit import MOST_OUTPUT, OutputLimit
 from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
 from agents.models.chains import Role
-from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import ModelConfig, Provider
 from agents.models.transport.connection import ProviderClient, connect
+from agents.ports.spending import Meter, NoLimit, NoMeter, RateLimit
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import load
-from agents.spending.meter import Meter, NoMeter
-from agents.spending.rate_limit import NoLimit, RateLimit
 
 
 def build(

@@ -13,7 +13,7 @@ from agents.models.replies.fields import Fields
 from agents.models.streams import Chunk
 from agents.models.streams.reported import ReportedTokens
 from agents.models.transport.time_limits import RequestSize
-from agents.spending.budget import BudgetGuard
+from agents.ports.spending import RequestGuard
 
 
 class Listener(Protocol):
@@ -42,7 +42,7 @@ class CallContext:
 
     listener: Listener | None = None
     """Receives the reply while the model generates it."""
-    guard: BudgetGuard | None = None
+    guard: RequestGuard | None = None
     """Checks each request before it is sent, retries included."""
     size: RequestSize = field(default_factory=RequestSize)
     history: Sequence[Fields | None] = ()
@@ -63,7 +63,7 @@ CALL: ContextVar[CallContext] = ContextVar("call", default=CallContext())  # noq
 
 @contextlib.contextmanager
 def calling(
-    *, listener: Listener | None = None, guard: BudgetGuard | None = None
+    *, listener: Listener | None = None, guard: RequestGuard | None = None
 ) -> Iterator[CallContext]:
     """The context within the block; what is not given here is as around it."""
     around = CALL.get()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from agents.models.errors import ModelNotConfigured
+from agents.errors import ModelNotConfigured
 
 LIGHT: Final[frozenset[Role]] = frozenset({"summary", "router"})
 """Roles with short and simple questions. A small model is used if none is named for them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from agents.models.errors import ModelUnavailable
+from agents.errors import ModelUnavailable
 
 _REST_SECONDS = 15.0
 """A model that failed after all retries is skipped for so long, if there is a fallback. Then one

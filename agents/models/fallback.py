@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from agents.models.errors import ModelError, ModelRefused, ModelUnavailable, another_may_answer
+from agents.errors import ModelError, ModelRefused, ModelUnavailable, another_may_answer
 from agents.models.role_models import RoleModels
 
 Ask = Callable[[str, Any], Awaitable[AIMessage]]

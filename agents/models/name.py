@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from agents.models.errors import ModelNameInvalid
+from agents.errors import ModelNameInvalid
 from agents.models.providers import PROVIDERS, Provider
 
 RECORDING = "recording"

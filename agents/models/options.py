@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from agents.errors import ModelNotConfigured
 from agents.models.capabilities.output_limit import OutputLimit
 from agents.models.capabilities.record import Capabilities
 from agents.models.capabilities.server import ModelServer
 from agents.models.capabilities.store import CapabilityStore
-from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.providers import Provider
 from agents.models.retry import RetryPolicy
 from agents.models.transport.time_limits import Timeouts
-from agents.recordings.redaction import Redaction
+from agents.redaction import Redaction
 
 T = TypeVar("T")
 ByModel = Mapping[str, Mapping[str, T]]

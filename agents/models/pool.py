@@ -11,16 +11,15 @@ from typing import Any, Final
 import httpx
 from langchain_core.language_models import BaseChatModel
 
+from agents.errors import ModelNotConfigured
 from agents.models.build import build
 from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
 from agents.models.chains import Role
 from agents.models.circuit_breaker import CircuitBreaker
-from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
-from agents.spending.meter import Meter
-from agents.spending.rate_limit import NoLimit, RateLimit
+from agents.ports.spending import Meter, NoLimit, RateLimit
 
 CONTEXTS_SECONDS: Final = 20.0
 """How often the pool looks whether a list of models is due."""

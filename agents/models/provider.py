@@ -26,14 +26,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 from typing_extensions import override
 
-from agents.models.call_context import CALL, CallContext, calling
-from agents.models.capabilities.listing import AGAIN_SECONDS, FRESH_SECONDS, ModelListing
-from agents.models.capabilities.output_limit import OutputLimit
-from agents.models.capabilities.server import ModelServer
-from agents.models.error_mapping.classify import classify
-from agents.models.error_mapping.describe import describe_error
-from agents.models.error_mapping.from_transport import error_from_transport
-from agents.models.errors import (
+from agents.errors import (
     ErrorKind,
     ModelError,
     ModelSilent,
@@ -41,6 +34,13 @@ from agents.models.errors import (
     ReplyCut,
     ReplyUnusable,
 )
+from agents.models.call_context import CALL, CallContext, calling
+from agents.models.capabilities.listing import AGAIN_SECONDS, FRESH_SECONDS, ModelListing
+from agents.models.capabilities.output_limit import OutputLimit
+from agents.models.capabilities.server import ModelServer
+from agents.models.error_mapping.classify import classify
+from agents.models.error_mapping.describe import describe_error
+from agents.models.error_mapping.from_transport import error_from_transport
 from agents.models.providers import PROVIDERS
 from agents.models.replies.arguments import Schema
 from agents.models.replies.asking_again import ask_again
@@ -49,12 +49,9 @@ from agents.models.replies.history import history_for
 from agents.models.replies.reading import read_reply, read_withheld
 from agents.models.retry import RetryPolicy
 from agents.models.transport.time_limits import RequestSize
-from agents.recordings.redaction import Redaction
-from agents.spending.budget import LostReply
-from agents.spending.meter import Meter
-from agents.spending.pricing import Usage
-from agents.spending.rate_limit import RateLimit
-from agents.spending.usage_bound import estimated_usage, max_usage
+from agents.models.usage_bound import estimated_usage, max_usage
+from agents.ports.spending import LostReply, Meter, RateLimit, Usage
+from agents.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)

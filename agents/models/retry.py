@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.models.errors import ModelSilent, ModelUnavailable
+from agents.errors import ModelSilent, ModelUnavailable
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import cast
 
 from langchain_core.language_models import BaseChatModel
 
+from agents.errors import ModelNotConfigured
 from agents.models.chains import Chains, Role
-from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
 from agents.models.provider import ProviderModel

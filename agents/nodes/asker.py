@@ -8,11 +8,12 @@ from langchain_core.messages import SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
-from agents.graph.state import State
-from agents.ports import Event, Ports
+from agents.ports import Event
 from agents.prompts import described, render, task_prompt
+from agents.state import State
 
 MAX_QUESTIONS = 3
 

@@ -7,17 +7,18 @@ from typing import Any, Protocol, cast
 
 from langgraph.runtime import Runtime
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
-from agents.graph.state import Run
 from agents.nodes.executor import task_of
 from agents.parallel.branch import Branch
 from agents.parallel.branch_ports import branch_ports
 from agents.parallel.joined import join_context
-from agents.ports import Event, Ports
+from agents.ports import Event
 from agents.prompts import Prompt, prompt
 from agents.runs.scratch import remove_scratch
 from agents.runs.start_files import files_at
+from agents.state import Run
 
 
 class Node(Protocol):

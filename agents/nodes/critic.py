@@ -8,10 +8,11 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key
 from agents.critic.loop import ask_critic
 from agents.critic.request import critic_messages
-from agents.evidence.images import Image, images_of
+from agents.errors import ModelRefused, ModelUnavailable, another_may_answer
 from agents.evidence.revision_policy import Next, after_critique
 from agents.evidence.verdict import (
     AWAY,
@@ -22,10 +23,10 @@ from agents.evidence.verdict import (
     critique_of,
     feedback_text,
 )
-from agents.graph.state import State
-from agents.models.errors import ModelRefused, ModelUnavailable, another_may_answer
-from agents.ports import Event, Ports
+from agents.ports import Event
+from agents.prompts.images import Image, images_of
 from agents.runs.record import EXECUTOR
+from agents.state import State
 
 
 async def critic(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:

@@ -7,14 +7,16 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
-from agents.graph.state import State
+from agents.history import runs_in, traces
 from agents.paths import own_files
-from agents.ports import Event, Finished, Ports
+from agents.ports import Event, Finished
 from agents.runs.program import Program
 from agents.runs.record import last_number, run_and_keep, still_there
-from agents.tools.trace import of_run, runs_in, traces
+from agents.state import State
+from agents.tools.trace import of_run
 
 
 async def edit(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.runtime import Runtime
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key
 from agents.checks.check_reports import criteria, failing
 from agents.evidence.declared import last_declaration
@@ -15,16 +16,16 @@ from agents.evidence.record import UnnoticedMutation
 from agents.evidence.verdict import CRITIC, verification_of
 from agents.executor.agent_loop import Agent, LoopRequest, run_loop
 from agents.failures.feedback import failed_verifications
-from agents.graph.people import since_last_pass
-from agents.graph.state import State, is_paused
+from agents.nodes.people import since_last_pass
 from agents.parallel.joined import join_context
 from agents.paths import own_files
-from agents.ports import Event, Ports
+from agents.ports import Event
 from agents.prompts import Prompt, prompt, task_prompt
 from agents.runs.record import EXECUTOR, last_number, still_there
 from agents.runs.report import ending_of
 from agents.runs.scratch import remove_scratch
 from agents.runs.start_files import StartFiles, files_at
+from agents.state import State, is_paused
 
 
 class Node(Protocol):

@@ -9,14 +9,15 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
-from agents.graph.state import State
 from agents.parallel.events import emit_started
 from agents.parallel.merging import Merged, merged
 from agents.paths import exceeded_limit, own_files
-from agents.ports import Artifact, Event, Finished, Ports, Version, Workspace
+from agents.ports import Artifact, Event, Finished, Version, Workspace
 from agents.runs.record import still_there
+from agents.state import State
 
 
 @dataclass(slots=True)

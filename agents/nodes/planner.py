@@ -9,14 +9,15 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, Field
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key
 from agents.calls.structured_call import ask_role
 from agents.checks.check_reports import criteria
-from agents.graph.state import State
 from agents.parallel.events import emit_started
 from agents.parallel.waves import Waves, waves
-from agents.ports import Event, Ports
+from agents.ports import Event
 from agents.prompts import described, render, task_prompt
+from agents.state import State
 
 DEFAULT_PLAN = (
     "Write the code that the task asks for, into a file of its own.",

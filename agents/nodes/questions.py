@@ -7,8 +7,7 @@ from typing import Any
 
 from langgraph.types import interrupt
 
-from agents.graph.decision import Answers
-from agents.graph.state import State
+from agents.state import Answers, State
 
 
 async def questions(state: State) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from langgraph.types import interrupt
 
 from agents.checks.check_reports import report_of
 from agents.evidence.verdict import overridden, verification_of
-from agents.graph.decision import Action, Decision
-from agents.graph.state import Run, State, is_paused, text_in
+from agents.state import Action, Decision, Run, State, is_paused, text_in
 
 RUNS_SHOWN = 3
 """Runs in full; earlier ones are in the job's events."""

@@ -8,17 +8,16 @@ from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.calls.structured_call import ask_role
-from agents.errors import BudgetExhausted
+from agents.errors import BudgetExhausted, ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.evidence.best_revision import BestRevision, best_revision
 from agents.evidence.verdict import CRITIC
-from agents.graph.outcome import why_it_ended
-from agents.graph.state import State
-from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
-from agents.ports import Event, Finished, Ports
+from agents.ports import Event, Finished
 from agents.prompts import prompt, render
+from agents.state import State, why_it_ended
 from agents.texts import head_and_tail, one_line
 
 _APPROVERS = {CRITIC: "the critic"}

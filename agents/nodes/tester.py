@@ -9,10 +9,10 @@ from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.calls.structured_call import ask_role
-from agents.checks.checks import Checks
 from agents.checks.judge import judge
 from agents.checks.vacuous_tests import (
     UsefulTests,
@@ -22,9 +22,10 @@ from agents.checks.vacuous_tests import (
     passed_in,
     usable_files,
 )
-from agents.graph.state import State
-from agents.ports import Event, Finished, Ports
+from agents.ports import Event, Finished
+from agents.ports.checks import Checks
 from agents.prompts import described, render, task_prompt
+from agents.state import State
 from agents.tree import Tree
 
 TESTER: Final = "tester"

@@ -7,13 +7,14 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.runtime import Runtime
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key, digest
 from agents.calls.journal import finished_call, journaled
 from agents.checks.check_reports import checks_of, report_data
 from agents.checks.judge import judge
 from agents.evidence.verification import verify_files
-from agents.graph.state import State
-from agents.ports import Event, Finished, Ports
+from agents.ports import Event, Finished
+from agents.state import State
 
 
 async def verification(state: State, runtime: Runtime[Ports]) -> dict[str, Any]:

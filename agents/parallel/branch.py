@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from agents.graph.state import State
 from agents.runs.record import last_number
+from agents.state import State
 
 SHARED = ("job", "plan", "clarified", "tests", "interface", "level", "branches")
 """The fields of the job's state that a branch gets."""

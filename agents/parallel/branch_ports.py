@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from agents.attempt import Ports, ToolCallSequencer
 from agents.errors import StateUnreadable
-from agents.executor.tool_call_sequencer import ToolCallSequencer
-from agents.ports import Charge, Event, Events, Finished, Journal, Ports, Workspace
+from agents.ports import Charge, Event, Events, Finished, Journal, Workspace
 
 _END = b"\n"
 _DIGEST = re.compile(rb"([0-9a-f]{64})?")

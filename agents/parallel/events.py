@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from langgraph.runtime import ExecutionInfo
 
+from agents.attempt import Ports
 from agents.calls.call_key import call_key
-from agents.ports import Event, Ports
+from agents.ports import Event
 
 
 async def emit_started(

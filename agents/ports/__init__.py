@@ -1,5 +1,7 @@
-"""What the graph needs from outside. `worker` implements these ports over Redis; `ports.memory`
-implements them in memory. Both pass the same contract tests.
+"""What the graph needs from outside: protocols and dataclasses only.
+
+`worker` implements the ports over Redis, and `agents.graph.memory_ports` in memory. Both pass the
+same contract tests. `agents.attempt.Ports` has the ports of one attempt.
 
 A finished call is on record before the graph continues: `Journal.record` stores its outcome, its
 events, its charge and the workspace that it left in one atomic step. After a crash `Journal.recall`
@@ -9,23 +11,12 @@ returns the outcome, so that nothing is paid or run twice and no event is emitte
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
-from agents.checks.checks import Checks
-from agents.executor.tool_call_sequencer import ToolCallSequencer
-from agents.models.call_context import Listener
-from agents.models.role_models import RoleModels
-from agents.parallel.coordinator import BranchCoordinator
-from agents.ports.environment import Environment
-from agents.ports.network import Packages, Pages
-from agents.ports.repository import Patch, RepositoryFacts
-from agents.recordings.redaction import Redaction
-from agents.spending.budget import Budget
-from agents.spending.pricing import Prices
+from agents.ports.repository import Patch
 from agents.tree import Tree
 from sandbox.media import description_of, media_type
-from sandbox.protocol import Limits, Sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,47 +263,3 @@ class Bounds:
     review: bool = False
     use_planner: bool = True
     summarize_with_model: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """Everything that one attempt passes to the graph: LangGraph's runtime context."""
-
-    journal: Journal
-    events: Events
-    budget: Budget
-    cancel: Cancel
-    workspace: Workspace
-    sandbox: Sandbox
-    models: RoleModels
-    limits: Limits = field(default_factory=Limits)
-    environment: Environment = field(default_factory=Environment)
-    bounds: Bounds = field(default_factory=Bounds)
-    sequencer: ToolCallSequencer = field(default_factory=ToolCallSequencer)
-    """Orders the tool calls: one at a time uses the workspace."""
-    coordinator: BranchCoordinator = field(default_factory=BranchCoordinator)
-    """Coordinates the parallel branches of the attempt."""
-    unanswered: dict[str, float] = field(default_factory=dict)
-    """The model calls of the attempt that were cut off without a reply: seconds by model."""
-    last_try: bool = False
-    """After this attempt, an infrastructure error is final."""
-    prices: Prices = field(default_factory=Prices)
-    pages: Pages | None = None
-    packages: Packages | None = None
-    """What `fetch` and `install` use; None: the operator does not allow it."""
-    repository: RepositoryFacts | None = None
-    """The repository that the job works on, if any."""
-    checks: Checks | None = None
-    """The job's acceptance checks. They run over copies and are never put into its workspace."""
-    redaction: Redaction | None = None
-    """Removes secrets from the job's recording; None: it is not recorded."""
-    tokens: Tokens | None = None
-    """Receives the models' replies while they are streamed."""
-
-
-class Tokens(Protocol):
-    """Streams of replies, for people who watch. Nothing of it is stored."""
-
-    def of(self, call: str, role: str) -> Listener:
-        """The listener of one call."""
-        ...

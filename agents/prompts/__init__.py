@@ -24,11 +24,11 @@ from jinja2 import FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from agents.graph.state import State
 from agents.models.replies.fields import with_fields_of
 from agents.paths import visible
 from agents.ports.environment import Environment
 from agents.ports.repository import RepositoryFacts
+from agents.state import State
 
 M = TypeVar("M", bound=BaseMessage)
 

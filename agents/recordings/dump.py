@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from agents.models.chains import Role
 from agents.models.replies.ending import cut_off, malformed
+from agents.ports.spending import Usage
 from agents.recordings.recording import (
     BrokenCall,
     RecordedCall,
@@ -18,9 +19,8 @@ from agents.recordings.recording import (
     RecordedTurn,
     RecordedUsage,
 )
-from agents.recordings.redaction import Redaction
 from agents.recordings.request import own_messages, request_of
-from agents.spending.pricing import Usage
+from agents.redaction import Redaction
 
 _WIDTH = 100
 _ODD = re.compile("[^\\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 
+from agents.errors import RecordingMismatch
 from agents.models.chains import Role
-from agents.models.errors import RecordingMismatch
 from agents.recordings.recording import RecordedTurn, Recording, stripped
 from agents.recordings.request import RecordedRequest
 

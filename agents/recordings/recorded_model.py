@@ -23,11 +23,11 @@ from typing_extensions import override
 
 from agents.models.call_context import CALL
 from agents.models.chains import Role
+from agents.ports.spending import Usage
 from agents.recordings import mismatch
 from agents.recordings.recording import RecordedReply, RecordedTurn, RecordedUsage, Recording
-from agents.recordings.redaction import Redaction
 from agents.recordings.request import own_messages, request_of
-from agents.spending.pricing import Usage
+from agents.redaction import Redaction
 
 _SHOWS_IMAGES = "view_image"
 """The tool that is offered to models that take images."""

@@ -36,8 +36,8 @@ from typing import Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from agents.errors import ModelNotConfigured, describe_validation
 from agents.models.chains import Role
-from agents.models.errors import ModelNotConfigured, describe_validation
 from agents.recordings.request import RecordedRequest
 
 

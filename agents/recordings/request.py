@@ -10,7 +10,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.recordings.redaction import Redaction
+from agents.redaction import Redaction
 
 Speaker = Literal["system", "human", "tool", "model"]
 _SPEAKERS: dict[str, Speaker] = {"system": "system", "human": "human", "tool": "tool"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agents.ports import Ports
+from agents.attempt import Ports
 from sandbox.protocol import MIB, Command, End, Limits, RunResult, SandboxUnavailable
 
 SECONDS = 5.0

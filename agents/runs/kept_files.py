@@ -11,10 +11,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from agents.attempt import Ports
 from agents.errors import PathOutside
 from agents.links import submodule_of
 from agents.paths import GIT, checked, own_files, visible
-from agents.ports import Ports, Workspace
+from agents.ports import Workspace
 from agents.runs.installed import belongs_to_install
 from sandbox.paths import is_gits
 

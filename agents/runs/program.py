@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
+from agents.attempt import Ports
 from agents.layout.editable import METADATA, METADATA_BYTES
 from agents.layout.site import project_site
-from agents.ports import Ports, Workspace
+from agents.ports import Workspace
 from agents.runs.commands.pytest_command import words_of_pytest
 from agents.runs.commands.shell_marks import MarkedResult, read_marks, shell_argv
 from agents.runs.installed import SETUP_PROGRAMS, site_files

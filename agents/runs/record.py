@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from agents.attempt import Ports
 from agents.failures.classify import classify, of_verification
 from agents.failures.failure import FailureClass
-from agents.graph.state import ArtifactFields, Run
 from agents.paths import is_scratch
-from agents.ports import Artifact, Ports, Workspace
+from agents.ports import Artifact, Workspace
 from agents.runs.installed import belongs_to_install
 from agents.runs.kept_files import choose_kept
 from agents.runs.program import VERIFY, Program, ProgramResult, execute
+from agents.state import ArtifactFields, Run
 from agents.texts import head_and_tail
 from sandbox.protocol import End, RunResult, Stream
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from langchain_core.messages import ToolMessage
 
+from agents.attempt import Ports
 from agents.calls.call_key import digest
 from agents.calls.journal import finished_call, journaled
 from agents.paths import is_scratch
-from agents.ports import CallKey, Finished, Ports
+from agents.ports import CallKey, Finished
 
 
 async def remove_scratch(ports: Ports, at: CallKey, start: str | None) -> None:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter, ValidationError
 
+from agents.attempt import Ports
 from agents.context.room import context_characters
 from agents.paths import own_files, visible
-from agents.ports import Ports, Workspace
+from agents.ports import Workspace
 from agents.runs.grammars import GRAMMARS
 from agents.runs.helper import run_helper
 from agents.runs.installed import belongs_to_install

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from agents.ports import Ports
+from agents.attempt import Ports
 from agents.runs.grammars import GRAMMARS
 from agents.runs.helper import run_helper
 from agents.tools.inside import source

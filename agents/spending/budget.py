@@ -1,55 +1,32 @@
-"""Budget: the port to what a job may spend, and the guard that enforces it."""
+"""BudgetGuard: enforces what a job may spend, before each request."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Protocol
+from typing import Final
 
-from agents.errors import BudgetExhausted
+import httpx
+
+from agents.errors import (
+    BudgetExhausted,
+    ErrorKind,
+    ModelError,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
+    RecordingMismatch,
+    ReplyUnusable,
+)
 from agents.models.capabilities.output_limit import SMALL_OUTPUT
-from agents.models.errors import ModelError
 from agents.models.name import ModelName
-from agents.spending.billed import may_be_billed
-from agents.spending.pricing import Prices, Usage
+from agents.ports.spending import Budget, LostReply, MaxSpend, Usage
+from agents.spending.pricing import Prices
 
-
-@dataclass(frozen=True, slots=True)
-class MaxSpend:
-    """The most that a request to `model` can use. `cost_usd` None: no price is known."""
-
-    model: str
-    tokens: int
-    cost_usd: Decimal | None
-
-
-class Budget(Protocol):
-    """What a job may still spend (J13)."""
-
-    async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
-        """Reserve what a request can cost. The charge that names the reservation settles it.
-
-        Returns None if the job has no limit; then `most` is not called. Raises
-        `agents.errors.BudgetExhausted` if not enough is left, and its PriceUnknown if the limit is
-        in money and no price is known.
-        """
-        ...
-
-    async def release(self, reservation: str) -> None:
-        """Release the reservation of a request that cost nothing."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class LostReply:
-    """A reply that is no answer: `usage` as it reports it, and about how many tokens were
-    `received`. `call` identifies the reply, if a charge for it may also come from elsewhere."""
-
-    usage: Usage | None = None
-    received: int = 0
-    call: str | None = None
-
+_NO_MODEL: Final = frozenset(
+    {ErrorKind.ADDRESS, ErrorKind.CERTIFICATE, ErrorKind.KEY, ErrorKind.NO_SERVER}
+)
+"""No model received the request."""
 
 ChargeLost = Callable[[LostReply, str | None], Awaitable[None]]
 """Charges for a lost reply; settles the reservation as far as the usage is known."""
@@ -111,3 +88,20 @@ class BudgetGuard:
     def _most(self, usage: Usage) -> MaxSpend:
         tokens = usage.input_tokens + usage.output_tokens
         return MaxSpend(self.model, tokens, self.prices.most(ModelName.parse(self.model), usage))
+
+
+def may_be_billed(error: ModelError) -> bool:
+    """False if the provider refused it or was not reached.
+
+    A call that timed out or was cut off may have been answered in full; an unusable reply was
+    generated.
+    """
+    match error:
+        case ReplyUnusable():
+            return True
+        case ModelNotConfigured() | RecordingMismatch():
+            return False
+        case ModelRefused() | ModelUnavailable():
+            return error.kind not in _NO_MODEL and error.status in (None, httpx.codes.OK)
+        case _:
+            return True

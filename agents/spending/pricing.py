@@ -1,55 +1,17 @@
-"""What a model call used, and what that costs."""
+"""Prices: the cost of a model call."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Self
 
 import genai_prices
-from langchain_core.messages import AIMessage
 
 from agents.models.name import ModelName
+from agents.ports.spending import Usage
 
-_WRITES = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _PER = 1_000_000
-_MOST = 2**63 - 1
-"""The largest number of tokens that can be stored."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The tokens of one call. `cached_input_tokens` were read from the provider's cache,
-    `cache_write_tokens` written to it. Both are part of `input_tokens`."""
-
-    input_tokens: int
-    output_tokens: int
-    cached_input_tokens: int = 0
-    cache_write_tokens: int = 0
-
-    @classmethod
-    def of(cls, message: AIMessage) -> Self | None:
-        """What the provider reported with this reply, or None.
-
-        Invalid numbers count as not reported, and so do zeros, which some clients write. Cached
-        tokens cannot exceed the input.
-        """
-        reported = message.usage_metadata
-        if reported is None:
-            return None
-        read, written = _tokens(reported["input_tokens"]), _tokens(reported["output_tokens"])
-        if read is None or written is None or not (read or written):  # a reply always has tokens
-            return None
-        details: Mapping[str, Any] = reported.get("input_token_details") or {}
-        cached = min(_tokens(details.get("cache_read")) or 0, read)
-        put = sum(_tokens(details.get(name)) or 0 for name in _WRITES)
-        return cls(read, written, cached, min(put, read - cached))
-
-
-def _tokens(reported: Any) -> int | None:
-    whole = type(reported) is int  # a bool is no count
-    return reported if whole and 0 <= reported <= _MOST else None
 
 
 @dataclass(frozen=True, slots=True)

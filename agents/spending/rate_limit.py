@@ -1,4 +1,4 @@
-"""RateLimit: the port that limits how often all workers together call a provider.
+"""Pace: how often all workers together may call a provider.
 
 Providers count by key, so all workers with that key have to share one count. A script in Redis
 decides, by the clock of Redis.
@@ -7,41 +7,14 @@ decides, by the clock of Redis.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
-from agents.models.errors import ErrorKind, ModelUnavailable
+from agents.errors import ErrorKind, ModelUnavailable
 
 LONGEST_HOLD_SECONDS = 24 * 3600.0
 SLOTS = 60
 """The requests of a period are counted in this many slots, each as if all of it were sent at the
 time of its last request. A decision looks at 61 slots, whatever the number of requests, and a
 request can be late by a sixtieth of the period."""
-
-
-@runtime_checkable
-class RateLimit(Protocol):
-    """When a request may be sent. Models are named `provider:model`."""
-
-    async def wait(self, model: str, tokens: int) -> None:
-        """Wait until a request of about so many tokens may be sent; it then counts as sent.
-
-        First come, first served. Raises ModelUnavailable, at once, if the wait would be too long.
-        """
-        ...
-
-    async def hold(self, model: str, seconds: float) -> None:
-        """The provider asked for a pause for this model: no worker calls it for so long."""
-        ...
-
-
-class NoLimit:
-    """A RateLimit without a limit."""
-
-    async def wait(self, model: str, tokens: int) -> None:
-        """See RateLimit."""
-
-    async def hold(self, model: str, seconds: float) -> None:
-        """See RateLimit."""
 
 
 @dataclass(frozen=True, slots=True)

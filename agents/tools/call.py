@@ -8,12 +8,13 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, ValidationError
 
+from agents.attempt import Ports
 from agents.calls.call_key import for_reply
 from agents.calls.serializable import UNSERIALIZABLE
+from agents.history import Trace, runs_in, traces
 from agents.models.replies.ending import MALFORMED, cut_off, output_tokens
-from agents.ports import Ports
 from agents.prompts import render
-from agents.tools.trace import Trace, of_use, runs_in, traces
+from agents.tools.trace import of_use
 
 Runtime = ToolRuntime[Any, Any]
 """Its context is Ports. With that type pydantic would build a schema of the ports."""

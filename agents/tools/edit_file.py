@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
 from agents.failures.workspace_change import change
 from agents.line_ends import LF, find_places, keep_line_ends
 from agents.links import locate_to_write
 from agents.paths import visible, why_not
-from agents.ports import Ports
 from agents.texts import lines_of
 from agents.tools.call import Answer, Runtime
 from agents.tools.read_file import text_of

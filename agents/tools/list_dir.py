@@ -6,10 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
 from agents.links import locate, submodule_of
 from agents.paths import ROOT, in_workspace, listing, outline, visible
-from agents.ports import Ports, Workspace
+from agents.ports import Workspace
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 

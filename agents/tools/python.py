@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.ports import Ports
+from agents.attempt import Ports
 from agents.runs.program import Program
 from agents.runs.record import EXECUTOR, run_and_keep
 from agents.runs.report import run_report

@@ -10,10 +10,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
 from agents.links import explain_missing, locate
 from agents.paths import in_workspace
-from agents.ports import Ports, Workspace
+from agents.ports import Workspace
 from agents.texts import excerpt, lines_of, numbered
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use

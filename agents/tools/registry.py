@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agents.ports import Ports
+from agents.attempt import Ports
 from agents.tools.edit_file import edit_file
 from agents.tools.list_dir import list_dir
 from agents.tools.python import python

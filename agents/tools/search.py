@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
 from agents.paths import in_workspace, visible
-from agents.ports import Ports
 from agents.runs.helper import helper_limits, run_helper
 from agents.tools.call import Answer, Runtime
 from agents.tools.inside import ARGV, source

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
-from agents.ports import Ports
 from agents.runs.program import Program
 from agents.runs.record import EXECUTOR, run_and_keep
 from agents.runs.report import run_report

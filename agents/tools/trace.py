@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NotRequired
+from typing import Any
 
-from langchain_core.messages import BaseMessage, ToolMessage
-from typing_extensions import TypedDict
-
-from agents.graph.state import ArtifactFields, Run
+from agents.history import Trace
 from agents.paths import is_scratch
 from agents.ports import Artifact
 from agents.runs.record import RecordedRun
+from agents.state import ArtifactFields
 
 DIFF_KEPT = 16_000
-
-
-class Trace(TypedDict):
-    """The event of the call (`kind`, `data`), and the files that it made. `image` is the digest of
-    an image that the model has asked for."""
-
-    kind: str
-    data: dict[str, Any]
-    files: list[ArtifactFields]
-    image: NotRequired[str]
 
 
 def of_run(ran: RecordedRun) -> Trace:
@@ -49,23 +37,3 @@ def of_use(
     if 0 < len(diff) <= DIFF_KEPT:
         data["diff"] = diff
     return Trace(kind="tool_used", data=data, files=files)
-
-
-def traces(messages: Sequence[BaseMessage]) -> list[Trace]:
-    """The traces in a history, in the order of the calls."""
-    return [
-        message.artifact
-        for message in messages
-        if isinstance(message, ToolMessage) and message.artifact
-    ]
-
-
-def run_in(trace: Trace) -> Run | None:
-    """Its run; None if nothing was run."""
-    run: Any = trace["data"]
-    return run if trace["kind"] == "run_finished" else None
-
-
-def runs_in(found: Sequence[Trace]) -> list[Run]:
-    """The runs among the traces."""
-    return [run for run in map(run_in, found) if run is not None]

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
-from agents.ports import Ports
 from agents.runs.commands.pytest_command import is_assignment, pytest_over
 from agents.runs.program import Program
 from agents.runs.pytest_answer import program_answer

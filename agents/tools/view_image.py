@@ -3,14 +3,14 @@ a model that takes images (`agents.executor.viewed_images`)."""
 
 from __future__ import annotations
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
-from agents.evidence.images import why_not_shown
-from agents.executor.history import this_pass
+from agents.history import this_pass, traces
 from agents.links import explain_missing, locate
 from agents.paths import in_workspace
-from agents.ports import Ports
+from agents.prompts.images import why_not_shown
 from agents.tools.call import Answer, Runtime
-from agents.tools.trace import of_use, traces
+from agents.tools.trace import of_use
 
 VIEW_IMAGE = "view_image"
 MOST_VIEWED = 8

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
 from agents.failures.workspace_change import Change, change
 from agents.line_ends import BOM, adapt_appended, keep_line_ends
 from agents.links import locate_to_write
 from agents.paths import visible, why_not
-from agents.ports import Ports
 from agents.tools.call import Answer, Runtime
 from agents.tools.trace import of_use
 

@@ -14,11 +14,11 @@ from langgraph.types import Command
 
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.overhead import job
 from sandbox.protocol import Sandbox
 

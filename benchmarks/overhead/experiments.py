@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.graph.outcome import outcome
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports.memory import MemoryRecord, ports_over
 from agents.runs.environment import describe
 from benchmarks.overhead import job
 from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox

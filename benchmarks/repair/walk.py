@@ -10,17 +10,17 @@ from typing import Any, Final
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command as Resume
 
-from agents.checks.checks import Checks
-from agents.executor.tool_call_sequencer import ToolCallSequencer
+from agents.attempt import Ports, ToolCallSequencer
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
 from agents.graph.outcome import Outcome, outcome
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import Bounds, Ports
-from agents.ports.memory import MemoryBudget, MemoryRecord, MemoryWorkspace, ports_over
+from agents.ports import Bounds
+from agents.ports.checks import Checks
 from benchmarks.provider import ProviderServer
 from benchmarks.repair.path import RETRIES, Path
 from sandbox.protocol import Command, Layer, Limits, RunResult, Sandbox, SandboxUnavailable

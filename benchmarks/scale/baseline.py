@@ -17,9 +17,9 @@ import uvloop
 
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports.memory import MemoryRecord, ports_over
 from benchmarks.scale import model
 from settings.worker import WorkerSettings
 from worker.adapters.backend import backend, limits

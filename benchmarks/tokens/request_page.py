@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
 from agents.ports.environment import Environment
-from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
 from agents.prompts import fenced
 from agents.runs.start_files import start_files
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall

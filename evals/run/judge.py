@@ -18,11 +18,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from agents.models.errors import ModelError
+from agents.errors import ModelError
 from agents.models.name import ModelName
 from agents.models.pool import ModelPool
 from agents.models.replies.structured import ask
-from agents.spending.pricing import Prices, Usage
+from agents.ports.spending import Usage
+from agents.spending.pricing import Prices
 from settings.worker import WorkerSettings
 from worker.context import model_options
 

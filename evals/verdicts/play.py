@@ -11,12 +11,12 @@ from typing import Any
 
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
 from evals.verdicts.recorded_job import RecordedJob
 from sandbox.protocol import Sandbox
 

@@ -13,7 +13,7 @@ from support.graph.port_harness import Harness, MemoryHarness, StoreHarness
 
 from agents.errors import BudgetExhausted, PathOutside, PriceUnknown, Stopped
 from agents.ports import CallKey, Charge, Event, Finished
-from agents.spending.budget import MaxSpend
+from agents.ports.spending import MaxSpend
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.store.redis_store import RedisStore
 

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from agents.models.errors import ModelUnavailable
-from agents.spending.rate_limit import Pace, RateLimit
+from agents.errors import ModelUnavailable
+from agents.ports.spending import RateLimit
+from agents.spending.rate_limit import Pace
 from jobs.store.redis_store import connect
 from worker.adapters.models.rate_limit import RedisRateLimit
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from agents.errors import BudgetExhausted, PriceUnknown
-from agents.spending.budget import MaxSpend
+from agents.ports.spending import MaxSpend
 from agents.spending.pricing import OperatorPrice, Prices
 from jobs.budgets import (
     Amount,

@@ -17,7 +17,7 @@ from worker.ledger import CURRENT
 from worker.outcome import Fail, classify_failure
 
 TRACE = frozenset({"kind", "data", "files"})
-"""What is read of an `agents.tools.trace.Trace`."""
+"""What is read of an `agents.history.Trace`."""
 
 log = structlog.get_logger("worker.adapters.plugins")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 from pydantic import SecretStr
 
-from agents.recordings.redaction import Redaction
+from agents.redaction import Redaction
 from jobs.blobs import atomic_write
 from jobs.blobs.directory import Blobs
 from jobs.errors import JobsError

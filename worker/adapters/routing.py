@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agents.attempt import Ports
+from agents.calls.router import AUTO, Difficulty, Routes, route
 from agents.models.role_models import RoleModels
-from agents.models.router import AUTO, Difficulty, Routes, route
-from agents.ports import Ports
 from jobs.model.record import JobRecord
 from jobs.store.redis_store import RedisStore
 from settings.models import RoutingSettings

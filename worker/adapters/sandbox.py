@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from agents.models.errors import ModelError
+from agents.errors import ModelError
 from agents.ports.environment import Environment
 from agents.runs.environment import describe
 from jobs.errors import BlobsUnavailable

@@ -9,14 +9,15 @@ from decimal import Decimal
 from importlib.metadata import version
 from typing import Any, get_args
 
+from agents.errors import ModelError
 from agents.graph.checkpoint_format import READS, WRITES
 from agents.models.build import ready
 from agents.models.chains import Chains, Role
-from agents.models.errors import ModelError
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS
-from agents.spending.pricing import Prices, Usage
+from agents.ports.spending import Usage
+from agents.spending.pricing import Prices
 from jobs.blobs.directory import digest_of
 from settings.starting.environment import library_variables
 from settings.starting.release import release
@@ -30,7 +31,7 @@ from worker.repositories.origins.hosts import RepositoryHosts, lacks
 
 REQUEST_TOKENS = 8_000
 """Beside the last reply: what a small job's calls use before it, and what its request sets aside
-(`agents.spending.usage_bound`)."""
+(`agents.models.usage_bound`)."""
 LIMITS = (
     "max_job_cost_usd",
     "max_job_tokens",

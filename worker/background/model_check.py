@@ -15,15 +15,16 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from typing_extensions import override
 
+from agents.errors import ModelError
 from agents.graph.trial import REQUIRED, StepResult, Trials, build_trials, run_trial
 from agents.models.call_context import calling
-from agents.models.errors import ModelError
 from agents.models.name import ModelName
 from agents.models.provider import ProviderModel
 from agents.models.retry import RetryPolicy
 from agents.models.role_models import RoleModels
 from agents.models.streams import Chunk
-from agents.spending.pricing import Prices, Usage
+from agents.ports.spending import Usage
+from agents.spending.pricing import Prices
 from jobs.errors import StoreUnavailable
 from jobs.redis.channels import Question
 from jobs.store.redis_store import RedisStore

@@ -12,7 +12,7 @@ from prometheus_client import (
     ProcessCollector,
 )
 
-from agents.models.errors import (
+from agents.errors import (
     ContextExceeded,
     ErrorKind,
     ModelError,
@@ -124,7 +124,7 @@ class Figures:
                 self._cost.labels(provider).inc(float(charge.cost_usd))
 
     def record(self, provider: str, seconds: float, error: ModelError | None) -> None:
-        """See agents.spending.meter.Meter."""
+        """See agents.ports.spending.Meter."""
         self._requests.labels(provider, outcome(error)).inc()
         self._latency.labels(provider).observe(seconds)
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents.errors import ModelRefused
 from agents.models.error_mapping.error_body import json_at
-from agents.models.errors import ModelRefused
 
 _MOST_DEPTH = 8
 _MOST_ITEMS = 50

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.errors import ContextExceeded, ErrorKind, ModelRefused
 from agents.models.capabilities.adapt import output_limit
 from agents.models.capabilities.complaints import Complaint, complaints
 from agents.models.capabilities.fields import Field, optional_fields, plain
@@ -24,7 +25,6 @@ from agents.models.capabilities.wording import (
     refuses,
     refuses_value,
 )
-from agents.models.errors import ContextExceeded, ErrorKind, ModelRefused
 
 REFUSED = frozenset({400, 404, 422, 424})
 """The statuses of a refused form. OpenRouter answers 404 if no provider accepts a field. Azure's

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from agents.errors import ModelRefused
 from agents.models.capabilities.adapt import adapt, limit_output, merge_patch
 from agents.models.capabilities.learn import learn
 from agents.models.capabilities.record import Capabilities
 from agents.models.capabilities.store import CapabilityStore, MemoryCapabilities
-from agents.models.errors import ModelRefused
 
 T = TypeVar("T")
 

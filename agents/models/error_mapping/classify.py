@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import httpx
 
-from agents.models.errors import ModelError, ModelUnavailable, with_causes
+from agents.errors import ModelError, ModelUnavailable, with_causes
 
 _AWAY = (httpx.TransportError, httpx.DecodingError, TimeoutError, ConnectionError)
 

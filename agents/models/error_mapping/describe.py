@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from agents.models.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
+from agents.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
 from agents.models.name import ModelName
 from agents.texts import bounded
 

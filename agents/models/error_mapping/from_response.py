@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import httpx
 
+from agents.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
 from agents.models.error_mapping.error_body import ErrorBody, page_title, read_error
 from agents.models.error_mapping.from_status import error_of
 from agents.models.error_mapping.from_transport import shown_url
-from agents.models.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
 
 _SHOWN_CHARACTERS = 120
 _PAGE_OF_A_CLIENT_ERROR = frozenset({408, 413, 425, 429})

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agents.models.error_mapping.error_body import ErrorBody, read_error
-from agents.models.error_mapping.kind_of import kind_of, status_of
-from agents.models.error_mapping.retry_after import retry_after_seconds
-from agents.models.errors import (
+from agents.errors import (
     ContextExceeded,
     ErrorKind,
     ModelError,
@@ -16,6 +13,9 @@ from agents.models.errors import (
     ModelUnavailable,
     ReplyUnusable,
 )
+from agents.models.error_mapping.error_body import ErrorBody, read_error
+from agents.models.error_mapping.kind_of import kind_of, status_of
+from agents.models.error_mapping.retry_after import retry_after_seconds
 from agents.surrogates import replace_surrogates
 
 _UNAVAILABLE: Final = frozenset({ErrorKind.RATE, ErrorKind.QUOTA, ErrorKind.OVERLOADED})

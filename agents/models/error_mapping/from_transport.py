@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import httpx
 
-from agents.models.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
+from agents.errors import ErrorKind, ModelError, ModelRefused, ModelUnavailable
 
 _PLAIN_TEXT = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 """OpenSSL's reasons for an answer that is no TLS."""

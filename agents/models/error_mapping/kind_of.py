@@ -14,9 +14,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from agents.errors import ErrorKind
 from agents.models.error_mapping.error_body import ErrorBody
 from agents.models.error_mapping.rules import RULES
-from agents.models.errors import ErrorKind
 
 _READ_CHARACTERS = 2_000
 """The end of a longer message may be a part of the request."""

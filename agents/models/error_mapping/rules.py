@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from agents.models.errors import ErrorKind
+from agents.errors import ErrorKind
 
 
 class Rule(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.errors import ModelNotConfigured
+from agents.errors import ModelNotConfigured
 from agents.models.providers.kind import ModelConfig, Provider
 from agents.models.providers.openai import options, thinking_tokens
 from agents.models.streams import OPENAI

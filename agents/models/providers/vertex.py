@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from langchain_core.language_models import BaseChatModel
 
-from agents.models.errors import ErrorKind, ModelNotConfigured, ModelRefused, ModelUnavailable
+from agents.errors import ErrorKind, ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.models.providers.google_genai import make_gemini, thinking_tokens
 from agents.models.providers.kind import IN_A_PATH, ModelConfig, Provider
 from agents.models.streams import GEMINI

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from agents.models.errors import ReplyUnusable
+from agents.errors import ReplyUnusable
 from agents.models.replies.fields import with_fields_of
 from agents.models.replies.history import NO_TEXT
 from agents.texts import head_and_tail, is_blank

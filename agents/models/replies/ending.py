@@ -13,7 +13,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, InvalidToolCall
 
-from agents.models.errors import ErrorKind, ModelRefused, ReplyUnusable
+from agents.errors import ErrorKind, ModelRefused, ReplyUnusable
 from agents.texts import is_blank
 
 MALFORMED = "malformed_arguments"

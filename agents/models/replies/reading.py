@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.outputs import ChatResult
 
-from agents.models.errors import ModelUnavailable, ReplyUnusable
+from agents.errors import ModelUnavailable, ReplyUnusable
 from agents.models.replies.arguments import Schema, as_meant, unwrapped
 from agents.models.replies.author import ANSWERED_BY
 from agents.models.replies.ending import cut_off, require_answer, separate_broken_calls

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
 
-from agents.models.errors import ReplyUnusable, describe_validation
+from agents.errors import ReplyUnusable, describe_validation
 from agents.models.replies.arguments import as_meant
 from agents.models.replies.ending import cut_off, malformed
 from agents.models.schemas import compact

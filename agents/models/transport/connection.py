@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 from typing_extensions import override
 
+from agents.errors import ModelError
 from agents.models.call_context import CALL
 from agents.models.capabilities.adapt import limit_output
 from agents.models.capabilities.server import ModelServer
 from agents.models.error_mapping.from_response import at_address, error_from_response
 from agents.models.error_mapping.from_transport import error_from_transport
-from agents.models.errors import ModelError
 from agents.models.replies.fields import add_fields, take_fields
 from agents.models.streams import StreamProtocol
 from agents.models.transport.reply_reader import ReplyReader, expected_shape

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+from agents.errors import ModelUnavailable
 from agents.models.error_mapping.from_response import unreadable
-from agents.models.errors import ModelUnavailable
 
 MAX_EVENT_BYTES: Final = 16 * 2**20
 """The largest event, and the largest reply that is not streamed."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 
+from agents.errors import ModelUnavailable
 from agents.models.call_context import CallContext
 from agents.models.error_mapping.from_response import unreadable
-from agents.models.errors import ModelUnavailable
 from agents.models.streams import StreamProtocol
 from agents.models.streams.reported import reported_tokens, with_counts
 from agents.models.transport.event_stream import BodyReader

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
-from agents.models.errors import ModelError, ModelSilent, ReplyCut
+from agents.errors import ModelError, ModelSilent, ReplyCut
 
 SHORT_PROMPT: Final = 4_000
 """Tokens of a request up to which the limits until the reply begins hold. They grow with a longer

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
-from agents.ports import Ports
 from agents.ports.network import Page
 from agents.runs.helper import run_helper
 from agents.tools.call import Answer, Runtime

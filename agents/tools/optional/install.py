@@ -15,9 +15,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from pydantic import Field
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
 from agents.paths import exceeded_limit, own_files
-from agents.ports import Ports
 from agents.ports.network import Target, Wheel
 from agents.runs.helper import run_helper
 from agents.runs.installed import FOLDER, is_package, too_much

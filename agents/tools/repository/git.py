@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import shlex
 
+from agents.attempt import Ports
 from agents.errors import ToolRefused
-from agents.ports import Ports
 from agents.runs.helper import run_helper
 from agents.texts import fitting, lines_of
 from agents.tools.call import Answer, Runtime

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from agents.ports import Ports
+from agents.attempt import Ports
 from agents.runs.helper import run_helper
 from sandbox.protocol import RunResult
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agents.checks.cases import Case
-from agents.checks.checks import Checks
 from agents.checks.judge import judge
 from agents.checks.report import Report
+from agents.ports.checks import Case, Checks
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Limits, RunResult
 

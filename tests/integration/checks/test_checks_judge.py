@@ -16,10 +16,9 @@ from support.graph.clone_projects import SHAPES
 from support.servers import docker_engine as engines
 from support.servers.package_index import wheel
 
-from agents.checks.cases import Case
-from agents.checks.checks import Checks
 from agents.checks.judge import judge
 from agents.checks.report import Report
+from agents.ports.checks import Case, Checks
 from sandbox.docker import DockerSandbox
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Limits

@@ -22,9 +22,9 @@ from support.graph.graphs import (
 )
 
 from agents.graph.job_input import JobInput
+from agents.graph.memory_ports import MemoryWorkspace
 from agents.nodes.planner import DEFAULT_PLAN
 from agents.ports import Bounds, Earlier
-from agents.ports.memory import MemoryWorkspace
 from agents.tools.python import python
 from agents.tools.read_file import read_file
 from agents.tools.shell import shell

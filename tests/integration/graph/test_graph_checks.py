@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 from support.graph.graphs import PLAN, Journey, call, only, turn, verdict
 
-from agents.checks.checks import Checks
 from agents.graph.job_input import JobInput
 from agents.ports import Bounds
+from agents.ports.checks import Checks
 from sandbox.local import LocalSandbox
 from sandbox.protocol import Command, Layer, Limits, RunResult
 

@@ -28,9 +28,9 @@ from support.graph.graphs import (
 
 from agents.errors import Stopped
 from agents.graph.job_input import JobInput
+from agents.graph.memory_ports import MemoryJournal, MemoryRecord
 from agents.ports import Finished
 from agents.ports.environment import Environment
-from agents.ports.memory import MemoryJournal, MemoryRecord
 from sandbox.protocol import Command, Limits, RunResult
 
 

@@ -11,12 +11,12 @@ from support.graph.graphs import Journey, PlannedSandbox, needs, printed
 from agents.context.ranked import fitted
 from agents.critic.request import critic_messages
 from agents.graph.job_input import JobInput, initial_state
-from agents.graph.state import State
 from agents.models.chains import Chains
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Earlier
+from agents.state import State
 from agents.texts import numbered
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall
 

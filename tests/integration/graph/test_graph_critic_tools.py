@@ -27,11 +27,11 @@ from support.graph.graphs import (
 
 from agents.errors import BudgetExhausted, Stopped
 from agents.graph.job_input import JobInput
+from agents.graph.memory_ports import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Finished
-from agents.ports.memory import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall
 
 TASK = "Add two numbers."

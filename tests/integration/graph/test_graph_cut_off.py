@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.graph.graphs import ANSWERS, Journey, PlannedSandbox
 
+from agents.errors import ReplyUnusable
 from agents.graph.job_input import JobInput
-from agents.models.errors import ReplyUnusable
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels

@@ -18,14 +18,13 @@ from support.graph.graphs import (
     verdict,
 )
 
-from agents.errors import BudgetExhausted
+from agents.errors import BudgetExhausted, ModelRefused, ModelUnavailable
 from agents.graph.job_input import JobInput
-from agents.models.errors import ModelRefused, ModelUnavailable
+from agents.graph.memory_ports import MemoryBudget
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds
-from agents.ports.memory import MemoryBudget
 from benchmarks.provider import ProviderServer, Refusal, Reply, ToolCall
 
 TASK = "Add two numbers."

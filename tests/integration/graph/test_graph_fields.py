@@ -12,12 +12,12 @@ import pytest
 from support.graph.graphs import Crash, Journey, PlannedSandbox, printed
 
 from agents.graph.job_input import JobInput
+from agents.graph.memory_ports import MemoryJournal, MemoryRecord
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.replies.history import NO_TEXT
 from agents.models.role_models import RoleModels
 from agents.ports import Bounds, Finished
-from agents.ports.memory import MemoryJournal, MemoryRecord
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 NAMES = ("compatible:m", "deepseek:m", "groq:m", "openrouter:m", "mistral:m", "azure:m", "ollama:m")

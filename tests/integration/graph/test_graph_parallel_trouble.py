@@ -23,8 +23,8 @@ from support.graph.parallel_job import (
 from support.graph.planted import Planted
 
 from agents.errors import BudgetExhausted, StateUnreadable, Stopped
+from agents.graph.memory_ports import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord
 from agents.ports import Finished
-from agents.ports.memory import MemoryBudget, MemoryCancel, MemoryJournal, MemoryRecord
 from sandbox.protocol import Command, Limits, RunResult, SandboxUnavailable
 
 

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 from support.graph.graphs import PLAN, Journey, Written, call, only, turn
 
-from agents.checks.checks import Checks
 from agents.graph.job_input import JobInput
+from agents.ports.checks import Checks
 from sandbox.local import LocalSandbox
 
 PYTHON = Path(sys.prefix) / "sandbox" / "bin" / "python"

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 from support.graph.graphs import PlannedSandbox, printed
 
+from agents.attempt import Ports
+from agents.errors import ContextExceeded
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.graph.outcome import outcome
 from agents.models.chains import Chains
-from agents.models.errors import ContextExceeded
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import Bounds, Earlier, Ports
-from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.ports import Bounds, Earlier
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 OUTPUT = 2_048

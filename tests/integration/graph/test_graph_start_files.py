@@ -12,14 +12,15 @@ import pytest
 import pytest_asyncio
 from support.graph.graphs import PlannedSandbox
 
-from agents.checks.checks import Checks
+from agents.attempt import Ports
 from agents.graph.build import build
 from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import Bounds, Ports
-from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.ports import Bounds
+from agents.ports.checks import Checks
 from agents.ports.repository import RepositoryFacts
 from agents.runs.start_files import StartFiles, start_files
 from benchmarks.provider import ProviderServer, Reply, Request, ToolCall

@@ -13,18 +13,18 @@ import httpx
 import pytest
 from support.servers.tls_front import HOST, tls_front
 
-from agents.models.build import build
-from agents.models.errors import (
+from agents.errors import (
     ErrorKind,
     ModelNotConfigured,
     ModelRefused,
     ModelUnavailable,
     another_may_answer,
 )
+from agents.models.build import build
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
-from agents.spending.billed import may_be_billed
+from agents.spending.budget import may_be_billed
 from benchmarks.provider import ProviderServer, Raw, Reply, always
 
 NAMES = (

@@ -11,17 +11,17 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
+from agents.errors import ContextExceeded, ModelRefused
 from agents.models.build import build
 from agents.models.capabilities.adapt import output_limit
 from agents.models.capabilities.record import Capabilities
 from agents.models.capabilities.store import MemoryCapabilities
-from agents.models.errors import ContextExceeded, ModelRefused
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import PROVIDERS
 from agents.models.replies.structured import ask
-from agents.recordings.redaction import Redaction
+from agents.redaction import Redaction
 from benchmarks.provider import Garbled, ProviderServer, Refusal, Reply, Request, ToolCall, Turn
 
 NAMES = (

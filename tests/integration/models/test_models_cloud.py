@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from support.servers.certificates import self_signed
 from support.servers.web_server import listening
 
+from agents.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.models.build import build, ready
-from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel

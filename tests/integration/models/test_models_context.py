@@ -10,13 +10,13 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from agents.context.overflow import Draft, ask_within_context
+from agents.graph.memory_ports import MemoryBudget, MemoryCancel, MemoryRecord
 from agents.models.build import build
 from agents.models.call_context import calling
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
 from agents.models.providers import PROVIDERS
-from agents.ports.memory import MemoryBudget, MemoryCancel, MemoryRecord
 from agents.prompts import past_reply, prompt
 from agents.spending.budget import BudgetGuard
 from agents.spending.pricing import Prices

@@ -12,17 +12,18 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from support.graph.graphs import PlannedSandbox
 
+from agents.attempt import Ports
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
+from agents.errors import ErrorKind, ModelRefused, ModelUnavailable, ReplyUnusable
+from agents.graph.memory_ports import MemoryBudget, MemoryRecord, ports_over
 from agents.models.call_context import calling
 from agents.models.chains import Chains, Role
-from agents.models.errors import ErrorKind, ModelRefused, ModelUnavailable, ReplyUnusable
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
 from agents.models.streams import Chunk
-from agents.ports import CallKey, Ports
-from agents.ports.memory import MemoryBudget, MemoryRecord, ports_over
+from agents.ports import CallKey
 from benchmarks.provider import (
     Cut,
     Garbled,

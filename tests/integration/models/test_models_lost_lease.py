@@ -14,15 +14,16 @@ from support.graph.graphs import PlannedSandbox
 from support.processes.deployment import ok
 from support.servers import redis_servers
 
+from agents.attempt import Ports
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
 from agents.errors import Stopped
+from agents.graph.memory_ports import MemoryCancel, MemoryRecord, ports_over
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import CallKey, Ports
-from agents.ports.memory import MemoryCancel, MemoryRecord, ports_over
-from agents.spending.rate_limit import NoLimit, RateLimit
+from agents.ports import CallKey
+from agents.ports.spending import NoLimit, RateLimit
 from benchmarks.provider import ProviderServer, Refusal, Reply, Request, Turn
 from drills.chaos.faults.tcp_proxy import Proxy
 from jobs.budgets import Cap

@@ -17,15 +17,15 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-from agents.models.build import build
-from agents.models.call_context import calling
-from agents.models.errors import (
+from agents.errors import (
     ModelRefused,
     ModelUnavailable,
     ReplyCut,
     ReplyUnusable,
     another_may_answer,
 )
+from agents.models.build import build
+from agents.models.call_context import calling
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
@@ -37,7 +37,8 @@ from agents.models.streams.anthropic import AnthropicAssembler
 from agents.models.streams.gemini import GeminiAssembler
 from agents.models.streams.ollama import OllamaAssembler
 from agents.models.streams.openai import OpenAIAssembler
-from agents.spending.pricing import Prices, Usage
+from agents.ports.spending import Usage
+from agents.spending.pricing import Prices
 from benchmarks.provider import (
     Cut,
     Garbled,

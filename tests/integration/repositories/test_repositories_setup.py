@@ -16,7 +16,7 @@ from support.servers.git_repositories import Repository
 from support.servers.package_index import serve
 from support.servers.web_server import WebServer
 
-from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.runs.program import Program, execute
 from agents.tree import Tree
 from sandbox.local import LocalSandbox

@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 from support.graph.clone_projects import PYTEST, SHAPES, Shape, setuptools, shop
 
-from agents.ports import Ports
-from agents.ports.memory import MemoryRecord, ports_over
+from agents.attempt import Ports
+from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.runs.program import Program, ProgramResult, execute
 from sandbox.local import LocalSandbox
 from settings.sandbox import sandbox_python

@@ -15,7 +15,7 @@ import pytest_asyncio
 from support import layers
 from support.servers import docker_engine as engines
 
-from agents.ports.memory import MemoryRecord, ports_over
+from agents.graph.memory_ports import MemoryRecord, ports_over
 from agents.ports.repository import RepositoryFacts
 from agents.runs.grammars import GRAMMARS
 from agents.runs.symbol_map import MAP_BYTES, symbol_map

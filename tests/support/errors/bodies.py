@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.models.errors import ErrorKind as K
+from agents.errors import ErrorKind as K
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from support.errors.bodies import Body, litellm, openai
 
-from agents.models.errors import ErrorKind as K
+from agents.errors import ErrorKind as K
 
 
 def _coded(code: str, message: str) -> Any:

@@ -15,7 +15,7 @@ from support.errors.bodies import (
     retry_info,
 )
 
-from agents.models.errors import ErrorKind as K
+from agents.errors import ErrorKind as K
 
 _INNER_429 = (
     'litellm.RateLimitError: RateLimitError: GroqException - {"error":{"message":"Rate limit '

@@ -14,17 +14,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import RunControl
 from langgraph.types import Command as Resume
 
+from agents.attempt import Ports, ToolCallSequencer
 from agents.calls.serializer import SERIALIZER
 from agents.evidence.sources import unloadable
-from agents.executor.tool_call_sequencer import ToolCallSequencer
 from agents.graph.build import Graph, build
 from agents.graph.job_input import JobInput, initial_state
+from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.graph.outcome import Outcome, outcome
 from agents.models.options import ModelOptions
 from agents.models.pool import ModelPool
 from agents.models.role_models import RoleModels
-from agents.ports import Bounds, Ports
-from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.ports import Bounds
 from agents.tools.inside import source
 from sandbox.protocol import Command, End, Layer, Limits, RunResult, Sandbox, Stream
 

@@ -7,8 +7,7 @@ from dataclasses import astuple, dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from agents.ports import Cancel, Charge, Events, Journal, Workspace
-from agents.ports.memory import (
+from agents.graph.memory_ports import (
     MemoryBudget,
     MemoryCancel,
     MemoryEvents,
@@ -16,7 +15,8 @@ from agents.ports.memory import (
     MemoryRecord,
     MemoryWorkspace,
 )
-from agents.spending.budget import Budget
+from agents.ports import Cancel, Charge, Events, Journal, Workspace
+from agents.ports.spending import Budget
 from jobs import store as jobs_store
 from jobs.blobs.directory import Blobs
 from jobs.budgets import Cap, billionths

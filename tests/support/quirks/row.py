@@ -9,8 +9,8 @@ from typing import Any
 from support.quirks.quirk import Quirk
 from support.quirks.server import ANSWER, CODE, Model, competent
 
+from agents.graph.memory_ports import MemoryRecord
 from agents.ports import Charge
-from agents.ports.memory import MemoryRecord
 from benchmarks.provider import Request
 from benchmarks.provider.request import Wire
 

@@ -11,9 +11,10 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from agents.context.overflow import cut
 from agents.context.trimming import exchanges, size, trimmed
+from agents.history import Trace
 from agents.ports import Artifact
 from agents.prompts import prompt
-from agents.tools.trace import Trace, of_use
+from agents.tools.trace import of_use
 
 MOST = 20_000
 SIZES = st.lists(st.lists(st.integers(0, 4_000), min_size=1, max_size=3), min_size=1, max_size=40)

@@ -10,8 +10,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agents.graph.build import build
 from agents.graph.checkpoint_format import READS, WRITES
-from agents.graph.state import Feedback, JobFields, State
 from agents.parallel.branch import Branch
+from agents.state import Feedback, JobFields, State
 
 HERE = Path(__file__).parent
 

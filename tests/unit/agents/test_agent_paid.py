@@ -13,9 +13,9 @@ from support.graph.graphs import Journey, PlannedSandbox, turn
 
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
+from agents.graph.memory_ports import MemoryWorkspace
 from agents.ports import CallKey
-from agents.ports.memory import MemoryWorkspace
-from agents.recordings.redaction import Redaction
+from agents.redaction import Redaction
 
 
 @dataclass

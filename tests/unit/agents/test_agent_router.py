@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from support.graph.graphs import Journey, PlannedSandbox, call, turn
 
+from agents.calls.router import Difficulty, Routes, route
 from agents.errors import BudgetExhausted
-from agents.models.router import Difficulty, Routes, route
-from agents.ports.memory import MemoryBudget
+from agents.graph.memory_ports import MemoryBudget
 
 ROUTES = Routes({"simple": ("groq:small",), "hard": ("groq:large", "groq:other")})
 TASK = "A simple asyncio scheduler, short"

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from agents.checks.checks import Checks, plan
+from agents.checks.checks import plan
 from agents.checks.copied_files import files_under_test
 from agents.checks.supervised.expected import expected
+from agents.ports.checks import Checks
 
 
 def names(source: str) -> list[tuple[str, int | None, bool]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agents.attempt import Ports
 from agents.evidence.declared import (
     by_program,
     declared_in,
@@ -15,8 +16,7 @@ from agents.evidence.declared import (
     matching_run,
 )
 from agents.evidence.record import NOT_EXECUTABLE
-from agents.ports import Ports
-from agents.ports.memory import MemoryRecord, MemoryWorkspace, ports_over
+from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace, ports_over
 from agents.ports.repository import RepositoryFacts
 from agents.runs.program import VERIFY, Program
 

@@ -12,7 +12,7 @@ from agents.evidence.changes import ChangedFile, changed_files, reverted
 from agents.evidence.conclusions import PASSES_BEFORE, notes_on_tests
 from agents.evidence.experiment import to_revert, tried_alone
 from agents.evidence.run_experiments import SECONDS, Attempt, Experiments, Subject
-from agents.ports.memory import MemoryRecord, MemoryWorkspace
+from agents.graph.memory_ports import MemoryRecord, MemoryWorkspace
 from agents.tree import Tree
 from sandbox.protocol import End, Limits, RunResult, Stream
 

@@ -17,9 +17,9 @@ from agents.failures.escalation import (
     rounds,
 )
 from agents.failures.failure import FailureClass
-from agents.graph.state import Run
+from agents.history import Trace
 from agents.runs.program import VERIFY
-from agents.tools.trace import Trace
+from agents.state import Run
 
 
 def red(

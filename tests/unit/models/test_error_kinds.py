@@ -12,10 +12,7 @@ from support.errors.contradictions import CONTRADICTIONS
 from support.errors.gateways import ADDRESSES, GATEWAYS, PAGE, WAITS
 from support.errors.lengths import NOT_TOO_LONG, TOO_LONG
 
-from agents.models.error_mapping.describe import describe_error
-from agents.models.error_mapping.from_response import at_address, error_from_response, unreadable
-from agents.models.error_mapping.from_status import error_in_reply
-from agents.models.errors import (
+from agents.errors import (
     ContextExceeded,
     ErrorKind,
     ModelError,
@@ -23,6 +20,9 @@ from agents.models.errors import (
     ModelUnavailable,
     another_may_answer,
 )
+from agents.models.error_mapping.describe import describe_error
+from agents.models.error_mapping.from_response import at_address, error_from_response, unreadable
+from agents.models.error_mapping.from_status import error_in_reply
 
 K = ErrorKind
 URL = httpx.URL("http://user:secret@models.internal:8000/chat/completions?key=secret")

@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
+from agents.errors import ModelRefused
 from agents.models.capabilities.adapt import adapt
 from agents.models.capabilities.learn import Lesson, learn
 from agents.models.capabilities.record import Capabilities
 from agents.models.error_mapping.from_response import error_from_response
-from agents.models.errors import ModelRefused
 
 NONE = Capabilities()
 SCHEMA = {

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from support.quirks.refusals import DEEPSEEK_THOUGHTS, GEMINI_SIGNATURE
 
+from agents.errors import ModelRefused
 from agents.models.capabilities.adapt import adapt
 from agents.models.capabilities.learn import learn
 from agents.models.capabilities.record import Capabilities
-from agents.models.errors import ModelRefused
 
 NONE = Capabilities()
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from agents.errors import ModelNotConfigured
 from agents.models.chains import Chains
-from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.providers import PROVIDERS
-from agents.spending.pricing import Prices, Usage
+from agents.ports.spending import Usage
+from agents.spending.pricing import Prices
 from settings.api import ApiSettings
 from settings.models import ModelSettings
 from settings.worker import WorkerSettings

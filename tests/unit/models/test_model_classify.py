@@ -10,10 +10,10 @@ import groq
 import httpx
 import pytest
 
+from agents.errors import ContextExceeded, ModelError, ModelRefused, ModelUnavailable
 from agents.models.error_mapping.classify import classify
 from agents.models.error_mapping.from_response import error_from_response
 from agents.models.error_mapping.retry_after import LONGEST_SECONDS, retry_after_seconds
-from agents.models.errors import ContextExceeded, ModelError, ModelRefused, ModelUnavailable
 
 REQUEST = httpx.Request("POST", "http://127.0.0.1/")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from agents.errors import ModelNotConfigured
 from agents.models.build import ready
 from agents.models.chains import Chains
-from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.providers import PROVIDERS

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models.errors import ModelError, ModelNameInvalid
+from agents.errors import ModelError, ModelNameInvalid
 from agents.models.name import ModelName
 
 

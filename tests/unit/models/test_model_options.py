@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from agents.errors import ModelNotConfigured
 from agents.models.build import build
-from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 

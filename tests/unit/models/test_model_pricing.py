@@ -8,7 +8,8 @@ from langchain_core.messages import AIMessage
 from pydantic import ValidationError
 
 from agents.models.name import ModelName
-from agents.spending.pricing import OperatorPrice, Prices, Usage
+from agents.ports.spending import Usage
+from agents.spending.pricing import OperatorPrice, Prices
 from settings.money import MoneySettings
 
 LLAMA = ModelName.parse("groq:llama-3.3-70b-versatile")

@@ -6,14 +6,14 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 
+from agents.errors import ModelNotConfigured
 from agents.models.build import build
 from agents.models.chains import Role
-from agents.models.errors import ModelNotConfigured
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
+from agents.ports.spending import Usage
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import load
-from agents.spending.pricing import Usage
 
 SORTING = """
 about: Written by hand for this test. No provider was called.

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-from agents.models.errors import RecordingMismatch
+from agents.errors import RecordingMismatch
+from agents.ports.spending import Usage
 from agents.recordings.dump import dump_turn, record_turn
 from agents.recordings.recorded_model import RecordedModel
 from agents.recordings.recording import load
-from agents.recordings.redaction import REMOVED, Redaction
-from agents.spending.pricing import Usage
+from agents.redaction import REMOVED, Redaction
 
 SECRET = "hunter22"
 REDACTION = Redaction.of([SECRET])

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agents.recordings.redaction import REMOVED, Redaction
+from agents.redaction import REMOVED, Redaction
 
 GROQ = "gsk_" + "a1B2" * 8
 BEARER = "Authorization: Bearer abcdefgh.12345"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models.errors import ModelUnavailable
+from agents.errors import ModelUnavailable
 from agents.models.retry import RetryPolicy
 
 PATIENCE = RetryPolicy(retries=4, total_seconds=120, longest_asked_seconds=300)

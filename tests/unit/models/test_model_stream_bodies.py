@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.models.errors import ModelUnavailable
+from agents.errors import ModelUnavailable
 from agents.models.transport import event_stream
 from agents.models.transport.event_stream import BodyReader
 

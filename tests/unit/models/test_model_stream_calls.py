@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.models.errors import ModelError, ModelUnavailable
+from agents.errors import ModelError, ModelUnavailable
 from agents.models.replies.arguments import unwrapped
 from agents.models.replies.ending import MALFORMED
 from agents.models.streams import ANTHROPIC, GEMINI, OLLAMA, OPENAI, StreamProtocol

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models.errors import ModelSilent, ModelUnavailable, ReplyCut
+from agents.errors import ModelSilent, ModelUnavailable, ReplyCut
 from agents.models.retry import RetryPolicy
 from agents.models.transport.time_limits import RequestClock, RequestSize, Timeouts
 

@@ -9,7 +9,7 @@ from agents.models.capabilities.output_limit import SMALL_OUTPUT, OutputLimit
 from agents.models.name import ModelName
 from agents.models.options import ModelOptions
 from agents.models.provider import ProviderModel
-from agents.spending.usage_bound import PER_IMAGE, PER_REQUEST, max_usage
+from agents.models.usage_bound import PER_IMAGE, PER_REQUEST, max_usage
 
 TASK = HumanMessage("x" * 1_000)
 

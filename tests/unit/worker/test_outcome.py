@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 from langgraph.errors import GraphDrained
 
-from agents.errors import BudgetExhausted, StateUnreadable, Stopped
+from agents.errors import (
+    BudgetExhausted,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
+    StateUnreadable,
+    Stopped,
+)
 from agents.graph.outcome import Outcome
-from agents.models.errors import ModelNotConfigured, ModelRefused, ModelUnavailable
 from jobs.errors import BlobMissing, BlobsUnavailable, StaleEpoch, StoreUnavailable
 from jobs.model.events import Event
 from jobs.model.record import Reason, Wait

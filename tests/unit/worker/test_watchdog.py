@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agents.models.errors import ModelUnavailable
+from agents.errors import ModelUnavailable
 from worker.abort import exhausted
 from worker.background.heartbeat import LoopWatchdog
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agents.recordings.redaction import Redaction
+from agents.redaction import Redaction
 from jobs.blobs.directory import DirectoryBlobs
 from jobs.model.events import NewEvent
 from jobs.model.record import JobRecord

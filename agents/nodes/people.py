@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agents.graph.state import State
+from agents.state import State
 from agents.texts import bounded, one_line
 
 WORDS_KEPT = 1_200

@@ -13,12 +13,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from agents.attempt import Ports
 from agents.errors import BudgetExhausted, PriceUnknown, Stopped
 from agents.models.role_models import RoleModels
 from agents.paths import checked
-from agents.ports import Artifact, Charge, Event, Finished, Ports, Version
+from agents.ports import Artifact, Charge, Event, Finished, Version
 from agents.ports.repository import Patch
-from agents.spending.budget import MaxSpend
+from agents.ports.spending import MaxSpend
 from agents.tree import Tree
 from sandbox.paths import is_program
 from sandbox.protocol import Sandbox
@@ -109,7 +110,7 @@ class MemoryBudget:
         self._cost_usd = cost_usd
 
     async def reserve(self, most: Callable[[], MaxSpend]) -> str | None:
-        """See `agents.spending.budget.Budget`."""
+        """See `agents.ports.spending.Budget`."""
         if self._most is None and self._cost_usd is None:
             return None
         asked = most()
@@ -125,7 +126,7 @@ class MemoryBudget:
         return name
 
     async def release(self, reservation: str) -> None:
-        """See `agents.spending.budget.Budget`."""
+        """See `agents.ports.spending.Budget`."""
         self._record.reserved.pop(reservation, None)
 
 

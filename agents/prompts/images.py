@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from agents.graph.state import State
 from agents.ports import Workspace
+from agents.state import State
 from sandbox.protocol import MIB
 
 _KINDS = ("image/png", "image/jpeg")
 MOST_IMAGES = 4
 MOST_BYTES = 1 * MIB
 MOST_PIXELS = 2_048
-"""Of each side. Providers count an image by its size: see `agents.spending.usage_bound`."""
+"""Of each side. Providers count an image by its size: see `agents.models.usage_bound`."""
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 """The beginning of every PNG file; four bytes of width and four of height follow."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from agents.models.replies.author import answered_by
-from agents.spending.pricing import Usage
+from agents.ports.spending import Usage
 
 PER_REQUEST = 1_000
 """What providers add to a request: instructions for tools, the chat template."""

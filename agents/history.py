@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NotRequired
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+)
+from typing_extensions import TypedDict
 
-from agents.tools.trace import traces
+from agents.state import ArtifactFields, Run
 
 PAUSED = "paused"
 """Marks the last message of a pass that was stopped so that a person can look at a run."""
+
+
+class Trace(TypedDict):
+    """The event of the call (`kind`, `data`), and the files that it made. `image` is the digest of
+    an image that the model has asked for."""
+
+    kind: str
+    data: dict[str, Any]
+    files: list[ArtifactFields]
+    image: NotRequired[str]
 
 
 def this_pass(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
@@ -41,3 +59,23 @@ def final_answer(messages: Sequence[AnyMessage]) -> str:
         if isinstance(message, AIMessage) and (text := str(message.text).strip()):
             return text
     return ""
+
+
+def traces(messages: Sequence[BaseMessage]) -> list[Trace]:
+    """The traces in a history, in the order of the calls."""
+    return [
+        message.artifact
+        for message in messages
+        if isinstance(message, ToolMessage) and message.artifact
+    ]
+
+
+def run_in(trace: Trace) -> Run | None:
+    """Its run; None if nothing was run."""
+    run: Any = trace["data"]
+    return run if trace["kind"] == "run_finished" else None
+
+
+def runs_in(found: Sequence[Trace]) -> list[Run]:
+    """The runs among the traces."""
+    return [run for run in map(run_in, found) if run is not None]

@@ -17,12 +17,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
+from agents.attempt import Ports
 from agents.calls.journal import model_call
 from agents.context.overflow import Messages
+from agents.errors import ModelError
 from agents.models.chains import Role
-from agents.models.errors import ModelError
 from agents.models.replies.structured import ask, read
-from agents.ports import CallKey, Event, Ports
+from agents.ports import CallKey, Event
 from agents.prompts import render
 
 AUTO: Final = "auto"

@@ -1,0 +1,136 @@
+"""Ports: everything that one attempt at a job passes to the graph, and the order of its calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from langchain_core.messages import ToolMessage
+
+from agents.models.call_context import Listener
+from agents.models.role_models import RoleModels
+from agents.ports import Bounds, Cancel, Events, Journal, Workspace
+from agents.ports.checks import Checks
+from agents.ports.environment import Environment
+from agents.ports.network import Packages, Pages
+from agents.ports.repository import RepositoryFacts
+from agents.ports.spending import Budget
+from agents.redaction import Redaction
+from agents.spending.pricing import Prices
+from sandbox.protocol import Limits, Sandbox
+
+
+class ToolCallSequencer:
+    """The order of one attempt. If a call fails, the calls that wait for it fail with its
+    exception.
+
+    Otherwise a later call would be made before the graph stops, and so before the failed one, which
+    is tried again.
+    """
+
+    def __init__(self) -> None:
+        self._ends: dict[tuple[str, int], asyncio.Event] = {}
+        self._failure: BaseException | None = None
+        self._answers: defaultdict[str, list[ToolMessage]] = defaultdict(list)
+
+    def add_answer(self, reply: str, answer: ToolMessage) -> None:
+        """A call of `reply` was answered, now or before a crash."""
+        self._answers[reply].append(answer)
+
+    def answers(self, reply: str) -> Sequence[ToolMessage]:
+        """The answers to the calls of `reply` so far, which the state of the pass lacks until all
+        are answered. The same after a crash, because calls are made or recalled in order."""
+        return tuple(self._answers[reply])
+
+    @asynccontextmanager
+    async def of(self, reply: str, index: int = 0) -> AsyncIterator[None]:
+        """Wait until the calls before `index` (from 0) of `reply` have ended."""
+        end = self._end(reply, index)
+        try:
+            if index > 0:
+                await self._end(reply, index - 1).wait()
+            if self._failure is not None:
+                raise self._failure  # noqa: TRY301 - the failure is another call's
+            yield
+        except BaseException as failure:
+            self._failure = failure
+            raise
+        finally:
+            end.set()
+
+    def _end(self, reply: str, index: int) -> asyncio.Event:
+        return self._ends.setdefault((reply, index), asyncio.Event())
+
+
+class BranchCoordinator:
+    """A branch that fails waits for the others before it raises. LangGraph cancels the tasks
+    parallel to a failed one, and the model calls in them are already paid for."""
+
+    def __init__(self) -> None:
+        self._at_work: dict[int, asyncio.Event] = {}
+
+    @asynccontextmanager
+    async def one(self, step: int) -> AsyncIterator[None]:
+        """Run the branch of a step. One that is cancelled from outside does not wait."""
+        ended = self._at_work[step] = asyncio.Event()
+        try:
+            yield
+        except Exception:
+            self._leave(step, ended)
+            for other in list(self._at_work.values()):
+                await other.wait()
+            raise
+        finally:
+            self._leave(step, ended)
+
+    def _leave(self, step: int, ended: asyncio.Event) -> None:
+        self._at_work.pop(step, None)
+        ended.set()
+
+
+class Tokens(Protocol):
+    """Streams of replies, for people who watch. Nothing of it is stored."""
+
+    def of(self, call: str, role: str) -> Listener:
+        """The listener of one call."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything that one attempt passes to the graph: LangGraph's runtime context."""
+
+    journal: Journal
+    events: Events
+    budget: Budget
+    cancel: Cancel
+    workspace: Workspace
+    sandbox: Sandbox
+    models: RoleModels
+    limits: Limits = field(default_factory=Limits)
+    environment: Environment = field(default_factory=Environment)
+    bounds: Bounds = field(default_factory=Bounds)
+    sequencer: ToolCallSequencer = field(default_factory=ToolCallSequencer)
+    """Orders the tool calls: one at a time uses the workspace."""
+    coordinator: BranchCoordinator = field(default_factory=BranchCoordinator)
+    """Coordinates the parallel branches of the attempt."""
+    unanswered: dict[str, float] = field(default_factory=dict)
+    """The model calls of the attempt that were cut off without a reply: seconds by model."""
+    last_try: bool = False
+    """After this attempt, an infrastructure error is final."""
+    prices: Prices = field(default_factory=Prices)
+    pages: Pages | None = None
+    packages: Packages | None = None
+    """What `fetch` and `install` use; None: the operator does not allow it."""
+    repository: RepositoryFacts | None = None
+    """The repository that the job works on, if any."""
+    checks: Checks | None = None
+    """The job's acceptance checks. They run over copies and are never put into its workspace."""
+    redaction: Redaction | None = None
+    """Removes secrets from the job's recording; None: it is not recorded."""
+    tokens: Tokens | None = None
+    """Receives the models' replies while they are streamed."""
